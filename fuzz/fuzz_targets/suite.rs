@@ -28,6 +28,7 @@ fuzz_target!(|data: &[u8]| {
         check_arguments: &|_, _| Ok(()),
         default_of: |_, _| None,
         page: |_, _| Err(ProtocolError::new("no page")),
+        may_miss: |_| true,
     };
     match Plan::parse(Path::new("suite.toml"), text.clone(), &[], registry) {
         Ok(plan) => {

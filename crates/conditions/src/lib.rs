@@ -10,6 +10,7 @@
 pub mod client;
 pub mod load;
 pub mod model;
+pub mod nopayload;
 pub mod protocol;
 pub mod server;
 

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// The figure of a trial in which connections broke under the load and were made again: how many.
+pub const CONNECTIONS_BROKEN: &str = "connections_broken";
+
 /// The figures of one name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ValueFigures {

@@ -3,10 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use ledger::{Cause, Program, Validity};
-
-/// The most programs that a cause names.
-const PROGRAMS: usize = 8;
+use ledger::{Cause, MAX_PROGRAMS, Program, Validity};
 
 /// Why figures are worth less, over several rounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,9 +49,7 @@ pub(crate) fn grouped<'a, Round: Ord>(
 ) -> Vec<(Cause, BTreeSet<Round>)> {
     let mut groups: Vec<(Vec<&Cause>, BTreeSet<Round>)> = Vec::new();
     for (round, cause) in causes {
-        let is_one = |group: &(Vec<&Cause>, _)| {
-            group.0.iter().all(|one| (one.kind, &one.target) == (cause.kind, &cause.target))
-        };
+        let is_one = |group: &(Vec<&Cause>, _)| group.0.iter().all(|one| one.kind == cause.kind);
         let place = groups.iter().position(is_one).unwrap_or_else(|| {
             groups.push((Vec::new(), BTreeSet::new()));
             groups.len() - 1
@@ -89,7 +84,7 @@ fn programs(group: &[&Cause]) -> Vec<Program> {
     }
     let used = |one: &Program| one.cores.unwrap_or(0.0);
     all.sort_by(|a, b| used(b).total_cmp(&used(a)));
-    all.truncate(PROGRAMS);
+    all.truncate(MAX_PROGRAMS);
     all
 }
 
@@ -134,11 +129,11 @@ mod tests {
 
     #[test]
     fn each_target_waits_for_itself() {
-        let waited = |target: &str, share| Cause {
-            target: Some(target.to_owned()),
-            ..Cause::new(Wait, share)
+        let waited = |target: Option<&str>, share| {
+            Cause::new(Wait { target: target.map(str::to_owned) }, share)
         };
-        let causes = [waited("redis 1", 0.09), Cause::new(Wait, 0.06), waited("redis 2", 0.07)];
+        let causes =
+            [waited(Some("redis 1"), 0.09), waited(None, 0.06), waited(Some("redis 2"), 0.07)];
         assert_eq!(merged(&causes), causes, "and so does the generator");
     }
 
@@ -150,6 +145,6 @@ mod tests {
         let many: Vec<Cause> =
             (0..20).map(|one| used(0.1, &[(&format!("p{one}"), Some(f64::from(one)))])).collect();
         let named = &merged(&many)[0].programs;
-        assert_eq!((named.len(), &named[0].name), (PROGRAMS, &Some("p19".to_owned())));
+        assert_eq!((named.len(), &named[0].name), (MAX_PROGRAMS, &Some("p19".to_owned())));
     }
 }

@@ -67,7 +67,7 @@ mod two_series;
 mod verdicts;
 
 pub use between_slices::BetweenSlices;
-pub use call_values::ValueFigures;
+pub use call_values::{CONNECTIONS_BROKEN, ValueFigures};
 pub use capacity::CapacitySummary;
 pub use causes::{CauseSummary, Why, merged};
 pub use chart_data::{ChartData, Distribution, EventOutcome, MAX_POINTS, Pace, Stretch, Watched};

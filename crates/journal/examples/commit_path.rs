@@ -248,6 +248,7 @@ fn write_journal(folder: &Path) {
             journal.watch().wait(seq + 1).expect("durable");
         }
     }
+    std::mem::forget(journal);
 }
 
 fn read_journal(folder: &Path) -> Result<Vec<Vec<u8>>, String> {

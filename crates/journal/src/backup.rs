@@ -1,61 +1,50 @@
 //! A copy of a journal that is open: all that was acknowledged when it began, and checked.
 
-use crate::disk::{Disk, read_full, write_all};
+use crate::disk::Disk;
 use crate::error::Error;
-use crate::names::{Names, log_name, snapshot_name};
+use crate::names::{Names, PART, log_name, snapshot_name};
+use crate::read::copy;
 use crate::recover::{Report, check};
 use crate::shared::Watch;
 
-/// So much is copied with one call.
-const COPY_BYTES: usize = 1 << 20;
-
 impl Watch {
     /// Copies the journal into an empty directory, while it goes on, and checks the copy: it is
-    /// good if the report names no damage. It may wait long; until then there is no snapshot.
+    /// good if the report names no damage. It may wait long; until then there is no snapshot. A
+    /// copy that did not come to its end is refused when it is opened.
     ///
     /// # Errors
     /// When a snapshot is being made, there is a journal in the directory, or a file can't be read
     /// or written.
     pub fn backup(&self, to: &dyn Disk) -> Result<Report, Error> {
-        let _occupied = self.0.occupy()?;
+        let _exclusive = self.0.exclude()?;
         let from = &*self.0.disk;
-        let listed = |disk: &dyn Disk| -> Result<Names, Error> {
-            let names = disk.list().map_err(|why| Error::io(disk, "", "it is listed", why))?;
-            Ok(Names::of(&names))
-        };
-        if !listed(to)?.is_empty() {
+        if !Names::list(to)?.is_empty() {
             return Err(Error::NotEmpty { path: to.path("") });
         }
         // What is written from here on is no part of the copy.
-        let (last, last_bytes) = self.0.lock().last_file;
-        let names = listed(from)?;
-        for first in names.logs[names.covered()..].iter().filter(|first| **first <= last) {
-            let bytes = if *first == last { last_bytes } else { u64::MAX };
-            copy(from, to, &log_name(*first), bytes)?;
+        let end = self.0.lock().written;
+        let names = Names::list(from)?;
+        let mut files: Vec<(String, u64)> = Vec::new();
+        for first in names.logs().iter().filter(|first| **first <= end.first) {
+            let bytes = if *first == end.first { end.bytes } else { u64::MAX };
+            files.push((log_name(*first), bytes));
         }
-        if let Some(through) = names.snapshot() {
-            copy(from, to, &snapshot_name(through), u64::MAX)?;
+        files.extend(names.snapshot().map(|through| (snapshot_name(through), u64::MAX)));
+        for (name, bytes) in &files {
+            let part = format!("{name}{PART}");
+            let file = to.create(&part);
+            let mut file = file.map_err(|why| Error::io(to, &part, "create", why))?;
+            copy((from, name), 0..*bytes, (to, &part), &mut *file)?;
+            file.sync().map_err(|why| Error::io(to, &part, "sync", why))?;
         }
-        to.sync().map_err(|why| Error::io(to, "", "it is made durable", why))?;
+        let sync = || to.sync().map_err(|why| Error::io(to, "", "sync", why));
+        sync()?;
+        // As long as one of them has its first name, the copy is refused.
+        for (name, _) in &files {
+            let part = format!("{name}{PART}");
+            to.rename(&part, name).map_err(|why| Error::io(to, &part, "rename", why))?;
+        }
+        sync()?;
         check(to)
     }
-}
-
-/// Copies the first bytes of a file.
-fn copy(from: &dyn Disk, to: &dyn Disk, name: &str, bytes: u64) -> Result<(), Error> {
-    let unread = |why| Error::io(from, name, "it is read", why);
-    let unwritten = |why| Error::io(to, name, "the copy is written", why);
-    let source = from.open(name).map_err(unread)?;
-    let mut copy = to.create(name).map_err(unwritten)?;
-    let (mut buffer, mut offset) = (vec![0; COPY_BYTES], 0);
-    while offset < bytes {
-        let want = buffer.len().min(usize::try_from(bytes - offset).unwrap_or(usize::MAX));
-        let read = read_full(&*source, &mut buffer[..want], offset).map_err(unread)?;
-        if read == 0 {
-            break;
-        }
-        write_all(&mut *copy, &buffer[..read], offset).map_err(unwritten)?;
-        offset += read as u64;
-    }
-    copy.sync().map_err(unwritten)
 }

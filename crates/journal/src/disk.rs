@@ -1,103 +1,99 @@
 //! Where a journal's files lie: the calls that it makes, as a trait, so that a faulty twin
 //! ([`crate::faulty`]) can stand in for the system; and the directory that services use.
 
-use std::fs::{File, OpenOptions};
+use std::any::Any;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// The most that is read with one call, unless a group is larger.
+pub(crate) const WINDOW_BYTES: usize = 1 << 20;
 
 /// A directory, of which a journal makes these calls and no others.
+///
+/// # Errors
+/// Every call's are the system's.
 pub trait Disk: Send + Sync {
     /// The names of all files.
-    ///
-    /// # Errors
-    /// The system's.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Opens a file to be read.
-    ///
-    /// # Errors
-    /// The system's, and when it is no regular file.
+    /// Opens a file to be read; one that is no regular file is an error.
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
 
-    /// Opens a file to be read and written.
-    ///
-    /// # Errors
-    /// As [`Disk::open`].
+    /// Opens a file to be read and written, likewise.
     fn edit(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
 
-    /// Makes a file, which must not be there yet.
-    ///
-    /// # Errors
-    /// The system's.
+    /// Creates a file, to be read and written; one that is there is an error.
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
 
     /// Renames a file, in place of one that has the new name.
-    ///
-    /// # Errors
-    /// The system's.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Removes a file.
-    ///
-    /// # Errors
-    /// The system's.
     fn remove(&self, name: &str) -> io::Result<()>;
 
     /// Makes durable which files there are, and their names.
-    ///
-    /// # Errors
-    /// The system's.
     fn sync(&self) -> io::Result<()>;
+
+    /// Keeps all others from opening the journal until what is returned is dropped. A directory of
+    /// which no other knows needs no lock.
+    fn lock(&self) -> io::Result<Box<dyn Any + Send + Sync>> {
+        Ok(Box::new(()))
+    }
 
     /// The path of a file, for messages; of the directory, when the name is empty.
     fn path(&self, name: &str) -> PathBuf;
 }
 
 /// An open file. Reads and writes may be short, as the system's are.
+///
+/// # Errors
+/// Every call's are the system's.
 pub trait DiskFile: Send {
     /// How many bytes it has.
-    ///
-    /// # Errors
-    /// The system's.
     fn size(&self) -> io::Result<u64>;
 
     /// Reads some of the bytes at `offset`; none at the file's end.
-    ///
-    /// # Errors
-    /// The system's.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Writes some of the bytes at `offset`.
-    ///
-    /// # Errors
-    /// The system's.
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
     /// Cuts the file.
-    ///
-    /// # Errors
-    /// The system's.
     fn set_size(&mut self, bytes: u64) -> io::Result<()>;
 
-    /// Makes all bytes durable, and the file's size.
-    ///
-    /// # Errors
-    /// The system's. What was written since the last call may then be lost, whatever a second
-    /// call says: the system forgets what it failed to write.
+    /// Makes all bytes durable, and the file's size. Where that fails, what was written since the
+    /// last call may be lost, whatever a second call says: the system forgets what it failed to
+    /// write.
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// A directory of the file system. It has to be there, and its user has to hold it alone.
+/// A directory of the file system, which has to be there. A journal that is open holds its lock
+/// (flock).
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: PathBuf,
+    /// The directory, once it was made durable: to do so again needs no further descriptor.
+    opened: Arc<OnceLock<File>>,
+}
+
+/// The lock of a directory. A process that is just being started may have its descriptor too, so it
+/// is released, and not only closed.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing it is what remains.
+        let _ = self.0.unlock();
+    }
 }
 
 impl Directory {
     /// The directory at `path`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), opened: Arc::default() }
     }
 
     fn open_by(&self, name: &str, options: &mut OpenOptions) -> io::Result<Box<dyn DiskFile>> {
@@ -143,7 +139,25 @@ impl Disk for Directory {
     }
 
     fn sync(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
+        match self.opened.get() {
+            Some(directory) => directory.sync_all(),
+            None => {
+                let directory = File::open(&self.path)?;
+                directory.sync_all()?;
+                // Whoever came first has opened the same directory.
+                let _ = self.opened.set(directory);
+                Ok(())
+            }
+        }
+    }
+
+    fn lock(&self) -> io::Result<Box<dyn Any + Send + Sync>> {
+        let lock = Lock(File::open(&self.path)?);
+        match lock.0.try_lock() {
+            Ok(()) => Ok(Box::new(lock)),
+            Err(TryLockError::WouldBlock) => Err(io::Error::other("it is in use")),
+            Err(TryLockError::Error(why)) => Err(why),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -174,11 +188,10 @@ impl DiskFile for File {
 }
 
 /// Writes all of the bytes, however many calls it takes.
-pub(crate) fn write_all(
-    file: &mut dyn DiskFile,
-    mut bytes: &[u8],
-    mut offset: u64,
-) -> io::Result<()> {
+///
+/// # Errors
+/// The system's.
+pub fn write_all(file: &mut dyn DiskFile, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(bytes, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -194,7 +207,10 @@ pub(crate) fn write_all(
 }
 
 /// Reads until `bytes` are full or the file ends, and returns how many there were.
-pub(crate) fn read_full(file: &dyn DiskFile, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+///
+/// # Errors
+/// The system's.
+pub fn read_full(file: &dyn DiskFile, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut count = 0;
     while count < bytes.len() {
         match file.read_at(&mut bytes[count..], offset + count as u64) {

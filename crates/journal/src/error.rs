@@ -6,35 +6,43 @@ use std::sync::Arc;
 
 use crate::disk::Disk;
 
+/// What fails, in [`Error::Io`], before a byte of a file is written.
+pub(crate) const CREATE: &str = "create";
+
 /// A damaged file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}, byte {offset}: {why}; restore all files from a backup", path.display())]
+#[error("{}{}: {why}; restore all files from a backup", path.display(), place(*offset))]
 pub struct Damage {
-    /// Which.
+    /// Which, or the directory where one is missing.
     pub path: PathBuf,
-    /// Where the first group begins that can't be read.
+    /// Where the first group begins that can't be read; 0 stands for the whole file.
     pub offset: u64,
     /// What is wrong with it.
     pub why: String,
+}
+
+/// A byte of a file in a message, unless the whole is meant.
+pub(crate) fn place(offset: u64) -> String {
+    if offset == 0 { String::new() } else { format!(", byte {offset}") }
 }
 
 /// Why a journal can't be opened, or doesn't take a record.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// A call of the system failed.
-    #[error("{}: {doing}: {why}", path.display())]
+    #[error("cannot {doing} {}: {why}", path.display())]
     Io {
-        /// What was being done.
+        /// What it is to do, as a verb.
         doing: &'static str,
-        /// With which file.
+        /// The file, or the directory.
         path: PathBuf,
         /// The system's error.
         why: Arc<io::Error>,
     },
     /// What was written could not be made durable, so what is on the disk is unknown.
     #[error(
-        "{}: fsync failed ({why}), so the journal takes no more records: what was acknowledged is \
-         safe; check the disk, then start again",
+        "{}: fsync failed ({why}): what was written since the last one may be lost, and the \
+         journal takes no more records; check the disk, then start again",
         path.display()
     )]
     Sync {
@@ -74,7 +82,7 @@ pub enum Error {
     },
     /// A snapshot or a backup is being made, and there is one at a time.
     #[error("a snapshot or a backup is being made: wait until it is done")]
-    Occupied,
+    Exclusive,
     /// A backup's directory has a journal in it.
     #[error("{}: there is a journal already: choose an empty directory", path.display())]
     NotEmpty {
@@ -95,9 +103,24 @@ impl Error {
         Self::Sync { path: disk.path(name), why: Arc::new(why) }
     }
 
-    /// Whether the disk is full: the same can be tried again when there is room.
+    /// Whether the disk is full.
     pub fn is_no_space(&self) -> bool {
-        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
-        matches!(self, Self::Io { why, .. } if full.contains(&why.kind()))
+        matches!(self, Self::Io { why, .. } if is_full(why))
     }
+
+    /// Whether the same can be tried again: the disk was full, or a file could not be created, as
+    /// when too many are open.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.is_no_space() || matches!(self, Self::Io { doing: CREATE, .. })
+    }
+
+    /// Whether a file was missing.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { why, .. } if why.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// Whether a call failed because the disk is full.
+pub(crate) fn is_full(why: &io::Error) -> bool {
+    matches!(why.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

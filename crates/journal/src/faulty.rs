@@ -26,6 +26,7 @@ struct State {
     syncs: u64,
     room_bytes: Option<u64>,
     short_writes: Option<Random>,
+    refused: Option<&'static str>,
 }
 
 #[derive(Clone, Debug)]
@@ -78,8 +79,8 @@ impl FaultyDisk {
         state.power_until = Some(state.calls + calls);
     }
 
-    /// Lets one call of fsync fail, after this many more that don't. What was written before it is
-    /// read, but never gets to the disk, as under Linux.
+    /// Lets one call of fsync fail, after this many more that don't. Bytes that were written before
+    /// it are read, but never get to the disk, as under Linux; names get there with a later call.
     pub fn fail_sync_after(&self, syncs: u64) {
         let mut state = self.state();
         state.failing_sync = Some(state.syncs + syncs);
@@ -88,6 +89,11 @@ impl FaultyDisk {
     /// Leaves room for this many bytes, or no limit.
     pub fn set_room(&self, bytes: Option<u64>) {
         self.state().room_bytes = bytes;
+    }
+
+    /// From now on every `create` or `remove` fails, as this says, or none.
+    pub fn refuse(&self, call: Option<&'static str>) {
+        self.state().refused = call;
     }
 
     /// From now on, writes take only some of the bytes.
@@ -190,6 +196,14 @@ impl State {
         }
     }
 
+    fn refusable(&mut self, call: &str) -> io::Result<()> {
+        self.call()?;
+        match self.refused {
+            Some(refused) if refused == call => Err(io::Error::other("too many open files")),
+            _ => Ok(()),
+        }
+    }
+
     fn sync(&mut self) -> io::Result<bool> {
         self.call()?;
         self.syncs += 1;
@@ -234,7 +248,7 @@ impl Disk for FaultyDisk {
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let mut state = self.state();
-        state.call()?;
+        state.refusable("create")?;
         if state.find(name).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -254,7 +268,7 @@ impl Disk for FaultyDisk {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut state = self.state();
-        state.call()?;
+        state.refusable("remove")?;
         state.find(name)?;
         state.change(Change::Remove(name.to_owned()));
         Ok(())

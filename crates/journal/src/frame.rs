@@ -2,8 +2,6 @@
 //! under a checksum that depends on all before it in the file, so nothing stale or out of place
 //! passes.
 
-use std::fmt;
-
 /// The bytes of a file's head.
 pub(crate) const HEAD_BYTES: usize = 32;
 /// The bytes of a group's head.
@@ -15,12 +13,16 @@ const RECORD_HEAD_BYTES: usize = 8;
 pub const MAX_RECORD_BYTES: usize = 16 << 20;
 /// A group of this size gets no further record.
 pub(crate) const GROUP_BYTES: usize = 4 << 20;
-/// The largest group without its head: one more record came into one that was nearly full.
+/// The largest group without its head: nearly full, and then one more record, of the largest size.
 const MAX_BODY_BYTES: usize = GROUP_BYTES + RECORD_HEAD_BYTES + MAX_RECORD_BYTES;
+
+/// No file begins with a later record, so that counting on never overflows.
+const MAX_SEQ: u64 = 1 << 62;
 
 const MAGIC: [u8; 8] = *b"LLjournl";
 const VERSION: u16 = 1;
-/// The first bytes of a group, which none of its lengths and numbers is likely to be.
+/// The first bytes of a group, by which a later one is looked for behind a damaged one. Text and
+/// small numbers don't look like it.
 pub(crate) const GROUP_MAGIC: [u8; 4] = [0xa7, b'G', b'R', 0xd2];
 
 /// What a file holds.
@@ -37,36 +39,29 @@ pub(crate) struct Head {
     pub(crate) kind: Kind,
     /// A number of this file only, without which a group's head can't be made up.
     pub(crate) salt: u32,
-    /// Of a log: its first record. Of a snapshot: the last record that it stands for.
+    /// Of a log: its first record. Of a snapshot: the last record that it replaces.
     pub(crate) seq: u64,
     /// Of a log: the checksum with which the file before it ends; 0 without one.
     pub(crate) chain: u32,
 }
 
 /// Why bytes are no head or no group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Invalid {
+    #[error("the file ends too early")]
     Cut,
+    #[error("the checksum of the file's head is wrong")]
     Head,
+    #[error("it has version {0}, and {VERSION} is known")]
     Version(u16),
+    #[error("the checksum of a group's head is wrong")]
     Group,
-    Place,
+    #[error("it is out of sequence: it belongs to another place")]
+    OutOfSequence,
+    #[error("the checksum of record {0} is wrong")]
     Record(u64),
+    #[error("the lengths of a group's records are wrong")]
     Length,
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cut => f.write_str("the file ends within a group"),
-            Self::Head => f.write_str("the checksum of the file's head is wrong"),
-            Self::Version(version) => write!(f, "it has version {version}, and {VERSION} is known"),
-            Self::Group => f.write_str("the checksum of a group's head is wrong"),
-            Self::Place => f.write_str("the group belongs to another place"),
-            Self::Record(seq) => write!(f, "the checksum of record {seq} is wrong"),
-            Self::Length => f.write_str("the lengths of a group's records are wrong"),
-        }
-    }
 }
 
 impl Head {
@@ -100,6 +95,9 @@ impl Head {
             _ => return Err(Invalid::Head),
         };
         let (salt, seq, chain) = (u32_at(bytes, 12), u64_at(bytes, 16), u32_at(bytes, 24));
+        if seq > MAX_SEQ || (kind == Kind::Log && seq == 0) {
+            return Err(Invalid::OutOfSequence);
+        }
         Ok(Self { kind, salt, seq, chain })
     }
 }
@@ -157,7 +155,8 @@ impl GroupHead {
         bytes[36..40].copy_from_slice(&self.crc.to_le_bytes());
     }
 
-    /// The head whose bytes lie at `offset` of the file with that salt, wherever it is in its row.
+    /// Reads a head at `offset` of the file with that salt. Whether it follows the group before is
+    /// left to [`GroupHead::check`].
     pub(crate) fn decode(bytes: &[u8], salt: u32, offset: u64) -> Result<Self, Invalid> {
         if bytes.len() < GROUP_HEAD_BYTES {
             return Err(Invalid::Cut);
@@ -175,6 +174,10 @@ impl GroupHead {
         Ok(Self { body_bytes, records, first, synced, is_last, chain, crc })
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
     pub(crate) fn body_bytes(&self) -> usize {
         self.body_bytes as usize
     }
@@ -182,7 +185,7 @@ impl GroupHead {
     /// Checks the whole group, and moves the cursor behind it.
     pub(crate) fn check(&self, body: &[u8], at: &mut Cursor) -> Result<(), Invalid> {
         if self.first != at.next || self.chain != at.chain {
-            return Err(Invalid::Place);
+            return Err(Invalid::OutOfSequence);
         }
         if body.len() < self.body_bytes() {
             return Err(Invalid::Cut);
@@ -229,6 +232,11 @@ impl Default for Group {
 }
 
 impl Group {
+    /// How much it and its head grow by a record of this size.
+    pub(crate) fn growth(&self, record_bytes: usize) -> usize {
+        RECORD_HEAD_BYTES + record_bytes + if self.is_empty() { GROUP_HEAD_BYTES } else { 0 }
+    }
+
     /// The caller has checked the record's size.
     pub(crate) fn push(&mut self, record: &[u8]) {
         debug_assert!(record.len() <= MAX_RECORD_BYTES && !self.is_full());
@@ -311,4 +319,19 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Head, Invalid, Kind, MAX_SEQ};
+
+    #[test]
+    fn a_number_that_could_overflow_is_refused() {
+        for (kind, seq) in [(Kind::Log, 0), (Kind::Log, u64::MAX), (Kind::Snapshot, MAX_SEQ + 1)] {
+            let head = Head { kind, salt: 7, seq, chain: 0 };
+            assert_eq!(Head::decode(&head.encode()), Err(Invalid::OutOfSequence));
+        }
+        let head = Head { kind: Kind::Snapshot, salt: 7, seq: 0, chain: 0 };
+        assert_eq!(Head::decode(&head.encode()), Ok(head));
+    }
 }

@@ -1,25 +1,23 @@
-//! Reading one file, group by group, and judging what is wrong with the first bad one: a crash's
-//! torn tail, or damage.
+//! Reading one file, group by group, and what is behind the first bad one.
 
-use crate::disk::{Disk, DiskFile, read_full};
+use std::ops::Range;
+
+use crate::disk::{Disk, DiskFile, WINDOW_BYTES, read_full, write_all};
 use crate::error::{Damage, Error};
 use crate::frame::{
     Cursor, GROUP_HEAD_BYTES, GROUP_MAGIC, GroupHead, HEAD_BYTES, Head, Invalid, Kind,
 };
-
-/// So much is read with one call, unless a group is larger.
-const WINDOW_BYTES: usize = 1 << 20;
 
 /// A file that is being read.
 pub(crate) struct Reader<'a> {
     disk: &'a dyn Disk,
     name: String,
     file: Box<dyn DiskFile>,
-    size: u64,
+    pub(crate) size: u64,
     window: Vec<u8>,
     window_at: u64,
-    head: Head,
-    at: Cursor,
+    /// Behind the groups that were read; at 0 when there is no head.
+    pub(crate) at: Cursor,
 }
 
 /// What came next.
@@ -32,42 +30,36 @@ pub(crate) enum Step {
     Bad(Invalid),
 }
 
+/// What is behind the last good group.
+pub(crate) enum Rest {
+    /// Zeros, which the log writes ahead.
+    Zeros,
+    /// What a crash may have left.
+    Torn,
+    /// A group that was written after the bad one had become durable.
+    Later,
+}
+
 impl<'a> Reader<'a> {
-    /// Opens a file, of which only the head is read; returns what is wrong with that, and the
-    /// file's size.
+    /// Opens a file, of which only the head is read.
     pub(crate) fn open(
         disk: &'a dyn Disk,
         name: String,
         kind: Kind,
         seq: u64,
-    ) -> Result<Result<Self, (Invalid, u64)>, Error> {
-        let file = disk.open(&name).map_err(|why| Error::io(disk, &name, "it is opened", why))?;
-        let size = file.size().map_err(|why| Error::io(disk, &name, "its size is read", why))?;
-        let head = Head { kind, salt: 0, seq, chain: 0 };
-        let at = Cursor::after(&head);
-        let mut reader =
-            Self { disk, name, file, size, window: Vec::new(), window_at: 0, head, at };
+    ) -> Result<(Self, Result<Head, Invalid>), Error> {
+        let file = disk.open(&name).map_err(|why| Error::io(disk, &name, "open", why))?;
+        let size = file.size().map_err(|why| Error::io(disk, &name, "read the size of", why))?;
+        let at = Cursor { salt: 0, offset: 0, next: seq, chain: 0 };
+        let mut reader = Self { disk, name, file, size, window: Vec::new(), window_at: 0, at };
         let head = match Head::decode(reader.fill(0, HEAD_BYTES)?) {
-            Ok(head) if head.kind != kind || head.seq != seq => Err(Invalid::Place),
-            other => other,
+            Ok(head) if head.kind != kind || head.seq != seq => Err(Invalid::OutOfSequence),
+            head => head,
         };
-        Ok(match head {
-            Ok(head) => Ok(Self { at: Cursor::after(&head), head, ..reader }),
-            Err(why) => Err((why, size)),
-        })
-    }
-
-    pub(crate) fn head(&self) -> &Head {
-        &self.head
-    }
-
-    /// The place behind the groups that were read.
-    pub(crate) fn at(&self) -> &Cursor {
-        &self.at
-    }
-
-    pub(crate) fn size(&self) -> u64 {
-        self.size
+        if let Ok(head) = &head {
+            reader.at = Cursor::after(head);
+        }
+        Ok((reader, head))
     }
 
     pub(crate) fn damage(&self, why: Invalid) -> Damage {
@@ -75,7 +67,7 @@ impl<'a> Reader<'a> {
         Damage { path, offset: self.at.offset, why: why.to_string() }
     }
 
-    /// Reads the next group, and hands on its records once all of it has been checked.
+    /// Reads the next group, and passes its records to `apply` once all of it has been checked.
     pub(crate) fn next(
         &mut self,
         mut apply: impl FnMut(u64, &[u8]) -> Result<(), Error>,
@@ -100,43 +92,33 @@ impl<'a> Reader<'a> {
         Ok(Step::Group(head))
     }
 
-    /// Whether a crash may have left what is behind the last good group: no group there was
-    /// written after the first bad one had become durable.
-    pub(crate) fn is_torn(&mut self) -> Result<bool, Error> {
-        let (salt, next, size) = (self.at.salt, self.at.next, self.size);
-        let mut offset = self.at.offset;
+    /// Looks at what is behind the last good group, and has it read anew afterwards: whoever writes
+    /// the file may have finished a group after it was read, and before a later one was.
+    pub(crate) fn rest(&mut self) -> Result<Rest, Error> {
+        let Cursor { salt, next, mut offset, .. } = self.at;
+        let (size, mut rest) = (self.size, Rest::Zeros);
         while offset < size {
             let bytes = self.fill(offset, WINDOW_BYTES)?;
-            for start in 0..bytes.len() {
-                if !bytes[start..].starts_with(&GROUP_MAGIC) {
-                    continue;
-                }
-                let head = GroupHead::decode(&bytes[start..], salt, offset + start as u64);
-                if head.is_ok_and(|head| head.synced >= next) {
-                    return Ok(false);
-                }
+            if bytes.iter().any(|byte| *byte != 0) {
+                rest = Rest::Torn;
             }
-            // A head may begin in this window and end in the next.
-            let read = bytes.len();
-            offset += (read.saturating_sub(GROUP_HEAD_BYTES - 1)).max(1) as u64;
-            if read < GROUP_HEAD_BYTES {
+            let is_later = |start: &usize| {
+                bytes[*start..].starts_with(&GROUP_MAGIC)
+                    && GroupHead::decode(&bytes[*start..], salt, offset + *start as u64)
+                        .is_ok_and(|head| head.synced >= next)
+            };
+            if (0..bytes.len()).any(|start| is_later(&start)) {
+                rest = Rest::Later;
                 break;
             }
-        }
-        Ok(true)
-    }
-
-    /// Whether only zeros are behind the last good group: the log writes them ahead.
-    pub(crate) fn is_zero(&mut self) -> Result<bool, Error> {
-        let (mut offset, size) = (self.at.offset, self.size);
-        while offset < size {
-            let bytes = self.fill(offset, WINDOW_BYTES)?;
-            if bytes.is_empty() || bytes.iter().any(|byte| *byte != 0) {
-                return Ok(bytes.is_empty());
+            // A head may begin in this window and end in the next.
+            match bytes.len().checked_sub(GROUP_HEAD_BYTES - 1) {
+                None | Some(0) => break,
+                Some(read) => offset += read as u64,
             }
-            offset += bytes.len() as u64;
         }
-        Ok(true)
+        self.window.clear();
+        Ok(rest)
     }
 
     /// The bytes at `offset`, fewer where the file ends.
@@ -147,12 +129,34 @@ impl<'a> Reader<'a> {
         if offset < self.window_at || offset + bytes as u64 > window_end {
             self.window.resize(bytes.max(WINDOW_BYTES.min(left)), 0);
             let read = read_full(&*self.file, &mut self.window, offset);
-            let failed = |why| Error::io(self.disk, &self.name, "it is read", why);
-            let read = read.map_err(failed)?;
-            self.window.truncate(read);
+            let failed = |why| Error::io(self.disk, &self.name, "read", why);
+            self.window.truncate(read.map_err(failed)?);
             self.window_at = offset;
         }
-        let start = (offset - self.window_at) as usize;
+        let start = ((offset - self.window_at) as usize).min(self.window.len());
         Ok(&self.window[start..(start + bytes).min(self.window.len())])
     }
+}
+
+/// Copies bytes of a file to the same place in another, as far as there are any.
+pub(crate) fn copy(
+    from: (&dyn Disk, &str),
+    range: Range<u64>,
+    to: (&dyn Disk, &str),
+    target: &mut dyn DiskFile,
+) -> Result<(), Error> {
+    let unread = |why| Error::io(from.0, from.1, "read", why);
+    let source = from.0.open(from.1).map_err(unread)?;
+    let (mut buffer, mut offset) = (vec![0; WINDOW_BYTES], range.start);
+    while offset < range.end {
+        let want = (range.end - offset).min(WINDOW_BYTES as u64) as usize;
+        let read = read_full(&*source, &mut buffer[..want], offset).map_err(unread)?;
+        if read == 0 {
+            break;
+        }
+        let written = write_all(target, &buffer[..read], offset);
+        written.map_err(|why| Error::io(to.0, to.1, "write", why))?;
+        offset += read as u64;
+    }
+    Ok(())
 }

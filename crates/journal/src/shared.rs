@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::frame::Group;
+use crate::log::Written;
 
 /// Buffers of emptied groups that are kept for the next ones, if they are no larger.
 const SPARE_GROUPS: usize = 8;
@@ -19,10 +20,10 @@ const SPARE_BYTES: usize = 1 << 20;
 pub enum Progress {
     /// All records up to this one are acknowledged.
     Acknowledged(u64),
-    /// The disk is full. What was committed waits and is tried again, and new records are refused
-    /// with this error.
+    /// The disk is full, or a file can't be created. What was committed waits and is tried again,
+    /// and new records are refused with this error.
     Stalled(Error),
-    /// There was room on the disk again.
+    /// What waited was written.
     Resumed,
     /// The journal has failed, and does nothing more: what isn't acknowledged never will be.
     Failed(Error),
@@ -37,15 +38,16 @@ pub(crate) enum Task {
 
 #[derive(Default)]
 pub(crate) struct State {
-    pub(crate) tasks: VecDeque<Task>,
+    tasks: VecDeque<Task>,
     spare: Vec<Group>,
     pub(crate) acknowledged: u64,
-    /// The last file's first record and its size, as far as it is written.
-    pub(crate) last_file: (u64, u64),
-    /// Why nothing is taken: of a full disk, or for good.
-    pub(crate) refusal: Option<Error>,
-    pub(crate) has_failed: bool,
-    pub(crate) is_closing: bool,
+    pub(crate) written: Written,
+    /// Why nothing is taken: for as long as the disk is full, or for good.
+    pub(crate) unavailable: Option<Error>,
+    /// The thread has ended.
+    has_ended: bool,
+    is_closing: bool,
+    /// The thread waits for tasks.
     is_idle: bool,
 }
 
@@ -58,10 +60,10 @@ pub(crate) struct Shared {
     progress: Condvar,
     /// What was appended and isn't written yet.
     pub(crate) waiting_bytes: AtomicUsize,
-    /// Whether [`State::refusal`] is there, to be looked up without the lock.
-    pub(crate) is_refusing: AtomicBool,
+    /// Whether [`State::unavailable`] is there, to be looked up without the lock.
+    pub(crate) is_unavailable: AtomicBool,
     /// Whether a snapshot or a backup is being made.
-    occupied: AtomicBool,
+    is_excluding: AtomicBool,
 }
 
 impl fmt::Debug for Shared {
@@ -71,15 +73,16 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
+    pub(crate) fn new(disk: Arc<dyn Disk>, written: Written) -> Self {
+        let state = State { written, acknowledged: written.last, ..State::default() };
         Self {
             disk,
-            state: Mutex::default(),
+            state: Mutex::new(state),
             work: Condvar::default(),
             progress: Condvar::default(),
             waiting_bytes: AtomicUsize::default(),
-            is_refusing: AtomicBool::default(),
-            occupied: AtomicBool::default(),
+            is_unavailable: AtomicBool::default(),
+            is_excluding: AtomicBool::default(),
         }
     }
 
@@ -88,102 +91,105 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands tasks over, and returns an empty group.
-    pub(crate) fn submit(&self, tasks: impl IntoIterator<Item = Task>) -> Group {
+    /// Gives the thread tasks, and returns an empty group.
+    pub(crate) fn submit(&self, task: Task) -> Group {
         let mut state = self.lock();
-        state.tasks.extend(tasks);
+        if state.has_ended {
+            self.waiting_bytes.store(0, Ordering::Relaxed);
+            return Group::default();
+        }
+        state.tasks.push_back(task);
         if std::mem::take(&mut state.is_idle) {
             self.work.notify_one();
         }
         state.spare.pop().unwrap_or_default()
     }
 
-    /// Takes all tasks that have come, and waits for some until `deadline`; returns whether the
-    /// journal is being closed.
-    pub(crate) fn take(&self, tasks: &mut VecDeque<Task>, deadline: Option<Instant>) -> bool {
+    /// Takes all tasks that have come, and gives back the groups that are written. It waits for
+    /// tasks until `deadline`, or whatever comes when `is_stalled`; returns whether the journal is
+    /// being closed.
+    pub(crate) fn take(
+        &self,
+        tasks: &mut VecDeque<Task>,
+        written: &mut Vec<Group>,
+        deadline: Option<Instant>,
+        is_stalled: bool,
+    ) -> bool {
         let mut state = self.lock();
-        while state.tasks.is_empty() && tasks.is_empty() && !state.is_closing {
-            state.is_idle = true;
-            state = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
-                None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(left) if left.is_zero() => break,
-                Some(left) => {
-                    self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+        for mut group in written.drain(..) {
+            if state.spare.len() < SPARE_GROUPS && group.capacity() <= SPARE_BYTES {
+                group.clear();
+                state.spare.push(group);
+            }
+        }
+        while !state.is_closing && (is_stalled || (state.tasks.is_empty() && tasks.is_empty())) {
+            state.is_idle = !is_stalled;
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let left = left.unwrap_or(Duration::MAX);
+            if left.is_zero() {
+                break;
+            }
+            let woken = self.work.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.is_idle = false;
         tasks.append(&mut state.tasks);
         state.is_closing
     }
 
-    /// Waits until `deadline`, or until the journal is being closed.
-    pub(crate) fn pause(&self, deadline: Instant) {
-        let mut state = self.lock();
-        while !state.is_closing {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            state.is_idle = true;
-            state = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        state.is_idle = false;
-    }
-
-    /// A group has been written: its memory can be used again.
-    pub(crate) fn written(&self, mut group: Group) {
-        self.waiting_bytes.fetch_sub(group.size(), Ordering::Relaxed);
-        group.clear();
-        let mut state = self.lock();
-        if state.spare.len() < SPARE_GROUPS && group.capacity() <= SPARE_BYTES {
-            state.spare.push(group);
-        }
-    }
-
     /// Changes the state and wakes all who wait for that.
     pub(crate) fn publish(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
-        self.is_refusing.store(state.refusal.is_some(), Ordering::Release);
+        self.is_unavailable.store(state.unavailable.is_some(), Ordering::Release);
         drop(state);
         self.progress.notify_all();
+    }
+
+    /// Lets the thread end when it has done what there is.
+    pub(crate) fn close(&self) {
+        self.lock().is_closing = true;
         self.work.notify_one();
     }
 
-    /// Waits until `done` returns something of the state, or the journal has failed.
-    pub(crate) fn wait<T>(
-        &self,
-        mut done: impl FnMut(&State) -> Option<Result<T, Error>>,
-    ) -> Result<T, Error> {
+    /// The thread ends with this error, or without one when it was closed.
+    pub(crate) fn end(&self, error: Option<Error>) {
+        self.publish(|state| {
+            state.unavailable = error.or(state.unavailable.take()).or(Some(Error::Closed));
+            state.has_ended = true;
+            state.tasks.clear();
+            self.waiting_bytes.store(0, Ordering::Relaxed);
+        });
+    }
+
+    /// Waits until `is_done`; until then, a journal that takes nothing is an error.
+    pub(crate) fn wait(&self, is_done: impl Fn(&State) -> bool) -> Result<(), Error> {
         let mut state = self.lock();
         loop {
-            if let Some(result) = done(&state) {
-                return result;
+            match &state.unavailable {
+                _ if is_done(&state) => return Ok(()),
+                Some(error) => return Err(error.clone()),
+                None => state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
-            if let (true, Some(error)) = (state.has_failed, &state.refusal) {
-                return Err(error.clone());
-            }
-            state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Begins a snapshot or a backup.
-    pub(crate) fn occupy(self: &Arc<Self>) -> Result<Occupied, Error> {
-        match self.occupied.swap(true, Ordering::AcqRel) {
-            true => Err(Error::Occupied),
-            false => Ok(Occupied(self.clone())),
+    pub(crate) fn exclude(self: &Arc<Self>) -> Result<Exclusive, Error> {
+        match self.is_excluding.swap(true, Ordering::AcqRel) {
+            true => Err(Error::Exclusive),
+            false => Ok(Exclusive(self.clone())),
         }
     }
 }
 
 /// A snapshot or a backup is being made as long as this is there.
 #[derive(Debug)]
-pub(crate) struct Occupied(Arc<Shared>);
+pub(crate) struct Exclusive(Arc<Shared>);
 
-impl Drop for Occupied {
+impl Drop for Exclusive {
     fn drop(&mut self) {
-        self.0.occupied.store(false, Ordering::Release);
+        self.0.is_excluding.store(false, Ordering::Release);
     }
 }
 
@@ -200,12 +206,10 @@ impl Watch {
     /// Waits until a record is acknowledged, which has to be committed.
     ///
     /// # Errors
-    /// When the journal has failed, or the disk is full: then it may still be acknowledged later.
+    /// When the journal has failed: then the record may be there or not when it is opened again.
+    /// Also when the disk is full: then the record is still written once there is room. Either way
+    /// the record's fate is unknown, and whoever waits for it has to be answered so.
     pub fn wait(&self, seq: u64) -> Result<(), Error> {
-        self.0.wait(|state| match &state.refusal {
-            _ if state.acknowledged >= seq => Some(Ok(())),
-            Some(error) => Some(Err(error.clone())),
-            None => None,
-        })
+        self.0.wait(|state| state.acknowledged >= seq)
     }
 }

@@ -1,7 +1,8 @@
-//! Snapshots: a file of records that stand for all before them. It is written beside the journal,
-//! made durable, and only then gets the name by which it counts; then what it stands for is
+//! Snapshots: a file of records that replace all before them. It is written beside the journal,
+//! made durable, and only then gets the name by which it counts; then what it replaces is
 //! removed. A crash in between leaves the old snapshot and its log, or the new one.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use crate::disk::{DiskFile, write_all};
@@ -9,20 +10,24 @@ use crate::error::Error;
 use crate::frame::{Cursor, Group, Kind, MAX_RECORD_BYTES};
 use crate::log::create_file;
 use crate::names::{NEW_SNAPSHOT, Names, snapshot_name};
-use crate::shared::{Occupied, Shared};
+use crate::shared::{Exclusive, Shared};
 
 /// A group of a snapshot is written when it has this size.
 const GROUP_BYTES: usize = 256 << 10;
 
 /// A snapshot that is being written, by any thread that may wait. Dropping it before
-/// [`Snapshot::finish`] leaves the journal as it was.
+/// [`Snapshot::finish`] leaves the journal as it was; after an error that is all there is to do.
 pub struct Snapshot {
     shared: Arc<Shared>,
     through: u64,
     file: Option<(Box<dyn DiskFile>, Cursor)>,
     group: Group,
+    /// Why it can't be finished any more.
+    failed: Option<Error>,
     is_done: bool,
-    _occupied: Occupied,
+    _exclusive: Exclusive,
+    /// Of the directory, in which it renames and removes files.
+    _lock: Arc<dyn Any + Send + Sync>,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -32,12 +37,18 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn new(shared: Arc<Shared>, occupied: Occupied, through: u64) -> Self {
-        let (file, group, is_done) = (None, Group::default(), false);
-        Self { shared, through, file, group, is_done, _occupied: occupied }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        lock: Arc<dyn Any + Send + Sync>,
+        exclusive: Exclusive,
+        through: u64,
+    ) -> Self {
+        let (file, group, failed, is_done) = (None, Group::default(), None, false);
+        let (_exclusive, _lock) = (exclusive, lock);
+        Self { shared, through, file, group, failed, is_done, _exclusive, _lock }
     }
 
-    /// The last record that it stands for.
+    /// The last record that it replaces.
     pub fn through(&self) -> u64 {
         self.through
     }
@@ -45,48 +56,44 @@ impl Snapshot {
     /// Adds a record of the state.
     ///
     /// # Errors
-    /// When it is too large, or can't be written.
+    /// When it is too large, or can't be written: the second is an error of all later calls too.
     pub fn append(&mut self, record: &[u8]) -> Result<(), Error> {
         if record.len() > MAX_RECORD_BYTES {
             return Err(Error::TooLarge { bytes: record.len(), most_bytes: MAX_RECORD_BYTES });
         }
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
         self.group.push(record);
         if self.group.size() >= GROUP_BYTES {
-            self.write(false)?;
+            self.write(false).inspect_err(|error| self.failed = Some(error.clone()))?;
         }
         Ok(())
     }
 
-    /// Makes it the journal's snapshot, once all records that it stands for are durable, and
+    /// Makes it the journal's snapshot, once all records that it replaces are durable, and
     /// removes the files that are no longer needed.
     ///
     /// # Errors
     /// When it can't be written, the disk is full, or the journal has failed. The journal is
     /// opened with the old snapshot or with this one then, and with all records either way.
     pub fn finish(mut self) -> Result<(), Error> {
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
+        }
         self.write(true)?;
         let (shared, through) = (self.shared.clone(), self.through);
         let disk = &*shared.disk;
         if let Some((file, _)) = &mut self.file {
             let synced = file.sync();
-            synced.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "it is made durable", why))?;
+            synced.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "sync", why))?;
         }
-        shared.wait(|state| match &state.refusal {
-            _ if state.last_file.0 > through => Some(Ok(())),
-            Some(refusal) => Some(Err(refusal.clone())),
-            None => None,
-        })?;
-        let name = snapshot_name(through);
-        let renamed = disk.rename(NEW_SNAPSHOT, &name);
-        renamed.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "it is renamed", why))?;
+        shared.wait(|state| state.written.first > through)?;
+        let renamed = disk.rename(NEW_SNAPSHOT, &snapshot_name(through));
+        renamed.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "rename", why))?;
         self.is_done = true;
-        disk.sync().map_err(|why| Error::io(disk, &name, "its name is made durable", why))?;
-        let names = disk.list().map_err(|why| Error::io(disk, "", "it is listed", why))?;
-        for name in Names::of(&names).obsolete() {
-            let removed = disk.remove(&name);
-            removed.map_err(|why| Error::io(disk, &name, "it is removed", why))?;
-        }
-        Ok(())
+        disk.sync().map_err(|why| Error::io(disk, "", "sync", why))?;
+        Names::list(disk)?.remove_obsolete(disk)
     }
 
     fn write(&mut self, is_last: bool) -> Result<(), Error> {
@@ -100,7 +107,7 @@ impl Snapshot {
         if let Some((file, at)) = &mut self.file {
             let (bytes, after) = self.group.seal(at, 0, is_last);
             let written = write_all(&mut **file, bytes, at.offset);
-            written.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "it is written", why))?;
+            written.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "write", why))?;
             *at = after;
             self.group.clear();
         }

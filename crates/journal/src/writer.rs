@@ -2,14 +2,18 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
+use crate::frame::Group;
 use crate::log::Log;
 use crate::shared::{Progress, Shared, Task};
 
 /// When the disk is full, what waits is tried again after this time.
 const RETRY: Duration = Duration::from_millis(100);
+/// When nothing has come for this time, the log says that its last group is durable too.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// When what was written is made durable (fsync), and with it what is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,68 +29,97 @@ pub enum SyncPolicy {
     Never,
 }
 
+/// How a journal is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// When records are made durable.
+    pub sync: SyncPolicy,
+    /// A file of the log ends before it becomes larger, unless one group is. The last file has up
+    /// to 64 KiB of zeros more, until it is closed.
+    pub segment_bytes: u64,
+    /// A record with which more than this would wait to be written is refused as [`Error::Busy`],
+    /// unless none waits. A record counts 8 bytes more than it has, and a group 40.
+    pub waiting_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (segment_bytes, waiting_bytes) = (64 << 20, 64 << 20);
+        Self { sync: SyncPolicy::Always, segment_bytes, waiting_bytes }
+    }
+}
+
 /// Whom the thread notifies.
 pub(crate) type Notify = Box<dyn FnMut(Progress) + Send>;
 
 pub(crate) struct Writer {
     log: Log,
     shared: Arc<Shared>,
-    policy: SyncPolicy,
-    segment_bytes: u64,
+    options: Options,
     notify: Notify,
     tasks: VecDeque<Task>,
+    written: Vec<Group>,
     /// When the first record was written that isn't durable yet.
     dirty_since: Option<Instant>,
     is_stalled: bool,
 }
 
 impl Writer {
-    pub(crate) fn new(
-        log: Log,
-        shared: Arc<Shared>,
-        policy: SyncPolicy,
-        segment_bytes: u64,
-        notify: Notify,
-    ) -> Self {
-        let tasks = VecDeque::new();
+    pub(crate) fn new(log: Log, shared: Arc<Shared>, options: Options, notify: Notify) -> Self {
+        let (tasks, written) = (VecDeque::new(), Vec::new());
         let (dirty_since, is_stalled) = (None, false);
-        Self { log, shared, policy, segment_bytes, notify, tasks, dirty_since, is_stalled }
+        Self { log, shared, options, notify, tasks, written, dirty_since, is_stalled }
     }
 
-    /// Until the journal is closed, or fails.
-    pub(crate) fn run(mut self) {
+    /// Until the journal is closed, and then all is durable; or until it fails.
+    pub(crate) fn run(mut self) -> Result<(), Error> {
         loop {
-            let due = match (self.policy, self.dirty_since) {
-                (SyncPolicy::Every(after), Some(since)) => since.checked_add(after),
-                _ => None,
-            };
-            let shared = self.shared.clone();
-            let is_closing = shared.take(&mut self.tasks, due);
-            let is_due = due.is_some_and(|due| due <= Instant::now());
-            let always = self.policy == SyncPolicy::Always;
-            match self.turn(always || is_due || is_closing) {
-                Ok(()) if is_closing => break,
-                Ok(()) => self.set_stalled(None),
-                Err(error) if error.is_no_space() && !is_closing => {
-                    self.set_stalled(Some(error));
-                    self.shared.pause(Instant::now() + RETRY);
+            match self.turn() {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) => {
+                    self.shared.end(Some(error.clone()));
+                    (self.notify)(Progress::Failed(error.clone()));
+                    return Err(error);
                 }
-                Err(error) => return self.fail(error),
             }
         }
     }
 
-    /// Does what waits, as far as there is room for it.
-    fn turn(&mut self, is_sync_due: bool) -> Result<(), Error> {
-        let written = self.write();
-        if written.as_ref().err().is_none_or(Error::is_no_space) {
-            if is_sync_due {
+    /// Waits for tasks and does them, as far as there is room; returns whether all is over.
+    fn turn(&mut self) -> Result<bool, Error> {
+        let sync_at = match (self.options.sync, self.dirty_since) {
+            (SyncPolicy::Every(after), Some(since)) => since.checked_add(after),
+            _ => None,
+        };
+        let deadline = match sync_at {
+            _ if self.is_stalled => Some(Instant::now() + RETRY),
+            None if self.log.is_unmarked() => Some(Instant::now() + IDLE),
+            sync_at => sync_at,
+        };
+        let (tasks, written) = (&mut self.tasks, &mut self.written);
+        let is_closing = self.shared.take(tasks, written, deadline, self.is_stalled);
+        let is_idle = self.tasks.is_empty();
+        let done = self.write();
+        if done.as_ref().err().is_none_or(Error::is_passing) {
+            let is_due = sync_at.is_some_and(|at| at <= Instant::now());
+            if is_due || is_closing || self.options.sync == SyncPolicy::Always {
                 self.log.sync()?;
                 self.dirty_since = None;
             }
             self.publish();
         }
-        written
+        match done {
+            Err(error) if error.is_passing() && !is_closing => self.set_stalled(Some(error)),
+            Err(error) => return Err(error),
+            Ok(()) => self.set_stalled(None),
+        }
+        if is_closing {
+            self.log.close()?;
+        } else if is_idle {
+            self.log.mark()?;
+        }
+        Ok(is_closing)
     }
 
     fn write(&mut self) -> Result<(), Error> {
@@ -94,7 +127,7 @@ impl Writer {
             match task {
                 Task::Rotate => self.log.rotate()?,
                 Task::Write(group) => {
-                    if self.log.size() + group.size() as u64 > self.segment_bytes {
+                    if self.log.written().bytes + group.size() as u64 > self.options.segment_bytes {
                         self.log.rotate()?;
                     }
                     self.log.write(group)?;
@@ -102,50 +135,38 @@ impl Writer {
                 }
             }
             if let Some(Task::Write(group)) = self.tasks.pop_front() {
-                self.shared.written(group);
+                self.shared.waiting_bytes.fetch_sub(group.size(), Ordering::Relaxed);
+                self.written.push(group);
             }
         }
         Ok(())
     }
 
     fn publish(&mut self) {
-        let acknowledged = self.log.written();
+        let written = self.log.written();
         let mut is_news = false;
         self.shared.publish(|state| {
-            is_news = state.acknowledged < acknowledged;
-            state.acknowledged = acknowledged;
-            state.last_file = (self.log.first(), self.log.size());
+            is_news = state.acknowledged < written.last;
+            (state.acknowledged, state.written) = (written.last, written);
         });
         if is_news {
-            (self.notify)(Progress::Acknowledged(acknowledged));
+            (self.notify)(Progress::Acknowledged(written.last));
         }
     }
 
     /// The disk is full, or has room again.
-    fn set_stalled(&mut self, refusal: Option<Error>) {
-        let is_stalled = refusal.is_some();
+    fn set_stalled(&mut self, why: Option<Error>) {
+        let is_stalled = why.is_some();
         if std::mem::replace(&mut self.is_stalled, is_stalled) != is_stalled {
-            self.shared.publish(|state| state.refusal = refusal.clone());
-            (self.notify)(refusal.map_or(Progress::Resumed, Progress::Stalled));
+            self.shared.publish(|state| state.unavailable = why.clone());
+            (self.notify)(why.map_or(Progress::Resumed, Progress::Stalled));
         }
-    }
-
-    fn fail(mut self, error: Error) {
-        self.shared.publish(|state| {
-            state.refusal = Some(error.clone());
-            state.has_failed = true;
-        });
-        (self.notify)(Progress::Failed(error));
     }
 }
 
 /// However the thread ends, it leaves no one waiting.
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.shared.publish(|state| {
-            state.refusal.get_or_insert(Error::Closed);
-            state.has_failed = true;
-            state.tasks.clear();
-        });
+        self.shared.end(None);
     }
 }

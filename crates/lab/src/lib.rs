@@ -5,6 +5,7 @@
 
 pub mod cpus;
 pub mod deploy;
+mod descendants;
 pub mod drive;
 pub mod in_process;
 mod last_lines;

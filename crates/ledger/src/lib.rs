@@ -57,7 +57,7 @@ mod table;
 mod word_columns;
 mod write;
 
-pub use cause::{Cause, CauseKind, Program};
+pub use cause::{Cause, CauseKind, MAX_PROGRAMS, Program};
 pub use chunk::{CHUNK_NS, SamplePoint};
 #[cfg(feature = "parquet")]
 pub use columnar::ColumnarError;

@@ -141,7 +141,8 @@ impl<T: Declared + ToSql + FromSql> Codec<T> for Plain {
     }
 }
 
-/// As JSON.
+/// As JSON, which knows no NaN and no infinity and would hold `null` in their place: what could not
+/// be read again is refused.
 pub(crate) struct Json;
 
 impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
@@ -149,7 +150,9 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Json {
 
     fn write(value: &T) -> rusqlite::Result<ToSqlOutput<'_>> {
         let text = serde_json::to_string(value);
-        text.map(ToSqlOutput::from)
+        let readable = text.and_then(|text| serde_json::from_str::<T>(&text).map(|_| text));
+        readable
+            .map(ToSqlOutput::from)
             .map_err(|why| rusqlite::Error::ToSqlConversionFailure(why.into()))
     }
 

@@ -24,7 +24,7 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
 
     let named = Program { name: Some("rustc".to_owned()), cores: Some(1.1) };
     let programs = vec![named, Program { name: None, cores: None }];
-    let waited = Cause { target: Some("a".to_owned()), ..Cause::new(CauseKind::Wait, 0.09) };
+    let waited = Cause::new(CauseKind::Wait { target: Some("a".to_owned()) }, 0.09);
     let causes = vec![Cause { programs, ..Cause::new(CauseKind::ForeignTicks, 0.14) }, waited];
     let measured = TrialRow {
         validity: Validity::Valid,
@@ -148,6 +148,18 @@ fn every_run_has_an_identity_of_its_own() {
     let uids = runs.map(|begun| ledger.run_view(begun.run).unwrap().uid);
     assert!(uids.iter().all(|uid| uid.len() == 32) && uids[0] != uids[1], "{uids:?}");
     assert_eq!(ledger.runs().unwrap()[1].uid, uids[1]);
+}
+
+/// JSON has no NaN and no infinity: as `null` they would make the row unreadable for good.
+#[test]
+fn a_cause_whose_amount_is_no_number_is_refused() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let Begun { trial, .. } = begin_run(&mut ledger);
+    for amount in [f64::NAN, f64::INFINITY] {
+        let causes = vec![Cause::new(CauseKind::Steal, amount)];
+        assert!(ledger.add_slice(&SliceRow { causes, ..slice(trial, 0) }).is_err(), "{amount}");
+    }
+    assert_eq!(ledger.slices(trial).unwrap(), []);
 }
 
 #[test]

@@ -164,7 +164,8 @@ pub trait Dialect: Send {
     /// now. The connection is then made again, and what is still outstanding on it is missing.
     ///
     /// # Errors
-    /// A [`ProtocolError`] where it may not, which is always unless a protocol says otherwise.
+    /// A [`ProtocolError`] where it may not, which is always unless a protocol says otherwise: the
+    /// connection has broken, which is counted, and all that was outstanding is missing.
     fn closed(&mut self, now: Ns, events: &mut Events) -> Result<(), ProtocolError> {
         let _ = (now, events);
         Err(ProtocolError::new("the target closed the connection"))

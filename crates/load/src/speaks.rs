@@ -33,6 +33,8 @@ pub struct DialectRow {
     /// How a service that speaks it is asked for its own counters, where the protocol has words
     /// for that.
     pub counters: Option<&'static dyn Counters>,
+    /// Why this program can't speak it, where it can't: a feature that it was built without.
+    pub missing: Option<&'static str>,
     /// Refuses options that the dialect doesn't have.
     pub check_options: fn(&Speaks) -> Result<(), SpecError>,
 }
@@ -41,13 +43,19 @@ impl DialectRow {
     /// A dialect without options, and without words for a service's own counters.
     pub const fn new(name: &'static str, doc: &'static str, reach: Reach) -> Self {
         let check_options = |speaks: &Speaks| speaks.read::<NoOptions>().map(drop);
-        Self { name, doc, reach, counters: None, check_options }
+        Self { name, doc, reach, counters: None, missing: None, check_options }
     }
 
     /// The same with counters.
     #[must_use]
     pub const fn with_counters(self, counters: &'static dyn Counters) -> Self {
         Self { counters: Some(counters), ..self }
+    }
+
+    /// The same, which this program can't speak for a reason.
+    #[must_use]
+    pub const fn lacking(self, reason: &'static str) -> Self {
+        Self { missing: Some(reason), ..self }
     }
 
     /// The same with options, which are read as `T`.

@@ -119,7 +119,7 @@ pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> Result<Buil
     let copy = out.try_clone().context("the build's log")?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let shell = ["sh", "-c", command].map(str::to_owned);
-    let status = lab::deploy::run_guarded(&exe, &shell, |command| {
+    let status = lab::deploy::run_supervised(&exe, &shell, |command| {
         command.current_dir(&built.tree).stdout(copy).stderr(out)
     });
     let status = status.context("sh can't be started")?;

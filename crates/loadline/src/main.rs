@@ -121,16 +121,13 @@ enum Command {
         /// The file that says what, and for how many seconds
         arguments: Vec<String>,
     },
-    /// Wait for a byte, then become a program (used by `run` itself)
+    /// Run a program, and end all that descends from it when the caller ends (used by `run` itself)
     #[command(hide = true)]
-    Enter {
+    Supervise {
         /// The program and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
-    /// End what a killed run left behind (used by `run` itself)
-    #[command(hide = true)]
-    Guard,
 }
 
 /// The commands of the lab and of all services.
@@ -197,8 +194,7 @@ fn main() -> ExitCode {
             &arguments,
             registry::count_allocations,
         )),
-        Command::Enter { command } => Ok(lab::deploy::enter_main(&command)),
-        Command::Guard => Ok(lab::deploy::guard_main()),
+        Command::Supervise { command } => Ok(lab::deploy::supervise_main(&command)),
     };
     outcome.unwrap_or_else(exit::report)
 }

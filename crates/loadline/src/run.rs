@@ -165,12 +165,14 @@ pub(crate) fn measure_with(
         }
         Err(error) => return Err(error.into()),
     };
-    let code = crate::report::print(&ledger, run, shown, |summary| how.exit_code_of(summary))?;
+    let printed = crate::report::print(&ledger, run, shown, |summary| how.exit_code_of(summary));
     let page = storage.logs.join(run.to_string()).join("report.html");
     // The run is in the ledger and on the screen: a full disk here must not make it a failure.
     if let Err(error) = crate::report::save_page(&ledger, run, &page) {
         note(format!("its page can't be written: {error:#}"));
     }
+    // The page is there where the terminal has gone.
+    let code = printed?;
     Ok(match ending {
         Ending::Finished => code,
         Ending::Aborted(condition) => {
@@ -203,7 +205,7 @@ fn print_unfinished(ledger: &Ledger, before: Option<RunId>, shown: Form) {
 /// Raises the limit of open files for the connections of the load, before anything starts.
 fn raise_file_limit(plan: &Plan) -> Result<(), Failure> {
     let of_point = |point: &Point| {
-        let targets = point.targets.iter().filter(|target| target.skipped.is_none()).count();
+        let targets = point.targets.iter().filter(|target| target.is_measured()).count();
         let connections: usize = point.clients.iter().map(|group| group.connections).sum();
         connections * targets
     };

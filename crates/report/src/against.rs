@@ -4,7 +4,7 @@
 use findings::{Compared, Summary, TargetSummary};
 use judge::{Direction, Inconclusive, Metric, Verdict};
 
-use crate::causes::why_words;
+use crate::causes::why_text;
 use crate::number::{in_one_unit, whole_percent};
 use crate::phrases::{bound, disturbance, many};
 use crate::wording::{Span, between, compared, difference, either, noun, same};
@@ -185,7 +185,7 @@ fn invalid(summary: &Summary, one: &Compared) -> Option<String> {
     let causes = [one.b, one.a].into_iter().filter_map(first);
     let (target, cause) = causes.max_by_key(|(_, cause)| cause.rounds.len())?;
     let (name, rounds) = (&summary.targets[target].name, many(cause.rounds.len(), "round"));
-    let why = why_words(&cause.why);
+    let why = why_text(&cause.why);
     let why = why.trim_start_matches(&format!("{name}: "));
     Some(format!("{name} in {rounds}: {why}"))
 }

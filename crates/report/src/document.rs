@@ -1,8 +1,6 @@
 //! The one model of a report: lines and tables of words that each have a role. The terminal paints
 //! them (`text`), pages mark them up (`html`), and Markdown writes them down (`markdown`).
 
-use std::borrow::Cow;
-
 use judge::Unit;
 
 use crate::number::{Scale, value_in};
@@ -24,16 +22,25 @@ pub(crate) enum Role {
     Dim,
 }
 
+/// How far in a line begins, in steps from where the lines of its part do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Depth {
+    #[default]
+    Part,
+    One,
+    Two,
+}
+
 /// A line of words.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Line {
     pub(crate) words: Vec<(Role, String)>,
-    /// How many steps further in than the lines of its part it begins.
-    pub(crate) depth: usize,
+    /// How far in it begins.
+    pub(crate) depth: Depth,
     /// Whether the terminal prints it once where several points have the same.
-    pub(crate) is_common: bool,
-    /// Whether its letters stand under those of the line before.
-    pub(crate) is_aligned: bool,
+    pub(crate) print_once: bool,
+    /// Whether a page keeps its spaces and gives all letters one width, as a terminal does.
+    pub(crate) is_preformatted: bool,
     /// What a page draws before it.
     pub(crate) drawing: Option<Drawing>,
 }
@@ -43,8 +50,8 @@ pub(crate) struct Line {
 pub(crate) enum Drawing {
     /// A ratio with its interval around 1, on a logarithmic axis that reaches this far.
     Interval { ratio: f64, low: f64, high: f64, reach: f64 },
-    /// Bars from 0 to 1 in the look of a target, with the words that they stand for.
-    Bars { look: usize, heights: Vec<f64>, words: String },
+    /// Bars from 0 to 1 in the colour of a target, with the words that they stand for.
+    Bars { palette_index: usize, heights: Vec<f64>, words: String },
     /// The mark of an event in charts.
     Event(usize),
 }
@@ -95,7 +102,7 @@ impl From<Table> for Block {
     }
 }
 
-/// A table. A column of which no cell has anything is none.
+/// A table. A form shows the columns of which some cell has anything in it.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     pub(crate) caption: String,
@@ -109,7 +116,7 @@ pub(crate) struct Table {
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ColumnKind,
     pub(crate) forms: &'static [Form],
     /// Whether its name stands before each cell where a table has no head.
     pub(crate) names_cells: bool,
@@ -117,7 +124,7 @@ pub(crate) struct Column {
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     Words,
     /// Words that may be long.
     Wrapped,
@@ -140,18 +147,18 @@ pub(crate) struct Row {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Cell {
     pub(crate) line: Line,
-    /// How a terminal has it, where no head names its column or a key does.
-    pub(crate) typed: Option<String>,
-    /// The target that it is about, by its look.
-    pub(crate) look: Option<usize>,
+    /// What a terminal has in its place, where no head names its column or a key does.
+    pub(crate) terminal_text: Option<String>,
+    /// The place in the palette of pages of the target that it is about.
+    pub(crate) palette_index: Option<usize>,
     /// The address that it leads to on a page.
-    pub(crate) way: Option<String>,
-    /// What stands below it on a page.
+    pub(crate) link: Option<String>,
+    /// A line below the words, on a page.
     pub(crate) note: Line,
 }
 
 impl Line {
-    pub(crate) fn toned(role: Role, words: impl Into<String>) -> Line {
+    pub(crate) fn with_role(role: Role, words: impl Into<String>) -> Line {
         Line::default().and(role, words)
     }
 
@@ -166,70 +173,77 @@ impl Line {
         self.and(Role::Plain, words)
     }
 
-    pub(crate) fn deeper(self, depth: usize) -> Line {
+    pub(crate) fn deeper(self, depth: Depth) -> Line {
         Line { depth, ..self }
     }
 
-    pub(crate) fn aligned(self) -> Line {
-        Line { is_aligned: true, ..self }
+    pub(crate) fn preformatted(self) -> Line {
+        Line { is_preformatted: true, ..self }
     }
 
-    pub(crate) fn common(self) -> Line {
-        Line { is_common: true, ..self }
+    pub(crate) fn printed_once(self) -> Line {
+        Line { print_once: true, ..self }
     }
 
     pub(crate) fn drawn(self, drawing: Option<Drawing>) -> Line {
         Line { drawing, ..self }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.drawing.is_none() && self.words.iter().all(|(_, words)| words.is_empty())
+    /// Whether this form shows nothing of it.
+    pub(crate) fn is_empty(&self, form: Form) -> bool {
+        let is_drawn = form == Form::Page && self.drawing.is_some();
+        !is_drawn && self.words.iter().all(|(_, words)| words.is_empty())
     }
 }
 
-macro_rules! from_words {
-    ($($kind:ty),+) => {$(
-        impl From<$kind> for Line {
-            fn from(words: $kind) -> Line {
-                Line::default().then(words)
-            }
-        }
-
-        impl From<$kind> for Cell {
-            fn from(words: $kind) -> Cell {
-                Line::from(words).into()
-            }
-        }
-    )+};
+impl<T: Into<String>> From<T> for Line {
+    fn from(words: T) -> Line {
+        Line::default().then(words)
+    }
 }
-
-from_words!(String, &str, &String, Cow<'_, str>);
 
 impl Cell {
-    pub(crate) fn typed(self, typed: impl Into<String>) -> Cell {
-        Cell { typed: Some(typed.into()), ..self }
+    pub(crate) fn terminal_text(self, text: impl Into<String>) -> Cell {
+        Cell { terminal_text: Some(text.into()), ..self }
     }
 
-    pub(crate) fn of_target(self, look: usize) -> Cell {
-        Cell { look: Some(look), ..self }
+    pub(crate) fn of_target(self, target: usize) -> Cell {
+        Cell { palette_index: Some(target), ..self }
     }
 
-    pub(crate) fn to(self, way: Option<String>) -> Cell {
-        Cell { way, ..self }
+    pub(crate) fn link(self, link: Option<String>) -> Cell {
+        Cell { link, ..self }
     }
 
     pub(crate) fn note(self, note: impl Into<Line>) -> Cell {
         Cell { note: note.into(), ..self }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.line.is_empty() && self.typed.is_none() && self.note.is_empty()
+    /// Whether this form shows nothing of it.
+    pub(crate) fn is_empty(&self, form: Form) -> bool {
+        match (form, &self.terminal_text) {
+            (Form::Text, Some(text)) => text.is_empty(),
+            (Form::Text, None) | (Form::Markdown, _) => self.line.is_empty(form),
+            (Form::Page, _) => self.line.is_empty(form) && self.note.is_empty(form),
+        }
     }
 }
 
 impl From<Line> for Cell {
     fn from(line: Line) -> Cell {
         Cell { line, ..Cell::default() }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(words: String) -> Cell {
+        Line::from(words).into()
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(words: &str) -> Cell {
+        Line::from(words).into()
     }
 }
 
@@ -240,7 +254,7 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
 }
 
 impl Column {
-    fn of(name: impl Into<String>, kind: Kind) -> Column {
+    fn of(name: impl Into<String>, kind: ColumnKind) -> Column {
         Column { name: name.into(), kind, forms: EVERYWHERE, names_cells: false }
     }
 
@@ -251,15 +265,15 @@ impl Column {
 }
 
 pub(crate) fn words(name: impl Into<String>) -> Column {
-    Column::of(name, Kind::Words)
+    Column::of(name, ColumnKind::Words)
 }
 
 pub(crate) fn wrapped(name: impl Into<String>) -> Column {
-    Column::of(name, Kind::Wrapped)
+    Column::of(name, ColumnKind::Wrapped)
 }
 
 pub(crate) fn number(name: impl Into<String>) -> Column {
-    Column::of(name, Kind::Number)
+    Column::of(name, ColumnKind::Number)
 }
 
 /// A column of figures that need their name before them.
@@ -268,19 +282,25 @@ pub(crate) fn named(name: impl Into<String>) -> Column {
 }
 
 pub(crate) fn verdict(name: impl Into<String>) -> Column {
-    Column::of(name, Kind::Verdict)
+    Column::of(name, ColumnKind::Verdict)
 }
 
 impl Table {
     /// The places of the columns that this form shows.
     pub(crate) fn shown_in(&self, form: Form) -> Vec<usize> {
+        let has_any = |at: usize| {
+            let mut cells = self.rows.iter().filter_map(|row| row.cells.get(at));
+            cells.any(|cell| !cell.is_empty(form))
+        };
         let all = self.columns.iter().enumerate();
-        all.filter(|(_, column)| column.forms.contains(&form)).map(|(at, _)| at).collect()
+        all.filter(|(at, column)| column.forms.contains(&form) && has_any(*at))
+            .map(|(at, _)| at)
+            .collect()
     }
 }
 
 /// The name of a column, and its figure of a thing.
-pub(crate) type Named<T, Figure> = (&'static str, fn(&T) -> Figure);
+pub(crate) type NamedFigure<T, Figure> = (&'static str, fn(&T) -> Figure);
 
 /// A table in the making: a row for each thing, column by column.
 pub(crate) struct Sheet<T> {
@@ -296,14 +316,11 @@ impl<T> Sheet<T> {
         Self { things, table }
     }
 
-    /// The same with one more column, unless none of its cells has anything.
+    /// The same with one more column.
     pub(crate) fn with<C: Into<Cell>>(mut self, column: Column, of: impl Fn(&T) -> C) -> Self {
-        let cells: Vec<Cell> = self.things.iter().map(|thing| of(thing).into()).collect();
-        if cells.iter().any(|cell| !cell.is_empty()) {
-            self.table.columns.push(column);
-            let rows = self.table.rows.iter_mut().zip(cells);
-            rows.for_each(|(row, cell)| row.cells.push(cell));
-        }
+        self.table.columns.push(column);
+        let rows = self.table.rows.iter_mut().zip(&self.things);
+        rows.for_each(|(row, thing)| row.cells.push(of(thing).into()));
         self
     }
 
@@ -340,5 +357,26 @@ impl<T> Sheet<T> {
     /// The same whose cells name themselves on a terminal.
     pub(crate) fn without_head(self) -> Table {
         Table { has_head: false, ..self.table }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_shows_the_columns_that_have_anything_in_it() {
+        let bars = Drawing::Bars { palette_index: 0, heights: vec![1.0], words: "rates".into() };
+        let table = Sheet::of("", [1, 2])
+            .with(words("words"), |one| (*one == 1).then(|| "one".to_owned()))
+            .with(words("notes"), |_| Cell::default().note("below"))
+            .with(words("drawn"), |_| Line::default().drawn(Some(bars.clone())))
+            .with(words("terminal"), |_| Cell::default().terminal_text("typed"))
+            .with(words("nothing"), |_| "")
+            .with(words("page only").on(PAGE), |_| "words")
+            .table();
+        assert_eq!(table.shown_in(Form::Text), [0, 3]);
+        assert_eq!(table.shown_in(Form::Page), [0, 1, 2, 5]);
+        assert_eq!(table.shown_in(Form::Markdown), [0]);
     }
 }

@@ -4,7 +4,7 @@ use findings::{CauseSummary, Summary, TargetSummary, disturbances, invalid};
 use judge::{Inconclusive, Verdict};
 use ledger::Validity;
 
-use crate::causes::why_words;
+use crate::causes::why_text;
 use crate::escape::one_line;
 use crate::phrases::many;
 
@@ -35,7 +35,7 @@ fn causes(causes: &[CauseSummary], rounds: usize, most: usize) -> String {
         return "no reason was given".to_owned();
     }
     let part = |cause: &CauseSummary| {
-        let (words, seen) = (one_line(&why_words(&cause.why)), cause.rounds.len());
+        let (words, seen) = (one_line(&why_text(&cause.why)), cause.rounds.len());
         if seen == rounds { words } else { format!("{words} ({})", many(seen, "round")) }
     };
     let mut parts: Vec<String> = causes.iter().take(most).map(part).collect();
@@ -74,7 +74,7 @@ pub(crate) fn lines(summary: &Summary, index: usize) -> Vec<(Validity, String)> 
                 (rounds, _) => of_rounds(rounds, target.trials),
             };
             let name = one_line(&summary.targets[target.target].name);
-            let why = one_line(&why_words(&cause.why));
+            let why = one_line(&why_text(&cause.why));
             lines.push((Validity::Invalid, format!("{name}, {when}: {why}")));
         }
     }

@@ -85,12 +85,12 @@ pub(crate) fn figures(history: &History, series: &PointHistory) -> Table {
             true => (Role::Bad, "worse"),
             false => (Role::Good, "better"),
         };
-        Some(Line::toned(role, format!("{word}: {}", change(found.after / found.before))))
+        Some(Line::with_role(role, format!("{word}: {}", change(found.after / found.before))))
     };
     let metric = names::metric(&history.metric).to_lowercase();
     Sheet::of("The newest run first", series.runs.iter().enumerate().rev())
         .with(number("run"), |(_, run)| {
-            Cell::from(run.id.to_string()).to(Some(format!("/runs/{}", run.id)))
+            Cell::from(run.id.to_string()).link(Some(format!("/runs/{}", run.id)))
         })
         .with(words("started"), |(_, run)| moment(&run.started_at))
         .with(words("commit"), |(_, run)| run.commit.as_deref().map(|one| short(one).to_owned()))

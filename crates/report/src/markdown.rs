@@ -5,7 +5,7 @@ use ledger::RequirementOutcome;
 
 use crate::conclusion::conclusion;
 use crate::content::targets;
-use crate::document::{Form, Kind, Line, Role, Row, Table};
+use crate::document::{ColumnKind, Form, Line, Role, Row, Table};
 use crate::phrases;
 use crate::requirements;
 
@@ -59,7 +59,7 @@ fn head(table: &Table) -> String {
     let (mut names, mut lines) = ("| point |".to_owned(), "|---|".to_owned());
     for column in table.shown_in(Form::Markdown).into_iter().map(|at| &table.columns[at]) {
         names.push_str(&format!(" {} |", cell(&column.name)));
-        lines.push_str(if column.kind == Kind::Number { "--:|" } else { "---|" });
+        lines.push_str(if column.kind == ColumnKind::Number { "--:|" } else { "---|" });
     }
     format!("{names}\n{lines}\n")
 }

@@ -1,6 +1,9 @@
 //! Phrases that several kinds of report share: figures of a target, verdicts and ratios.
 
-use findings::{Bound, Compared, EventKind, LikelyCompared, PointSummary, Summary, TargetSummary};
+use findings::{
+    Bound, CONNECTIONS_BROKEN, Compared, EventKind, LikelyCompared, PointSummary, Summary,
+    TargetSummary,
+};
 use judge::{Inconclusive, Likely, LikelyInterval, Metric, SeriesInterval, Verdict};
 
 use crate::document::Role;
@@ -56,6 +59,10 @@ pub(crate) fn answers(target: &TargetSummary) -> String {
     }
     if target.missing_of_all > 0 {
         words.push_str(&format!(", {} missing", count(target.missing_of_all)));
+    }
+    if let Some(broken) = target.values.iter().find(|one| one.name == CONNECTIONS_BROKEN) {
+        let number = (broken.mean * broken.count as f64).round() as usize;
+        words.push_str(&format!(", {} broken and made again", many(number, "connection")));
     }
     words
 }

@@ -4,7 +4,7 @@ use findings::{Progress, TargetProgress};
 use ledger::Validity;
 use serde_json::{Value, json};
 
-use crate::causes::reason;
+use crate::causes::validity_note;
 use crate::json::SCHEMA;
 
 /// The progress of a run for programs.
@@ -17,7 +17,7 @@ pub fn progress_json(progress: &Progress) -> Value {
             "valid_trials": one.valid,
             "disturbed_trials": one.disturbed,
             "invalid_trials": one.invalid,
-            "reason": reason(Validity::Disturbed, &one.why),
+            "reason": validity_note(Validity::Disturbed, &one.why),
             "operations": one.operations,
             "wrong": one.wrong,
             "missing": one.missing,

@@ -7,7 +7,7 @@ use textwrap::core::{Word, display_width};
 const WIDTH: usize = 100;
 
 /// A label behind which a line goes on is no wider than this.
-const MAX_LABEL: usize = 16;
+const MAX_LABEL: usize = 20;
 
 /// The separator of the parts of a line that stay together.
 const BETWEEN: &str = " · ";

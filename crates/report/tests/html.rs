@@ -67,6 +67,19 @@ fn a_batch_is_drawn_against_swept_values_as_runs_with_the_figures_that_they_told
 }
 
 #[test]
+fn the_sentence_of_a_first_target_that_is_worse_is_not_green() {
+    for (rate_per_s, class) in [(50_000, "bad"), (200_000, "good")] {
+        let mut bench = Bench::new(&["loadline", "memcached"]);
+        bench.point("p", 1);
+        bench.rounds_of(&[rate_per_s; 5]);
+        let summary = bench.finish();
+        let view = bench.ledger.run_view(bench.run).unwrap();
+        let page = report::html(&summary, &ChartData::read(&bench.ledger, &view, ..).unwrap());
+        assert!(page.contains(&format!("class=\"answer {class}\"")), "{rate_per_s}");
+    }
+}
+
+#[test]
 fn a_page_says_the_sentence_first_and_asks_the_network_for_nothing() {
     let (summary, data) = run(3);
     let page = report::html(&summary, &data);

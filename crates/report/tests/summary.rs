@@ -132,7 +132,7 @@ fn what_disturbed_rounds_show_on_both_sides_alike_is_likely() {
 
     // It isn't known how much these took from each side, whatever others took besides.
     for kind in [CauseKind::Swap, CauseKind::Quota] {
-        let (summary, _) = run([0.1, 0.1], Some(Cause::new(kind, 20.0)));
+        let (summary, _) = run([0.1, 0.1], Some(Cause::new(kind.clone(), 20.0)));
         assert_eq!(compared(&summary, "rate_per_s").likely, None, "{kind:?}");
     }
 }

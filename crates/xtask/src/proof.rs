@@ -27,7 +27,9 @@ pub(crate) struct Proof {
 }
 
 /// Every proof.
-pub(crate) const PROOFS: &[Proof] = &[Proof {
+pub(crate) const PROOFS: &[Proof] = &[PARQUET, PEERS];
+
+const PARQUET: Proof = Proof {
     name: "parquet",
     doc: "Another implementation reads the Parquet files of the ledger's optional exporter.",
     commands: &[
@@ -57,7 +59,49 @@ pub(crate) const PROOFS: &[Proof] = &[Proof {
             "parquet",
         ],
     ],
-}];
+};
+
+const PEERS: Proof = Proof {
+    name: "peers",
+    doc: "PostgreSQL and SQLite answer the operations of conditions rightly.",
+    commands: &[
+        &[
+            "clippy",
+            "--package",
+            "loadline-conditions",
+            "--package",
+            "loadline",
+            "--features",
+            "postgres,sqlite",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        &[
+            "test",
+            "--package",
+            "loadline-conditions",
+            "--features",
+            "postgres,sqlite",
+            "--test",
+            "conditions",
+            "--locked",
+        ],
+        &[
+            "test",
+            "--package",
+            "loadline",
+            "--features",
+            "postgres,sqlite",
+            "--test",
+            "main",
+            "--locked",
+            "conditions",
+        ],
+    ],
+};
 
 /// The steps of a proof.
 pub(crate) fn steps(proof: &'static Proof) -> impl Iterator<Item = Step> {

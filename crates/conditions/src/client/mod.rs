@@ -1,14 +1,18 @@
 //! A client for the interface over HTTP. Control plane.
 
+use std::io::{Read as _, Write};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::protocol::{BASE, ErrorBody, REVISION, percent_encode};
+use crate::protocol::{BASE, ErrorBody, INSERT_TYPE, REVISION, percent_encode};
 
-/// The most bytes of an answer.
-const MAX_ANSWER_BYTES: u64 = 2 << 30;
+/// The most bytes of an answer: more than a server sends.
+const MAX_ANSWER_BYTES: u64 = 512 << 20;
+
+/// How often an answer may lead elsewhere.
+const MAX_REDIRECTS: usize = 2;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -63,21 +67,69 @@ impl Client {
     pub fn new(server: &str, token: Option<String>, timeout: Duration) -> Self {
         let config = ureq::Agent::config_builder();
         let config = config.http_status_as_error(false).timeout_global(Some(timeout));
-        let agent = config.max_redirects(2).proxy(None).build().into();
+        let agent =
+            config.max_redirects(0).max_redirects_will_error(false).proxy(None).build().into();
         Self { server: server.to_owned(), token, agent }
     }
 
-    /// Asks `path`, below the interface's own, with these parameters; a redirect is followed.
+    /// Asks `path`, below the interface's own, with these parameters; where that leads to is asked,
+    /// at the same server.
     ///
     /// # Errors
     /// When there is no answer, or it is a refusal.
     pub fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Response, ClientError> {
+        let answer = self.ask(path, parameters)?;
+        self.read(answer)
+    }
+
+    fn ask(&self, path: &str, parameters: &[(&str, String)]) -> Result<Answered, ClientError> {
+        let mut answer = self.agent.get(self.url(path, parameters)).call();
+        for _ in 0..MAX_REDIRECTS {
+            let Some(place) = answer.as_ref().ok().and_then(led) else { break };
+            let place = place.to_str().unwrap_or_default();
+            // Another host may be one that only this machine reaches.
+            if !place.starts_with('/') || place.starts_with("//") {
+                return Err(self.unreadable(format!("it leads to {place:?}, which is elsewhere")));
+            }
+            answer = self.agent.get(format!("http://{}{place}", self.server)).call();
+        }
+        Ok(answer)
+    }
+
+    fn url(&self, path: &str, parameters: &[(&str, String)]) -> String {
         let mut url = format!("http://{}{BASE}{path}", self.server);
         for (place, (name, value)) in parameters.iter().enumerate() {
             let mark = if place == 0 { '?' } else { '&' };
             url.push_str(&format!("{mark}{name}={}", percent_encode(value)));
         }
-        self.read(self.agent.get(url).call())
+        url
+    }
+
+    /// Asks `path`, and writes the answer as it comes; returns its length.
+    ///
+    /// # Errors
+    /// As [`Client::get`], and when it can't be written.
+    pub fn get_to(
+        &self,
+        path: &str,
+        parameters: &[(&str, String)],
+        out: &mut dyn Write,
+    ) -> anyhow::Result<u64> {
+        let mut answer = self.ask(path, parameters)?.map_err(|why| self.broken(why))?;
+        if !answer.status().is_success() {
+            return Ok(self.read(Ok(answer))?.body.len() as u64);
+        }
+        let mut body = answer.body_mut().as_reader();
+        let mut buffer = vec![0; 1 << 16];
+        let mut bytes = 0;
+        loop {
+            let read = body.read(&mut buffer).map_err(|why| self.broken(why.into()))?;
+            if read == 0 {
+                return Ok(bytes);
+            }
+            out.write_all(&buffer[..read])?;
+            bytes += read as u64;
+        }
     }
 
     /// Asks for JSON.
@@ -94,12 +146,24 @@ impl Client {
     /// When there is no answer, in which case it may have been made or not, or it is refused.
     pub fn post(&self, path: &str, body: &impl Serialize) -> Result<u64, ClientError> {
         let body = serde_json::to_vec(body).map_err(|why| self.unreadable(why))?;
+        self.send(path, "application/json", &body)
+    }
+
+    /// Inserts what is in the binary form, and returns the revision once it is on the disk.
+    ///
+    /// # Errors
+    /// As [`Client::post`].
+    pub fn insert(&self, insertion: &[u8]) -> Result<u64, ClientError> {
+        self.send("/objects", INSERT_TYPE, insertion)
+    }
+
+    fn send(&self, path: &str, kind: &str, body: &[u8]) -> Result<u64, ClientError> {
         let mut request = self.agent.post(format!("http://{}{BASE}{path}", self.server));
-        request = request.content_type("application/json");
+        request = request.content_type(kind);
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        let made = self.json(&self.read(request.send(&body[..]))?)?;
+        let made = self.json(&self.read(request.send(body))?)?;
         made["revision"].as_u64().ok_or_else(|| self.unreadable("it names no revision"))
     }
 
@@ -111,14 +175,12 @@ impl Client {
         ClientError::Unreadable { server: self.server.clone(), why: why.to_string() }
     }
 
-    fn read(
-        &self,
-        answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    ) -> Result<Response, ClientError> {
-        let broken = |why: ureq::Error| {
-            let server = self.server.clone();
-            ClientError::Connection { server, why: why.to_string() }
-        };
+    fn broken(&self, why: ureq::Error) -> ClientError {
+        ClientError::Connection { server: self.server.clone(), why: why.to_string() }
+    }
+
+    fn read(&self, answer: Answered) -> Result<Response, ClientError> {
+        let broken = |why| self.broken(why);
         let mut answer = answer.map_err(broken)?;
         let status = answer.status().as_u16();
         let header = |name: &str| {
@@ -137,5 +199,47 @@ impl Client {
             fix: String::from_utf8_lossy(&body).trim().chars().take(400).collect(),
         });
         Err(ClientError::Refused { status, body })
+    }
+}
+
+/// An answer, whatever its status.
+type Answered = Result<ureq::http::Response<ureq::Body>, ureq::Error>;
+
+/// Where an answer leads.
+fn led(answer: &ureq::http::Response<ureq::Body>) -> Option<&ureq::http::HeaderValue> {
+    answer.headers().get("location").filter(|_| answer.status().is_redirection())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// What is answered to the first question.
+    fn answered(head: &str) -> Result<Json, ClientError> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
+        let server = listener.local_addr().expect("bound").to_string();
+        let sent = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{{}}");
+        let thread = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().expect("a client");
+            let _ = socket.read(&mut [0; 4_096]);
+            socket.write_all(sent.as_bytes()).expect("sent");
+        });
+        let client = Client::new(&server, None, Duration::from_secs(10));
+        let answer = client.get_json("/folders", &[]);
+        thread.join().expect("done");
+        answer
+    }
+
+    #[test]
+    fn an_answer_leads_to_no_other_server() {
+        assert_eq!(answered("200 OK").expect("an answer"), serde_json::json!({}));
+        for place in ["http://127.0.0.2:1/x", "//127.0.0.2:1/x", "x"] {
+            let why = answered(&format!("307 Temporary Redirect\r\nLocation: {place}"));
+            let why = why.expect_err("refused").to_string();
+            assert!(why.contains("elsewhere"), "{why}");
+        }
     }
 }

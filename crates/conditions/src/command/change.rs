@@ -1,15 +1,10 @@
 //! Commands that change something.
 
-use std::path::PathBuf;
-
-use anyhow::Context as _;
-
-use super::context::{Context, many};
-use super::input::{self, BadInput};
+use super::context::Context;
 use crate::model::{ColumnSpec, KINDS, Kind, Versioning};
 use crate::protocol::{
-    ChannelBody, CloneBody, ColumnBody, DeleteBody, FolderBody, InsertBody, LockBody, ObjectBody,
-    RenameBody, SetBody, TagBody, TruncateBody, time,
+    ChannelBody, CloneBody, ColumnBody, DeleteBody, FolderBody, LockBody, PickBody, RenameBody,
+    SetBody, TagBody, TruncateBody, time,
 };
 
 /// `NAME=KIND`.
@@ -48,89 +43,6 @@ pub(super) fn create(context: &Context, args: CreateArgs) -> anyhow::Result<()> 
         context.client.post("/folders", &FolderBody { path, description, versioning, columns })?
     };
     context.made(made)
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct InsertArgs {
-    /// The folder
-    #[arg(required_unless_present = "jsonl")]
-    folder: Option<String>,
-    /// The object's values
-    #[arg(value_name = "COLUMN=VALUE")]
-    values: Vec<String>,
-    /// The object's channel
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, conflicts_with_all = ["csv", "jsonl"])]
-    channel: u32,
-    /// The object's first time
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["csv", "jsonl"])]
-    since: Option<u64>,
-    /// The first time after it; it stays open without one
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["csv", "jsonl"])]
-    until: Option<u64>,
-    /// Insert the objects of a CSV with a header
-    #[arg(long, value_name = "FILE", conflicts_with = "values")]
-    csv: Option<PathBuf>,
-    /// Insert the objects of a file with a JSON object a line
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "values"])]
-    jsonl: Option<PathBuf>,
-    /// Insert with this tag of users, which is made if it isn't there
-    #[arg(long, value_name = "TAG", conflicts_with = "jsonl")]
-    tag: Option<String>,
-    /// Show it by the tag only, not by the head
-    #[arg(long, requires = "tag")]
-    only_tag: bool,
-    /// Send this many objects at a time, each part all or nothing; without it all are one
-    #[arg(long, value_name = "OBJECTS", value_parser = clap::value_parser!(u32).range(1..))]
-    batch: Option<u32>,
-}
-
-pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
-    let objects = match (&args.folder, &args.csv, &args.jsonl) {
-        (folder, _, Some(path)) => input::json_lines(path, folder.as_deref())?,
-        (Some(folder), csv, None) => {
-            let columns = columns(context, folder)?;
-            let objects = match csv {
-                Some(path) => input::csv(path, &columns)?,
-                None => vec![typed(&args, &columns)?],
-            };
-            let place = (folder.clone(), args.tag.clone(), args.only_tag);
-            objects.into_iter().map(|object| (place.clone(), object)).collect()
-        }
-        (None, _, None) => return Err(BadInput("name a folder".to_owned()).into()),
-    };
-    let (count, mut revision) = (objects.len(), None);
-    let at_once = args.batch.map_or(count, |batch| batch as usize);
-    let mut rest = objects;
-    let mut done = 0;
-    while !rest.is_empty() {
-        let after = rest.split_off(at_once.min(rest.len()));
-        let sent = rest.len();
-        let body = InsertBody { batches: input::batches(rest) };
-        let made = context.client.post("/objects", &body);
-        revision = Some(made.with_context(|| format!("{done} of {count} objects are inserted"))?);
-        done += sent;
-        rest = after;
-    }
-    let json = serde_json::json!({ "schema": 1, "objects": count, "revision": revision });
-    let at = revision.map_or(String::new(), |revision| format!(", revision {revision}"));
-    context.print(&json, &format!("{}{at}", many(count as u64, "object")))
-}
-
-fn typed(args: &InsertArgs, columns: &[ColumnSpec]) -> anyhow::Result<ObjectBody> {
-    let missing = || BadInput("--since is missing; or use --csv or --jsonl".to_owned());
-    let (channel, until) = (args.channel, args.until);
-    let since = args.since.ok_or_else(missing)?;
-    let values = Some(input::values(columns, &args.values)?);
-    Ok(ObjectBody { channel, since, until, values, records: None })
-}
-
-/// The columns that a folder has now.
-fn columns(context: &Context, folder: &str) -> anyhow::Result<Vec<ColumnSpec>> {
-    let listed = context.client.get_json("/folders", &[("under", folder.to_owned())])?;
-    let folders = listed["folders"].as_array();
-    let own = folders.into_iter().flatten().find(|one| one["path"] == folder);
-    let own = own.with_context(|| format!("{folder} is a folder set: name a folder"))?;
-    Ok(serde_json::from_value(own["columns"].clone())?)
 }
 
 #[derive(Debug, clap::Args)]
@@ -209,9 +121,23 @@ pub(super) enum TagCommand {
         /// The date, such as 2026-11-23T07:00:00Z
         #[arg(long, value_name = "DATE", conflicts_with = "revision")]
         as_of: Option<String>,
+        /// A tag of a folder or set below PATH: the new one is a global tag, which shows what this
+        /// one shows there; may be given several times
+        #[arg(long, value_name = "TAG", conflicts_with_all = ["revision", "as_of"])]
+        pick: Vec<String>,
         /// What it is for
         #[arg(long, value_name = "TEXT", default_value = "")]
         description: String,
+    },
+    /// Change what a global tag picks
+    Pick {
+        /// The global tag
+        name: String,
+        /// Tags that it picks from now on, in place of those of their folders and sets
+        tags: Vec<String>,
+        /// A folder or set for which it picks none any more; may be given several times
+        #[arg(long, value_name = "PATH")]
+        unpick: Vec<String>,
     },
     /// Copy what a tag shows in a folder into a new tag that objects can be inserted with
     Clone {
@@ -245,8 +171,12 @@ pub(super) enum TagCommand {
 pub(super) fn tag(context: &Context, command: TagCommand) -> anyhow::Result<()> {
     let client = &context.client;
     let made = match command {
-        TagCommand::Create { name, path, revision, as_of, description } => {
-            client.post("/tags", &TagBody { name, path, description, revision, as_of })?
+        TagCommand::Create { name, path, revision, as_of, pick, description } => {
+            let picks = (!pick.is_empty()).then_some(pick);
+            client.post("/tags", &TagBody { name, path, description, revision, as_of, picks })?
+        }
+        TagCommand::Pick { name, tags: picks, unpick } => {
+            client.post("/tags/pick", &PickBody { name, picks, unpick })?
         }
         TagCommand::Clone { from, to, description } => {
             client.post("/tags/clone", &CloneBody { from, to, description })?

@@ -34,3 +34,26 @@ pub(super) fn many(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
+
+/// Text without what a terminal obeys: control characters, and those that turn the direction.
+pub(super) fn printable(text: &str) -> String {
+    let is_obeyed =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_obeyed(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Refuses an answer without such a list: it is another server's.
+pub(super) fn has(answer: &Json, list: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        answer[list].is_array(),
+        "the answer has no list of {list}: is this the server?"
+    );
+    Ok(())
+}

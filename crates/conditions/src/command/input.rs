@@ -1,24 +1,27 @@
-//! Objects that are typed, or read of files: CSV, or a JSON object a line.
+//! Objects that are typed, or read of files: CSV, a JSON object a line, or the binary form.
 
-use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
 
+use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use crate::model::ColumnSpec;
-use crate::protocol::{BatchBody, ObjectBody, cell_from_text, cell_json, time};
+use super::parts::{Parts, Place};
+use crate::model::{ColumnSpec, Kind, MAX_TIME, Object, Table};
+use crate::protocol::{
+    Bulk, MAX_BODY_BYTES, Malformed, ObjectBody, cell_from_text, cell_json, split_insert, time,
+};
 
-/// The most bytes that are read of a file.
-const MAX_FILE_BYTES: u64 = 1 << 30;
+/// The most bytes of a binary file.
+const MAX_FILE_BYTES: u64 = 4 << 30;
 
 /// What is typed, or a line of a file, that is no object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct BadInput(pub(super) String);
-
-/// An object, and which batch it belongs to: its folder, its tag, and whether the head shows it.
-pub(super) type Placed = ((String, Option<String>, bool), ObjectBody);
 
 /// `NAME=VALUE` words, as the values of one record.
 pub(super) fn values(columns: &[ColumnSpec], words: &[String]) -> Result<Json, BadInput> {
@@ -42,54 +45,98 @@ fn no_column(columns: &[ColumnSpec], name: &str) -> String {
     format!("no column is {name:?}; there are {}", known.join(", "))
 }
 
-/// The objects of a CSV with the header `channel,since,until` and the folder's columns, in any
-/// order; `until` may be left out.
-pub(super) fn csv(path: &Path, columns: &[ColumnSpec]) -> anyhow::Result<Vec<ObjectBody>> {
-    let text = base::read_text(path, MAX_FILE_BYTES)?;
-    Ok(csv_text(&text, columns).map_err(|why| BadInput(format!("{}:{why}", path.display())))?)
+fn opened(path: &Path) -> anyhow::Result<BufReader<File>> {
+    let file = File::open(path).with_context(|| format!("{} can't be read", path.display()))?;
+    Ok(BufReader::with_capacity(1 << 20, file))
 }
 
-/// The errors begin with the line.
-fn csv_text(text: &str, columns: &[ColumnSpec]) -> Result<Vec<ObjectBody>, String> {
-    let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
-    let header = reader.headers().map_err(|why| format!("1: {why}"))?.clone();
-    let place = |name: &str| header.iter().position(|field| field == name);
-    let needed = |name: &str| place(name).ok_or_else(|| format!("1: no column is named {name}"));
-    let (channel, since, until) = (needed("channel")?, needed("since")?, place("until"));
-    let mut payload = Vec::new();
-    for (place, name) in header.iter().enumerate() {
-        if [Some(channel), Some(since), until].contains(&Some(place)) {
-            continue;
-        }
-        let column = columns.iter().find(|column| column.name == name);
-        let column = column.ok_or_else(|| format!("1: {}", no_column(columns, name)))?;
-        payload.push((place, column));
+/// Where a line of a file says no object.
+fn bad_line(path: &Path, line: u64, why: impl Display) -> BadInput {
+    BadInput(format!("{}:{line}: {why}", path.display()))
+}
+
+/// Adds the objects of a CSV with the header `channel,since,until` and the folder's columns, in
+/// any order; `until` may be left out, and columns, which then have no value.
+pub(super) fn csv(
+    path: &Path,
+    place: &Place,
+    parts: &mut Parts,
+    columns: impl FnOnce() -> anyhow::Result<Vec<ColumnSpec>>,
+) -> anyhow::Result<()> {
+    let columns = columns()?;
+    let mut lines =
+        CsvLines::open(opened(path)?, &columns).map_err(|why| bad_line(path, 1, why))?;
+    let place = parts.place(place, || Ok(columns))?;
+    while let Some(line) = lines.advance().map_err(|(line, why)| bad_line(path, line, why))? {
+        let object = |bulk: &mut Bulk| {
+            lines.object(&mut bulk.batch.payload).map_err(|why| bad_line(path, line, why))
+        };
+        parts.add(place, object)?;
     }
-    let mut objects = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| {
+    Ok(())
+}
+
+/// The lines of a CSV.
+struct CsvLines<R> {
+    reader: csv::Reader<R>,
+    record: csv::StringRecord,
+    /// The fields of the channel, the first time and, if there is one, the end.
+    begin: (usize, usize, Option<usize>),
+    /// Each column's field, kind and name.
+    cells: Vec<(Option<usize>, Kind, String)>,
+}
+
+impl<R: Read> CsvLines<R> {
+    fn open(from: R, columns: &[ColumnSpec]) -> Result<Self, String> {
+        let mut reader = csv::ReaderBuilder::new().from_reader(from);
+        let header = reader.headers().map_err(|why| why.to_string())?.clone();
+        let place = |name: &str| header.iter().position(|field| field == name);
+        let needed = |name: &str| place(name).ok_or_else(|| format!("no column is named {name}"));
+        let begin = (needed("channel")?, needed("since")?, place("until"));
+        for (place, name) in header.iter().enumerate() {
+            let is_begin = [Some(begin.0), Some(begin.1), begin.2].contains(&Some(place));
+            if !is_begin && !columns.iter().any(|column| column.name == name) {
+                return Err(no_column(columns, name));
+            }
+            if header.iter().take(place).any(|before| before == name) {
+                return Err(format!("{name} is there twice"));
+            }
+        }
+        let own = |column: &ColumnSpec| {
+            let field = place(&column.name);
+            let is_begin = ["channel", "since", "until"].contains(&column.name.as_str());
+            (field.filter(|_| !is_begin), column.kind, column.name.clone())
+        };
+        let cells = columns.iter().map(own).collect();
+        Ok(Self { reader, record: csv::StringRecord::new(), begin, cells })
+    }
+
+    /// Reads the next line, and returns its number.
+    fn advance(&mut self) -> Result<Option<u64>, (u64, String)> {
+        let is_there = self.reader.read_record(&mut self.record).map_err(|error| {
             let line = error.position().map_or(0, csv::Position::line);
-            format!("{line}: {error}")
+            (line, error.to_string())
         })?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let bad = |name: &str, why: String| format!("{line}: {name}: {why}");
-        let mut values = Map::new();
-        for (place, column) in &payload {
-            let value = cell_from_text(column.kind, &record[*place]);
-            let value = value.map_err(|why| bad(&column.name, why.to_string()))?;
-            values.insert(column.name.clone(), cell_json(&value));
-        }
-        let number = record[channel].parse();
-        let end = until.map(|place| &record[place]).filter(|text| !text.is_empty());
-        objects.push(ObjectBody {
-            channel: number.map_err(|_| bad("channel", "write a number".to_owned()))?,
-            since: time(&record[since]).map_err(|why| bad("since", why))?,
-            until: end.map(time).transpose().map_err(|why| bad("until", why))?,
-            values: Some(Json::Object(values)),
-            records: None,
-        });
+        let line = self.record.position().map_or(0, csv::Position::line);
+        Ok(is_there.then_some(line))
     }
-    Ok(objects)
+
+    /// The object of the line, whose record is added to a payload in the folder's columns.
+    fn object(&self, payload: &mut Table) -> Result<Object, String> {
+        let (channel, since, until) = self.begin;
+        let number = self.record[channel].parse();
+        let channel = number.map_err(|_| "channel: write a number".to_owned())?;
+        let since = time(&self.record[since]).map_err(|why| format!("since: {why}"))?;
+        let end = until.map(|place| &self.record[place]).filter(|text| !text.is_empty());
+        let end = end.map(time).transpose().map_err(|why| format!("until: {why}"))?;
+        for ((field, kind, name), cells) in self.cells.iter().zip(&mut payload.columns) {
+            let text = field.map_or("", |field| &self.record[field]);
+            let value = cell_from_text(*kind, text).map_err(|why| format!("{name}: {why}"))?;
+            cells.push(&value).map_err(|_| format!("{name}: a value out of its range"))?;
+        }
+        payload.rows += 1;
+        Ok(Object { channel, since, until: end.unwrap_or(MAX_TIME), records: 1 })
+    }
 }
 
 /// A line of a file.
@@ -98,8 +145,7 @@ fn csv_text(text: &str, columns: &[ColumnSpec]) -> Result<Vec<ObjectBody>, Strin
 struct Line {
     folder: Option<String>,
     tag: Option<String>,
-    #[serde(default)]
-    only_tag: bool,
+    only_tag: Option<bool>,
     channel: u32,
     since: u64,
     until: Option<u64>,
@@ -107,81 +153,127 @@ struct Line {
     records: Option<Vec<Json>>,
 }
 
-/// The objects of a file with a JSON object a line. Where one names no folder it is `folder`'s.
-pub(super) fn json_lines(path: &Path, folder: Option<&str>) -> anyhow::Result<Vec<Placed>> {
-    let text = base::read_text(path, MAX_FILE_BYTES)?;
-    Ok(lines_text(&text, folder).map_err(|why| BadInput(format!("{}:{why}", path.display())))?)
+impl Line {
+    fn read(text: &[u8], place: Option<&Place>) -> Result<(Place, ObjectBody), String> {
+        let line: Self = serde_json::from_slice(text).map_err(|why| why.to_string())?;
+        let Self { folder, tag, only_tag, channel, since, until, values, records } = line;
+        let (own, own_tag, own_only) =
+            place.cloned().map_or((None, None, false), |place| (Some(place.0), place.1, place.2));
+        let folder =
+            folder.or(own).ok_or("\"folder\" is missing: add it, or name one for all lines")?;
+        let place = (folder, tag.or(own_tag), only_tag.unwrap_or(own_only));
+        Ok((place, ObjectBody { channel, since, until, values, records }))
+    }
 }
 
-fn lines_text(text: &str, folder: Option<&str>) -> Result<Vec<Placed>, String> {
-    let mut objects = Vec::new();
-    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let line: Line = serde_json::from_str(line).map_err(|why| format!("{number}: {why}"))?;
-        let owner = line.folder.or_else(|| folder.map(str::to_owned)).ok_or_else(|| {
-            format!("{number}: \"folder\" is missing: add it, or name a folder for all lines")
+/// Adds the objects of a file with a JSON object a line. What a line doesn't name is as in `place`.
+pub(super) fn json_lines(
+    path: &Path,
+    place: Option<&Place>,
+    parts: &mut Parts,
+    columns: impl Fn(&str) -> anyhow::Result<Vec<ColumnSpec>>,
+) -> anyhow::Result<()> {
+    let (mut file, mut text) = (opened(path)?, Vec::new());
+    for number in 1.. {
+        text.clear();
+        let most = MAX_BODY_BYTES as u64;
+        let read = (&mut file).take(most).read_until(b'\n', &mut text);
+        match read.with_context(|| format!("{} can't be read", path.display()))? {
+            0 => break,
+            bytes if bytes == MAX_BODY_BYTES => {
+                let why = format!("a line of more than {most} bytes: give an object fewer records");
+                return Err(bad_line(path, number, why).into());
+            }
+            _ if text.iter().all(u8::is_ascii_whitespace) => continue,
+            _ => {}
+        }
+        let bad = |why: String| bad_line(path, number, why);
+        let (place, object) = Line::read(&text, place).map_err(bad)?;
+        let known = parts.place(&place, || columns(&place.0))?;
+        let add = |bulk: &mut Bulk| {
+            let Bulk { columns, batch } = bulk;
+            object.add_to(&mut batch.payload, columns).map_err(bad)
+        };
+        parts.add(known, add)?;
+    }
+    Ok(())
+}
+
+/// Adds the objects of a file in the binary form.
+pub(super) fn binary(path: &Path, parts: &mut Parts) -> anyhow::Result<()> {
+    let bytes = base::read_bytes(path, MAX_FILE_BYTES)?;
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let at = bytes.len() - rest.len();
+        let (bulks, after) = split_insert(rest).map_err(|why| {
+            let Malformed { form, at: inside, .. } = why;
+            let (path, all) = (path.display(), bytes.len());
+            BadInput(format!("{path}: no {form}: wrong at byte {} of {all}", at + inside))
         })?;
-        let Line { tag, only_tag, channel, since, until, values, records, .. } = line;
-        let object = ObjectBody { channel, since, until, values, records };
-        objects.push(((owner, tag, only_tag), object));
+        bulks.into_iter().try_for_each(|bulk| parts.add_bulk(bulk))?;
+        rest = after;
     }
-    Ok(objects)
-}
-
-/// The objects by folder and tag; those of one batch keep their order.
-pub(super) fn batches(objects: Vec<Placed>) -> Vec<BatchBody> {
-    let mut by_place: BTreeMap<(String, Option<String>, bool), Vec<ObjectBody>> = BTreeMap::new();
-    for (place, object) in objects {
-        by_place.entry(place).or_default().push(object);
-    }
-    let batch = |((folder, tag, only_tag), objects)| BatchBody { folder, tag, only_tag, objects };
-    by_place.into_iter().map(batch).collect()
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Kind;
+    use crate::model::Value;
 
     fn columns() -> Vec<ColumnSpec> {
         let column = |(name, kind): (&str, _)| ColumnSpec { name: name.to_owned(), kind };
         [("value", Kind::Float), ("note", Kind::String)].map(column).to_vec()
     }
 
+    fn csv_text(text: &str) -> Result<(Vec<Object>, Table), String> {
+        let mut lines =
+            CsvLines::open(text.as_bytes(), &columns()).map_err(|why| format!("1: {why}"))?;
+        let mut payload = Table::new(columns().iter().map(|column| column.kind));
+        let mut objects = Vec::new();
+        while let Some(line) = lines.advance().map_err(|(line, why)| format!("{line}: {why}"))? {
+            let object = lines.object(&mut payload);
+            objects.push(object.map_err(|why| format!("{line}: {why}"))?);
+        }
+        Ok((objects, payload))
+    }
+
     #[test]
     fn a_csv_is_read_or_names_line_column_and_fix() {
         let good = "note,since,channel,until,value\n\"a, b\",10,3,20,1.5\n,20,3,,\n";
-        let objects = csv_text(good, &columns()).expect("objects");
-        assert_eq!((objects[0].channel, objects[0].until, objects[1].until), (3, Some(20), None));
-        let values: Vec<_> = objects.iter().map(|object| object.values.clone()).collect();
-        let expected = [
-            serde_json::json!({ "note": "a, b", "value": 1.5 }),
-            serde_json::json!({ "note": null, "value": null }),
-        ];
-        assert_eq!(values, expected.map(Some));
+        let (objects, payload) = csv_text(good).expect("objects");
+        let object = |since, until| Object { channel: 3, since, until, records: 1 };
+        assert_eq!(objects, [object(10, 20), object(20, MAX_TIME)]);
+        let rows: Vec<Vec<Value>> = (0..2).map(|row| payload.row(row).collect()).collect();
+        let first = [Value::Float(1.5), Value::Text("a, b".to_owned())];
+        assert_eq!(rows, [first, [Value::Null, Value::Null]]);
+        assert!(payload.is_sound());
         for (text, said) in [
             ("channel,value\n", "1: no column is named since"),
             ("channel,since,x\n", "1: no column is \"x\"; there are value, note"),
+            ("channel,since,value,value\n", "1: value is there twice"),
             ("channel,since,value\n1,2,3\n1,2,high\n", "3: value: \"high\" is no float: write"),
             ("channel,since\n1,-2\n", "2: since: write a time of 0 to"),
             ("channel,since\nx,2\n", "2: channel: write a number"),
             ("channel,since\n1,2,3\n", "2: CSV error"),
         ] {
-            let why = csv_text(text, &columns()).expect_err("refused");
+            let why = csv_text(text).expect_err("refused");
             assert!(why.starts_with(said), "{why}");
         }
     }
 
     #[test]
-    fn json_lines_are_put_together_by_folder_and_tag() {
-        let text = "{\"folder\":\"/b\",\"channel\":1,\"since\":0,\"values\":[1]}\n\n\
-                    {\"channel\":1,\"since\":5,\"records\":[],\"tag\":\"t\"}\n\
-                    {\"channel\":2,\"since\":6,\"values\":[1],\"tag\":\"t\"}\n";
-        let batches = batches(lines_text(text, Some("/a")).expect("objects"));
-        let sizes = batches.iter().map(|batch| (&batch.folder[..], batch.objects.len()));
-        assert_eq!(sizes.collect::<Vec<_>>(), [("/a", 2), ("/b", 1)]);
-        let why = lines_text(text, None).expect_err("refused");
-        assert!(why.starts_with("3: \"folder\" is missing"), "{why}");
-        assert!(lines_text("{\"x\":1}", None).expect_err("refused").starts_with("1: unknown"));
+    fn a_line_names_its_folder_and_tag_or_has_those_of_all_lines() {
+        let all = ("/a".to_owned(), Some("t".to_owned()), true);
+        let own =
+            br#"{"folder":"/b","tag":"u","only_tag":false,"channel":1,"since":0,"values":[1]}"#;
+        let (place, _) = Line::read(own, Some(&all)).expect("an object");
+        assert_eq!(place, ("/b".to_owned(), Some("u".to_owned()), false));
+        let bare = br#"{"channel":1,"since":5,"records":[]}"#;
+        assert_eq!(Line::read(bare, Some(&all)).expect("an object").0, all);
+        let why = Line::read(bare, None).expect_err("refused");
+        assert!(why.starts_with("\"folder\" is missing"), "{why}");
+        assert!(Line::read(b"{\"x\":1}", None).expect_err("refused").starts_with("unknown"));
     }
 
     #[test]

@@ -3,8 +3,13 @@
 mod change;
 mod check;
 mod context;
+mod export;
 mod input;
+mod insert;
+mod parts;
 mod show;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,27 +21,32 @@ use wire::Address;
 
 use crate::client::{Client, ClientError};
 use crate::serve::PORT;
-use change::{ColumnArgs, CreateArgs, InsertArgs, NameArgs, RenameArgs, TagCommand, TruncateArgs};
+use change::{ColumnArgs, CreateArgs, NameArgs, RenameArgs, TagCommand, TruncateArgs};
 use context::Context;
-use show::{BrowseArgs, GetArgs, SliceArgs};
+use export::ExportArgs;
+use insert::InsertArgs;
+use show::{BrowseArgs, DiffArgs, GetArgs, SliceArgs};
 
 const EXAMPLES: &str = "\
 Examples:
   loadline conditions create /det/temperature --column value=float --column ok=bool
   loadline conditions insert /det/temperature --channel 3 --since 100 value=20.5 ok=true
-  loadline conditions insert /det/temperature --csv temperatures.csv
-  loadline conditions insert --jsonl objects.jsonl        many folders, all or nothing
+  loadline conditions insert /det/temperature --file temperatures.csv
+  loadline conditions insert --file objects.jsonl         many folders
   loadline conditions get /det/temperature 150            what is shown at 150
   loadline conditions browse /det/temperature --since 0 --until 500 --order time
   loadline conditions slice 150 --under /det              all folders at a time
   loadline conditions tag create run-1 /det               what the head shows now
   loadline conditions get /det/temperature 150 --tag run-1 --why
+  loadline conditions diff /det --tag run-1               what the head shows differently
+  loadline conditions export /det --time 150 --out det.sqlite
   loadline conditions list
   loadline conditions check data                          is the directory whole?
 
 A CSV has a header: channel,since,until and the folder's columns; an empty until is open. A line
 of JSON is an object, with a folder where none is named before:
-  {\"folder\": \"/det/temperature\", \"channel\": 3, \"since\": 100, \"values\": [20.5, true]}";
+  {\"folder\": \"/det/temperature\", \"channel\": 3, \"since\": 100, \"values\": [20.5, true]}
+A file goes in parts of 12 MiB, each inserted whole or not at all.";
 
 /// Arguments of `loadline conditions`.
 #[derive(Debug, clap::Args)]
@@ -72,12 +82,14 @@ pub(crate) struct ConditionsArgs {
 enum ConditionsCommand {
     /// Make a folder, or a folder set
     Create(CreateArgs),
-    /// Insert objects: one that is typed, those of a CSV, or those of a file of JSON lines
+    /// Insert objects: one that is typed, or those of a file
     Insert(InsertArgs),
     /// Print what channels show at a time
     Get(GetArgs),
     /// Print what channels show over a range of times
     Browse(BrowseArgs),
+    /// Print what two tags, revisions or dates show differently
+    Diff(DiffArgs),
     /// Print, or write to a file, what all folders of a set show at a time
     Slice(SliceArgs),
     /// End what the head shows, in a folder of one version
@@ -91,6 +103,8 @@ enum ConditionsCommand {
     RenameColumn(RenameArgs),
     /// Name a channel
     NameChannel(NameArgs),
+    /// Write what is shown over a range of times, or at one, to a file
+    Export(ExportArgs),
     /// Read all of a data directory and say whether it is whole; no server is asked
     Check {
         /// The directory, which a server may have open
@@ -118,15 +132,17 @@ impl Run for ConditionsArgs {
         let context = Context { client, json: self.json };
         match self.command {
             ConditionsCommand::Create(args) => change::create(&context, args),
-            ConditionsCommand::Insert(args) => change::insert(&context, args),
+            ConditionsCommand::Insert(args) => insert::insert(&context, args),
             ConditionsCommand::Get(args) => show::get(&context, &args),
             ConditionsCommand::Browse(args) => show::browse(&context, &args),
+            ConditionsCommand::Diff(args) => show::diff(&context, &args),
             ConditionsCommand::Slice(args) => show::slice(&context, &args),
             ConditionsCommand::Truncate(args) => change::truncate(&context, args),
             ConditionsCommand::Tag(command) => change::tag(&context, command),
             ConditionsCommand::AddColumn(args) => change::add_column(&context, args),
             ConditionsCommand::RenameColumn(args) => change::rename_column(&context, args),
             ConditionsCommand::NameChannel(args) => change::name_channel(&context, args),
+            ConditionsCommand::Export(args) => export::export(&context, &args),
             ConditionsCommand::Check { data } => check::check(&context, &data),
             ConditionsCommand::List { under } => show::list(&context, under),
         }

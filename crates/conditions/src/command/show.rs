@@ -8,13 +8,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
-use super::context::{Context, many};
+use super::context::{Context, has, many, printable};
 use crate::model::{Answer, MAX_TIME};
 use crate::protocol::{Format, cell_text, decode_slice, time};
 
 /// What a question is asked of.
 #[derive(Debug, clap::Args)]
-struct VersionArgs {
+pub(super) struct VersionArgs {
     /// What a tag shows, not the head
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
@@ -37,6 +37,15 @@ struct ChannelArgs {
     names: Option<String>,
 }
 
+/// Which records.
+#[derive(Debug, clap::Args)]
+struct WhereArgs {
+    /// Only records that meet this, such as 'value>=20.5' or 'note is null'; may be given several
+    /// times
+    #[arg(long = "where", value_name = "CONDITION")]
+    conditions: Vec<String>,
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct GetArgs {
     /// The folder
@@ -47,22 +56,31 @@ pub(super) struct GetArgs {
     #[command(flatten)]
     channels: ChannelArgs,
     #[command(flatten)]
+    records: WhereArgs,
+    #[command(flatten)]
     version: VersionArgs,
     /// Print which object is shown, and since which change
-    #[arg(long)]
+    #[arg(long, conflicts_with = "conditions")]
     why: bool,
+}
+
+/// A range of times, all of them without it.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct TimesArgs {
+    /// The first time
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0")]
+    pub(super) since: u64,
+    /// The last time
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "max")]
+    pub(super) until: u64,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct BrowseArgs {
     /// The folder
     folder: String,
-    /// The first time
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0")]
-    since: u64,
-    /// The last time
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "max")]
-    until: u64,
+    #[command(flatten)]
+    times: TimesArgs,
     /// By channel or by time
     #[arg(
         long,
@@ -73,6 +91,8 @@ pub(super) struct BrowseArgs {
     order: String,
     #[command(flatten)]
     channels: ChannelArgs,
+    #[command(flatten)]
+    records: WhereArgs,
     #[command(flatten)]
     version: VersionArgs,
     /// Print only how many objects there are
@@ -95,13 +115,42 @@ pub(super) struct SliceArgs {
     out: Option<PathBuf>,
 }
 
-type Parameters<'a> = Vec<(&'a str, String)>;
+#[derive(Debug, clap::Args)]
+pub(super) struct DiffArgs {
+    /// The folders at and below this path
+    #[arg(default_value = "/")]
+    under: String,
+    #[command(flatten)]
+    times: TimesArgs,
+    /// Channels by number, such as 1-5,7
+    #[arg(long, value_name = "RANGES")]
+    channels: Option<String>,
+    #[command(flatten)]
+    version: VersionArgs,
+    /// Compare it with what this tag shows; with the head, without --to-tag
+    #[arg(long, value_name = "TAG")]
+    to_tag: Option<String>,
+    /// Compare it with what was shown at this revision
+    #[arg(long, value_name = "NUMBER")]
+    to_revision: Option<u64>,
+    /// Compare it with what was shown at this date
+    #[arg(long, value_name = "DATE", conflicts_with = "to_revision")]
+    to_as_of: Option<String>,
+}
+
+pub(super) type Parameters<'a> = Vec<(&'a str, String)>;
 
 impl VersionArgs {
-    fn add_to(&self, parameters: &mut Parameters<'_>) {
+    pub(super) fn add_to(&self, parameters: &mut Parameters<'_>) {
         parameters.extend(self.tag.clone().map(|tag| ("tag", tag)));
         parameters.extend(self.revision.map(|revision| ("revision", revision.to_string())));
         parameters.extend(self.as_of.clone().map(|date| ("as_of", date)));
+    }
+}
+
+impl WhereArgs {
+    fn add_to(&self, parameters: &mut Parameters<'_>) {
+        parameters.extend(self.conditions.iter().map(|written| ("where", written.clone())));
     }
 }
 
@@ -115,30 +164,51 @@ impl ChannelArgs {
 pub(super) fn get(context: &Context, args: &GetArgs) -> anyhow::Result<()> {
     let mut parameters = vec![("folder", args.folder.clone()), ("t", args.time.to_string())];
     args.channels.add_to(&mut parameters);
+    args.records.add_to(&mut parameters);
     args.version.add_to(&mut parameters);
     if args.why {
         let told = context.client.get_json("/explain", &parameters)?;
+        has(&told, "channels")?;
         return context.print(&told, &why_text(&told));
     }
     let found = context.client.get_json("/find", &parameters)?;
+    has(&found, "objects")?;
     context.print(&found, &table(&found))
 }
 
 pub(super) fn browse(context: &Context, args: &BrowseArgs) -> anyhow::Result<()> {
     let mut parameters = vec![
         ("folder", args.folder.clone()),
-        ("since", args.since.to_string()),
-        ("until", args.until.to_string()),
+        ("since", args.times.since.to_string()),
+        ("until", args.times.until.to_string()),
         ("order", args.order.clone()),
     ];
     args.channels.add_to(&mut parameters);
+    args.records.add_to(&mut parameters);
     args.version.add_to(&mut parameters);
     if args.count {
         let counted = context.client.get_json("/count", &parameters)?;
         return context.print(&counted, &counted["objects"].to_string());
     }
     let found = context.client.get_json("/browse", &parameters)?;
+    has(&found, "objects")?;
     context.print(&found, &table(&found))
+}
+
+pub(super) fn diff(context: &Context, args: &DiffArgs) -> anyhow::Result<()> {
+    let mut parameters = vec![
+        ("under", args.under.clone()),
+        ("since", args.times.since.to_string()),
+        ("until", args.times.until.to_string()),
+    ];
+    args.version.add_to(&mut parameters);
+    parameters.extend(args.channels.clone().map(|ranges| ("channels", ranges)));
+    parameters.extend(args.to_tag.clone().map(|tag| ("to_tag", tag)));
+    parameters.extend(args.to_revision.map(|number| ("to_revision", number.to_string())));
+    parameters.extend(args.to_as_of.clone().map(|date| ("to_as_of", date)));
+    let diff = context.client.get_json("/diff", &parameters)?;
+    has(&diff, "folders")?;
+    context.print(&diff, &diff_text(&diff))
 }
 
 pub(super) fn slice(context: &Context, args: &SliceArgs) -> anyhow::Result<()> {
@@ -178,6 +248,7 @@ pub(super) fn slice(context: &Context, args: &SliceArgs) -> anyhow::Result<()> {
 
 pub(super) fn list(context: &Context, under: String) -> anyhow::Result<()> {
     let listed = context.client.get_json("/folders", &[("under", under)])?;
+    has(&listed, "folders")?;
     let mut lines = Vec::new();
     for set in list_of(&listed, "sets") {
         lines.push(vec![text_of(&set["path"]), "set".to_owned(), text_of(&set["description"])]);
@@ -197,11 +268,17 @@ pub(super) fn list(context: &Context, under: String) -> anyhow::Result<()> {
 
 pub(super) fn tags(context: &Context) -> anyhow::Result<()> {
     let listed = context.client.get_json("/tags", &[])?;
+    has(&listed, "tags")?;
     let line = |tag: &Json| {
         let locked = if tag["is_locked"] == true { "locked" } else { "" };
-        let shows = match &tag["revision"] {
-            Json::Null => text_of(&tag["kind"]),
-            revision => format!("{} at {revision}", text_of(&tag["kind"])),
+        let kind = text_of(&tag["kind"]);
+        let shows = match (&tag["revision"], tag["picks"].as_object()) {
+            (_, Some(picks)) => {
+                let tags = picks.values().map(text_of).collect::<Vec<_>>();
+                format!("{kind}: {}", tags.join(" "))
+            }
+            (Json::Null, None) => kind,
+            (revision, None) => format!("{kind} at {revision}"),
         };
         let words = [&tag["name"], &tag["path"]].map(text_of);
         [&words[..], &[shows, locked.to_owned(), text_of(&tag["description"])]].concat()
@@ -265,7 +342,7 @@ fn slice_text(folders: &[Answer]) -> String {
                 row += 1;
             }
         }
-        text.push_str(&format!("\n{}\n{}", folder.folder, aligned(&lines)));
+        text.push_str(&format!("\n{}\n{}", printable(&folder.folder), aligned(&lines)));
     }
     text
 }
@@ -291,8 +368,48 @@ fn why_text(told: &Json) -> String {
     aligned(&lines)
 }
 
-/// Lines with their words below each other.
+/// Each difference as a line that is gone, `-`, and one that is new, `+`, for every record.
+fn diff_text(diff: &Json) -> String {
+    let mut text = String::new();
+    for folder in list_of(diff, "folders") {
+        let columns = |list: &str| {
+            let names = list_of(folder, list).map(|column| text_of(&column["name"]));
+            names.collect::<Vec<_>>()
+        };
+        let begin = ["", "channel", "since", "until"].map(str::to_owned).to_vec();
+        let mut lines = vec![[begin, columns("columns")].concat()];
+        if folder["columns_after"].is_array() {
+            let begin = ["+", "", "", ""].map(str::to_owned).to_vec();
+            lines.push([begin, columns("columns_after")].concat());
+        }
+        for one in list_of(folder, "differences") {
+            let until = end_text(one["until"].as_u64().unwrap_or(MAX_TIME));
+            for (sign, side) in [("-", "before"), ("+", "after")] {
+                let begin = [
+                    sign.to_owned(),
+                    one["channel"].to_string(),
+                    one["since"].to_string(),
+                    until.clone(),
+                ];
+                if one[side].as_array().is_some_and(Vec::is_empty) {
+                    lines.push(begin.to_vec());
+                }
+                for record in list_of(one, side) {
+                    let cells = record.as_array().into_iter().flatten().map(text_of);
+                    lines.push(begin.iter().cloned().chain(cells).collect());
+                }
+            }
+        }
+        text.push_str(&format!("{}\n{}", printable(&text_of(&folder["folder"])), aligned(&lines)));
+    }
+    text
+}
+
+/// Lines with their words below each other. A terminal obeys none of them.
 fn aligned(lines: &[Vec<String>]) -> String {
+    let shown =
+        |line: &Vec<String>| -> Vec<String> { line.iter().map(|word| printable(word)).collect() };
+    let lines: Vec<Vec<String>> = lines.iter().map(shown).collect();
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let words = lines.iter().filter_map(|line| line.get(column));
@@ -322,6 +439,14 @@ mod tests {
         });
         let expected = "channel  since  until  value\n3        10     open   1.5\n\
                         3        10     open\n12       7      8\n";
+        assert_eq!(table(&answer), expected);
+        let answer = json!({
+            "columns": [{ "name": "a\n", "kind": "string" }],
+            "objects": [
+                { "channel": 3, "since": 1, "until": 2, "records": [["\u{1b}[2J\u{202e}é"]] },
+            ],
+        });
+        let expected = "channel  since  until  a\\n\n3        1      2      \\u{1b}[2J\\u{202e}é\n";
         assert_eq!(table(&answer), expected);
     }
 }

@@ -1,74 +1,61 @@
 //! What is in the folders: every value is a function of the seed and its place.
 
-use load::scramble;
-use serde::Deserialize;
-use serde_json::json;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::model::{Answer, ColumnSpec, Kind, Versioning};
-use crate::protocol::{BatchBody, FolderBody, ObjectBody};
+use load::scramble;
+
+use super::spec::{OBJECTS_PER_PART, Since, Spec};
 
 /// The length of an interval.
 const LENGTH: u64 = 10;
 
-/// The most objects of one part of the preparation.
-const OBJECTS_PER_PART: u32 = 10_000;
+/// The values of slices that are kept ready to compare with, in bytes; one slice in any case.
+const MAX_KEPT_BYTES: u64 = 64 << 20;
 
-/// The set of the folders that are read.
-pub(super) const READ: &str = "/load/read";
-
-/// The folder that slots insert into.
-pub(super) const WRITTEN: &str = "/load/written";
-
-/// Which intervals are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Reads {
-    /// Each equally often.
-    #[default]
-    Any,
-    /// The first one.
-    First,
-    /// The last one.
-    Last,
-}
-
-/// `[workload]`: the defaults are those of the seed measurement, with fewer intervals.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Spec {
-    pub(super) folders: u32,
-    pub(super) channels: u32,
-    pub(super) intervals: u32,
-    pub(super) floats: u32,
-    #[serde(default)]
-    pub(super) reads: Reads,
-}
-
-impl Spec {
-    /// Refuses what can't be made; returns the key and why.
-    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
-        for (key, value, most) in [
-            ("folders", self.folders, 10_000),
-            ("channels", self.channels, OBJECTS_PER_PART),
-            ("intervals", self.intervals, 10_000_000),
-            ("floats", self.floats, 1_000),
-        ] {
-            if !(1..=most).contains(&value) {
-                return Err((key, format!("{key} has to be 1 to {most}, not {value}")));
-            }
-        }
-        Ok(())
-    }
+/// What one part of the preparation writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Whatever comes before objects.
+    Begin,
+    /// The objects of a folder in these intervals, of all its channels.
+    Objects { folder: u32, intervals: Range<u32> },
+    /// Whatever makes them ready to be read.
+    End,
 }
 
 /// What is written before the load, and what is right when it is read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Made {
     pub(super) spec: Spec,
-    pub(super) seed: u64,
+    seed: u64,
+    /// The interval of the next job, where each reads the next one.
+    next: AtomicU32,
+    /// The values of the slices that were read last.
+    kept: Mutex<VecDeque<(u32, Arc<[f32]>)>>,
 }
 
 impl Made {
+    pub(super) fn new(spec: Spec, seed: u64) -> Self {
+        Self { spec, seed, next: AtomicU32::new(0), kept: Mutex::default() }
+    }
+
+    /// The same, about another target.
+    pub(super) fn again(&self) -> Self {
+        Self::new(self.spec, self.seed)
+    }
+
+    /// A text that is the same where the same is prepared.
+    pub(super) fn about(&self) -> String {
+        let Spec { folders, channels, intervals, fields, .. } = self.spec;
+        format!(
+            "{folders} folders {channels} channels {intervals} intervals {fields} fields, seed {}",
+            self.seed
+        )
+    }
+
     fn intervals_per_part(&self) -> u32 {
         (OBJECTS_PER_PART / self.spec.channels).max(1)
     }
@@ -77,101 +64,76 @@ impl Made {
         u64::from(self.spec.intervals.div_ceil(self.intervals_per_part()))
     }
 
-    /// One for the folder that is written, and those of each folder that is read.
+    /// The number of [`Piece`]s.
     pub(super) fn parts(&self) -> u64 {
-        1 + u64::from(self.spec.folders) * self.parts_per_folder()
+        2 + u64::from(self.spec.folders) * self.parts_per_folder()
     }
 
-    /// The folder that a part makes, and the objects that it inserts.
-    pub(super) fn part(&self, part: u64) -> (Option<FolderBody>, Option<BatchBody>) {
-        let Some(part) = part.checked_sub(1) else {
-            return (Some(self.folder(WRITTEN.to_owned(), 1)), None);
-        };
+    /// What a part writes.
+    pub(super) fn piece(&self, part: u64) -> Piece {
+        let Some(number) = part.checked_sub(1) else { return Piece::Begin };
         let per_folder = self.parts_per_folder();
-        let (number, piece) = ((part / per_folder) as u32, (part % per_folder) as u32);
-        let folder = self.path(number);
+        let (folder, piece) = (number / per_folder, (number % per_folder) as u32);
+        if folder >= u64::from(self.spec.folders) {
+            return Piece::End;
+        }
         let first = piece * self.intervals_per_part();
         let last = self.spec.intervals.min(first + self.intervals_per_part());
-        let object = |interval: u32, channel: u32| ObjectBody {
-            channel,
-            since: u64::from(interval) * LENGTH,
-            until: Some(u64::from(interval + 1) * LENGTH),
-            values: Some(json!(self.floats(number, channel, interval).collect::<Vec<_>>())),
-            records: None,
-        };
-        let channels = 0..self.spec.channels;
-        let objects = (first..last)
-            .flat_map(|interval| channels.clone().map(move |channel| object(interval, channel)));
-        let objects = objects.collect();
-        let made = (piece == 0).then(|| self.folder(folder.clone(), self.spec.floats));
-        (made, Some(BatchBody { folder, tag: None, only_tag: false, objects }))
-    }
-
-    fn path(&self, folder: u32) -> String {
-        format!("{READ}/f{folder:05}")
-    }
-
-    fn folder(&self, path: String, floats: u32) -> FolderBody {
-        let column = |number| ColumnSpec { name: format!("v{number}"), kind: Kind::Float };
-        let columns = (0..floats).map(column).collect();
-        let description = "of the load".to_owned();
-        FolderBody { path, description, versioning: Versioning::Single, columns }
+        Piece::Objects { folder: folder as u32, intervals: first..last }
     }
 
     /// The values of one object, each with 24 bits, which every form keeps whole.
-    fn floats(&self, folder: u32, channel: u32, interval: u32) -> impl Iterator<Item = f32> {
+    pub(super) fn floats(
+        &self,
+        folder: u32,
+        channel: u32,
+        interval: u32,
+    ) -> impl Iterator<Item = f32> + use<> {
         let place = u64::from(folder) << 32 | u64::from(channel);
         let start = scramble(self.seed ^ scramble(place ^ scramble(u64::from(interval))));
-        (0..u64::from(self.spec.floats))
+        (0..u64::from(self.spec.fields))
             .map(move |column| (scramble(start ^ column) >> 40) as f32 / (1 << 24) as f32)
     }
 
-    /// The interval that is read where `drawn` is drawn.
-    pub(super) fn interval(&self, drawn: u64) -> u32 {
-        match self.spec.reads {
-            Reads::Any => drawn as u32 % self.spec.intervals,
-            Reads::First => 0,
-            Reads::Last => self.spec.intervals - 1,
+    /// The values of all objects of an interval, by folder and channel. Those of the last slices
+    /// are kept, so that a check costs the client no more than a comparison.
+    pub(super) fn slice(&self, interval: u32) -> Arc<[f32]> {
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, values)) = kept().iter().find(|(number, _)| *number == interval) {
+            return Arc::clone(values);
         }
+        let Spec { folders, channels, .. } = self.spec;
+        let objects = (0..folders).flat_map(|f| (0..channels).map(move |c| (f, c)));
+        let values: Arc<[f32]> = objects.flat_map(|(f, c)| self.floats(f, c, interval)).collect();
+        let most = (MAX_KEPT_BYTES / (4 * self.spec.values())).max(1);
+        let mut kept = kept();
+        if kept.len() as u64 >= most {
+            kept.pop_front();
+        }
+        kept.push_back((interval, Arc::clone(&values)));
+        values
+    }
+
+    /// The interval that a job reads where `drawn` is drawn.
+    pub(super) fn interval(&self, drawn: u64) -> u32 {
+        let intervals = self.spec.intervals;
+        match self.spec.since {
+            Since::Any => (drawn % u64::from(intervals)) as u32,
+            Since::First => 0,
+            Since::Last => intervals - 1,
+            Since::Next => self.next.fetch_add(1, Relaxed) % intervals,
+            Since::Number(number) => number - 1,
+        }
+    }
+
+    /// When an interval begins and ends.
+    pub(super) fn times(&self, interval: u32) -> (u64, u64) {
+        let since = u64::from(interval) * LENGTH;
+        (since, since + LENGTH)
     }
 
     /// A time in the middle of an interval.
     pub(super) fn time(&self, interval: u32) -> u64 {
-        u64::from(interval) * LENGTH + LENGTH / 2
-    }
-
-    /// What is wrong with a slice of an interval, if something is.
-    pub(super) fn wrong(&self, interval: u32, folders: &[Answer]) -> Option<String> {
-        let Spec { folders: count, channels, floats, .. } = self.spec;
-        if folders.len() != count as usize {
-            return Some(format!("{} folders, not {count}", folders.len()));
-        }
-        let since = u64::from(interval) * LENGTH;
-        for (number, answer) in (0..).zip(folders) {
-            let path = &answer.folder;
-            if *path != self.path(number) {
-                return Some(format!("{path}, not {}", self.path(number)));
-            }
-            let is_whole = answer.objects.len() == channels as usize
-                && answer.payload.columns.len() == floats as usize;
-            if !is_whole {
-                let found = (answer.objects.len(), answer.payload.columns.len());
-                return Some(format!("{path}: {found:?} objects and columns"));
-            }
-            for (place, object) in answer.objects.iter().enumerate() {
-                let own = (object.channel as usize, object.since, object.until, object.records);
-                if own != (place, since, since + LENGTH, 1) {
-                    return Some(format!("{path}: object {place} is {object:?}"));
-                }
-                let values = self.floats(number, object.channel, interval);
-                for (cells, value) in answer.payload.columns.iter().zip(values) {
-                    let found = &cells.bytes()[4 * place..4 * place + 4];
-                    if found != value.to_le_bytes() || !cells.nulls().is_empty() {
-                        return Some(format!("{path}: channel {place}: {found:?}, not {value}"));
-                    }
-                }
-            }
-        }
-        None
+        self.times(interval).0 + LENGTH / 2
     }
 }

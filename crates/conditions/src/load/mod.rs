@@ -1,9 +1,20 @@
 //! The workload of the lab: slices of many folders, as jobs read them, and objects that are
-//! inserted and read again. Every value is computed anew from the seed, and compared.
+//! inserted and read again. Every value is known from the seed, and compared.
+//!
+//! Peers hold the same objects in tables of their own and answer the same operations: each is a
+//! dialect, and what it answers is checked as our own server's answers are.
 
-mod caller;
+mod check;
+mod http;
 mod made;
 mod operations;
+mod options;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod spec;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod written;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -15,37 +26,69 @@ use load::{
 };
 use wire::{Address, ProtocolError};
 
-use caller::Slot;
-use made::{Made, Spec};
+use made::Made;
 use operations::OPERATIONS;
+use options::TableOptions;
+use spec::Spec;
 
 /// The service's row for the lab.
 pub static SERVICE: Service = Service {
     name: "conditions",
     doc: "Values with intervals of validity, read by slices of many folders, inserted and found.",
     read,
-    dialects: &[DialectRow::new("conditions", "The requests of docs/conditions.md.", Reach::Calls)],
+    dialects: &[
+        DialectRow::new("conditions", "The requests of docs/conditions.md.", Reach::Calls),
+        postgres("postgres-gist", "PostgreSQL: ranges of time under a GiST index."),
+        postgres("postgres-lateral", "PostgreSQL: the latest row before the time, by channel."),
+        postgres("postgres-vector", "PostgreSQL: a row for all channels of a folder."),
+        postgres("postgres-naive", "PostgreSQL: `since <= t and until > t`."),
+        SQLITE,
+    ],
 };
 
-/// How long one part of the preparation may take.
-const PART_WITHIN: Duration = Duration::from_secs(60);
+/// A dialect of PostgreSQL.
+#[cfg(feature = "postgres")]
+const fn postgres(name: &'static str, doc: &'static str) -> DialectRow {
+    let row = DialectRow::new(name, doc, Reach::Calls).with_options::<TableOptions>();
+    row.with_counters(&postgres::Activity)
+}
+
+/// A dialect of PostgreSQL, which this program can't speak.
+#[cfg(not(feature = "postgres"))]
+const fn postgres(name: &'static str, doc: &'static str) -> DialectRow {
+    let row = DialectRow::new(name, doc, Reach::Calls).with_options::<TableOptions>();
+    row.lacking("this program was built without its feature `postgres`")
+}
+
+/// The dialect of SQLite, which the client's own process carries out.
+const SQLITE: DialectRow = {
+    let doc = "SQLite in the client's process: the latest row before the time, by channel.";
+    let row = DialectRow::new("sqlite", doc, Reach::Calls).with_options::<TableOptions>();
+    match cfg!(feature = "sqlite") {
+        true => row,
+        false => row.lacking("this program was built without its feature `sqlite`"),
+    }
+};
+
+/// How long one part of the preparation may take: the last one builds the index of a peer.
+const PART_WITHIN: Duration = Duration::from_secs(20 * 60);
 
 fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
     let spec: Spec = part.read()?;
     spec.check().map_err(|(key, why)| part.error(key, why))?;
-    Ok(Arc::new(Conditions::new(Made { spec, seed: part.seed })))
+    Ok(Arc::new(Conditions::new(Made::new(spec, part.seed))))
 }
 
 /// The workload of one target.
 #[derive(Debug)]
 struct Conditions {
-    made: Made,
+    made: Arc<Made>,
     slots: AtomicU32,
 }
 
 impl Conditions {
     fn new(made: Made) -> Self {
-        Self { made, slots: AtomicU32::new(0) }
+        Self { made: Arc::new(made), slots: AtomicU32::new(0) }
     }
 }
 
@@ -55,25 +98,24 @@ impl Workload for Conditions {
     }
 
     fn message_bytes(&self) -> u64 {
-        let Spec { folders, channels, floats, .. } = self.made.spec;
-        u64::from(folders) * u64::from(channels) * (24 + 4 * u64::from(floats))
+        24 * self.made.spec.objects() + 4 * self.made.spec.values()
     }
 
     fn preparation(&self) -> Preparation {
-        let Spec { folders, channels, intervals, floats, .. } = self.made.spec;
-        let rows = u64::from(folders) * u64::from(channels) * u64::from(intervals);
+        let spec = &self.made.spec;
+        let bytes = u64::from(spec.intervals) * (72 * spec.objects() + 4 * spec.values());
         Preparation {
             parts: self.made.parts(),
-            bytes: rows * (72 + 4 * u64::from(floats)),
+            bytes,
             // A folder is made with its first part.
             is_in_order: true,
             within: Some(PART_WITHIN),
-            about: String::new(),
+            about: self.made.about(),
         }
     }
 
     fn begin(self: Arc<Self>, _: &[usize]) -> Arc<dyn Workload> {
-        Arc::new(Self::new(self.made))
+        Arc::new(Self::new(self.made.again()))
     }
 
     fn draw(&self, _: u64) -> Box<dyn Draw> {
@@ -82,13 +124,26 @@ impl Workload for Conditions {
 
     fn caller(
         self: Arc<Self>,
-        _: &Speaks,
+        speaks: &Speaks,
         address: &Address,
     ) -> Result<Box<dyn Caller>, ProtocolError> {
         let Address::Internet(address) = address else {
             return Err(ProtocolError::new("the target has to be at ADDRESS:PORT"));
         };
-        let channel = self.slots.fetch_add(1, Relaxed);
-        Ok(Box::new(Slot::new(*address, self.made, channel)))
+        let (made, channel) = (Arc::clone(&self.made), self.slots.fetch_add(1, Relaxed));
+        match speaks.dialect.name {
+            "conditions" => Ok(Box::new(http::Slot::new(*address, made, channel))),
+            #[cfg(feature = "sqlite")]
+            "sqlite" => Ok(Box::new(sqlite::Slot::open(
+                TableOptions::of(speaks)?,
+                *address,
+                made,
+                channel,
+            )?)),
+            #[cfg(feature = "postgres")]
+            name => postgres::caller(name, TableOptions::of(speaks)?, *address, made, channel),
+            #[cfg(not(feature = "postgres"))]
+            _ => Err(ProtocolError::new(speaks.dialect.missing.unwrap_or("it has no client"))),
+        }
     }
 }

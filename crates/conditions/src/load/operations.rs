@@ -2,9 +2,28 @@
 
 use load::{Kind, Operation};
 
+/// The operations, as [`load::Op::operation`] numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Do {
+    Slice,
+    ReadFolders,
+    Insert,
+    InsertBulk,
+    Find,
+}
+
 /// [`load::Op::operation`] is an index into them.
-pub(super) static OPERATIONS: [Operation; 3] = [
-    Operation::new("slice", Kind::Read, "Reads what all folders show at a time; led there first."),
+pub(super) static OPERATIONS: [Operation; 5] = [
+    Operation::new("slice", Kind::Read, "Reads what all folders show at a time, at once."),
+    Operation::new("read-folders", Kind::Read, "Reads the same with a request for each folder."),
     Operation::new("insert", Kind::Write, "Inserts the next object of the slot's own channel."),
+    Operation::new("insert-bulk", Kind::Write, "Inserts its next `bulk` objects at once."),
     Operation::new("find", Kind::Read, "Finds the object that the slot has inserted last."),
 ];
+
+impl Do {
+    /// What the operation of this index is.
+    pub(super) fn of(operation: usize) -> Self {
+        [Self::Slice, Self::ReadFolders, Self::Insert, Self::InsertBulk, Self::Find][operation]
+    }
+}

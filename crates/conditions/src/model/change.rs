@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::piece::Revision;
 use super::table::Table;
 use super::value::Kind;
+use crate::nopayload::model as nopayload;
 
 /// The version of [`Entry`]'s bytes, which are postcard's (its wire format 1.0).
 const VERSION: u8 = 1;
@@ -92,7 +93,7 @@ impl Numbers {
     }
 }
 
-/// A change of the state.
+/// A change of the state. Journals hold a change's place in this list: new ones come last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// Makes a folder.
@@ -173,6 +174,28 @@ pub enum Change {
     DeleteTag(String),
     /// Locks a tag, or unlocks it.
     LockTag(String, bool),
+    /// Changes what NoPayloadDB's interface shows.
+    Nopayload(nopayload::Change),
+    /// Makes a global tag, which picks tags of folders and sets below its own.
+    GlobalTag {
+        /// The tag's name.
+        name: String,
+        /// The folder set.
+        path: String,
+        /// What it is for.
+        description: String,
+        /// The tags that it picks, each of another path.
+        tags: Vec<String>,
+    },
+    /// Changes what a global tag picks.
+    Pick {
+        /// The global tag.
+        name: String,
+        /// The tags that it picks from then on, in place of those of their paths.
+        tags: Vec<String>,
+        /// Paths for which it picks none any more.
+        unpick: Vec<String>,
+    },
 }
 
 /// A change with its place and time.

@@ -1,14 +1,18 @@
 //! Which changes are refused. What passes here can be applied.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::change::{Batch, Change, ColumnSpec, Object, Versioning};
+use super::change::{Batch, Change, ColumnSpec, Numbers, Object, Versioning};
 use super::error::{
-    BATCH, BATCH_ROWS, CHANNELS, COLUMNS, NEW_TAGS, ROWS, Refusal, TAGS, TEXT_BYTES,
+    BATCH, BATCH_ROWS, CHANNELS, COLUMNS, NEW_TAGS, NUMBERS, Refusal, TAGS, TEXT_BYTES,
 };
 use super::folder::Folder;
 use super::piece::MAX_TIME;
-use super::state::{Node, Shows, State};
+use super::segment::Damage;
+use super::state::{Node, State};
+use super::tag::Shows;
+use super::view::View;
+use crate::nopayload::model::{self as nopayload, Touched, Touches};
 
 /// What a change was checked against: two changes whose footprints are apart can be applied in any
 /// order, each as it was checked.
@@ -38,7 +42,7 @@ impl State {
                     return Err(Refusal::Exists("a folder or set", other.clone()));
                 }
                 self.check_parents(path)?;
-                self.check_room()?;
+                self.check_folders()?;
             }
             Change::CreateSet { path, description } => {
                 check_path(path)?;
@@ -47,7 +51,7 @@ impl State {
                     return Err(Refusal::Exists("a folder or set", path.clone()));
                 }
                 self.check_parents(path)?;
-                self.check_room()?;
+                self.check_folders()?;
             }
             Change::AddColumn { folder, column } => {
                 let mut columns = self.folder(folder)?.columns().to_vec();
@@ -68,10 +72,14 @@ impl State {
                 if folder.names.get(name).is_some_and(|number| number != channel) {
                     return Err(Refusal::Exists("channel", name.clone()));
                 }
-                CHANNELS.check(folder.channels.len() + 1)?;
+                if !folder.channels.contains_key(channel) {
+                    CHANNELS.check(folder.channels.len() + 1)?;
+                }
             }
             Change::Insert(batches) => return self.check_insert(batches),
-            Change::Truncate { folder, until, .. } => {
+            Change::Nopayload(change) => return self.check_nopayload(change),
+            Change::Truncate { folder, until, channels } => {
+                check_numbers(channels)?;
                 let folder = self.folder(folder)?;
                 if *until > MAX_TIME {
                     return Err(Refusal::BadInterval(*until, MAX_TIME));
@@ -83,11 +91,40 @@ impl State {
                 }
             }
             Change::Tag { .. }
+            | Change::GlobalTag { .. }
+            | Change::Pick { .. }
             | Change::Clone { .. }
             | Change::DeleteTag(_)
             | Change::LockTag(..) => self.check_tag(change)?,
         }
         Ok(Footprint::Alone)
+    }
+
+    /// Refuses to change the data of folders that have a damaged segment. What a journal holds
+    /// has passed that.
+    pub(super) fn check_whole(&self, change: &Change) -> Result<(), Refusal> {
+        let check = |path: &String| match self.folder(path) {
+            Ok(folder) => Ok(folder.contents.check_whole()?),
+            Err(_) => Ok(()),
+        };
+        match change {
+            Change::Insert(batches) => batches.iter().try_for_each(|batch| check(&batch.folder)),
+            Change::Truncate { folder, .. } => check(folder),
+            Change::Clone { from, .. } => self.tag(from).map_or(Ok(()), |tag| check(&tag.path)),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_nopayload(&self, change: &nopayload::Change) -> Result<Footprint, Refusal> {
+        let Touches::Only(touched) = self.nopayload.check(change)? else {
+            return Ok(Footprint::Alone);
+        };
+        // Places that no folder has.
+        let place = |touched: Touched| match touched {
+            Touched::List(id) => (usize::MAX, id),
+            Touched::Iov(id) => (usize::MAX - 1, id),
+        };
+        Ok(Footprint::Channels(touched.into_iter().map(place).collect()))
     }
 
     fn check_tag(&self, change: &Change) -> Result<(), Refusal> {
@@ -106,10 +143,20 @@ impl State {
                 self.tag(from)?;
                 self.check_new_tag(to, description)
             }
-            Change::DeleteTag(name) => match self.tag(name)?.is_locked {
-                true => Err(Refusal::Locked(name.clone())),
-                false => Ok(()),
-            },
+            Change::GlobalTag { name, path, description, tags } => {
+                self.check_new_tag(name, description)?;
+                check_path(path)?;
+                State::check_path(self, path)?;
+                self.check_picks(path, tags)
+            }
+            Change::Pick { name, tags, unpick } => self.check_pick(name, tags, unpick),
+            Change::DeleteTag(name) => {
+                self.check_unlocked(name)?;
+                match self.tag(name)?.picked_by.first() {
+                    Some(by) => Err(Refusal::Picked(name.clone(), by.clone())),
+                    None => Ok(()),
+                }
+            }
             Change::LockTag(name, _) => self.tag(name).map(drop),
             _ => Ok(()),
         }
@@ -119,7 +166,7 @@ impl State {
         check_name("tag", name)?;
         check_text(description)?;
         TAGS.check(self.tags.len() + 1)?;
-        match self.tags.contains_key(name) || name == super::HEAD {
+        match self.tags.get(name).is_some() || name == super::HEAD {
             true => Err(Refusal::Exists("tag", name.to_owned())),
             false => Ok(()),
         }
@@ -139,10 +186,9 @@ impl State {
         let objects = batches.iter().map(|batch| batch.objects.len()).sum();
         BATCH.check(objects)?;
         BATCH_ROWS.check(batches.iter().map(|batch| batch.payload.rows as usize).sum())?;
-        let mut footprint = Vec::new();
         // Tags that the change makes, each with its folder.
         let mut made: HashMap<&str, &str> = HashMap::new();
-        let mut pending: HashMap<(usize, u32), Pending> = HashMap::new();
+        let mut folders: BTreeMap<usize, Concerned> = BTreeMap::new();
         for batch in batches {
             let place = self.place(&batch.folder)?;
             let folder = &self.folders[place];
@@ -157,41 +203,34 @@ impl State {
                 let here = made.values().filter(|path| **path == folder.path());
                 NEW_TAGS.check(here.count())?;
             }
-            let mut new: HashSet<u32> = HashSet::new();
+            let is_whole = folder.contents.check_whole().is_ok();
+            let touched = folders.entry(place).or_default();
             for (number, object) in batch.objects.iter().enumerate() {
                 let Object { channel, since, until, .. } = *object;
                 if since >= until || until > MAX_TIME {
                     return Err(Refusal::BadInterval(since, until));
                 }
-                if !folder.channels.contains_key(&channel) {
-                    new.insert(channel);
-                }
-                if folder.versioning() == Versioning::Single {
-                    let pending = pending.entry((place, channel)).or_default();
-                    let met = pending.add(folder, object).map(|(met_since, met_until)| {
-                        let (folder, place) = (folder.path().to_owned(), number);
-                        Refusal::Overlap {
-                            folder,
-                            place,
-                            channel,
-                            since,
-                            until,
-                            met_since,
-                            met_until,
-                        }
+                let pending = touched.channel(channel);
+                if folder.versioning() == Versioning::Single
+                    && is_whole
+                    && let Some(head) = folder.contents.view(None)
+                    && let Some((met_since, met_until)) = pending.add(head, object)?
+                {
+                    let (folder, place) = (folder.path().to_owned(), number);
+                    #[rustfmt::skip]
+                    return Err(Refusal::Overlap {
+                        folder, place, channel, since, until, met_since, met_until,
                     });
-                    met.map_or(Ok(()), Err)?;
                 }
             }
-            CHANNELS.check(folder.channels.len() + new.len())?;
-            footprint.extend(batch.objects.iter().map(|object| (place, object.channel)));
         }
         if !made.is_empty() {
             return Ok(Footprint::Alone);
         }
-        footprint.sort_unstable();
-        footprint.dedup();
-        Ok(Footprint::Channels(footprint))
+        let channels = folders.into_iter().flat_map(|(place, touched)| {
+            touched.channels.into_iter().map(move |(number, _)| (place, number))
+        });
+        Ok(Footprint::Channels(channels.collect()))
     }
 
     /// Returns the batch's tag if the batch makes it.
@@ -221,9 +260,34 @@ impl State {
             Some(tag) if tag.shows != Shows::User => {
                 Err(Refusal::OtherTag(name.clone(), path, "and shows what the head once did"))
             }
-            Some(tag) if tag.is_locked => Err(Refusal::Locked(name.clone())),
-            Some(_) => Ok(None),
+            Some(_) => self.check_unlocked(name).map(|()| None),
         }
+    }
+}
+
+/// The channels of a folder that objects of one change are of.
+#[derive(Debug, Default)]
+struct Concerned {
+    channels: Vec<(u32, Pending)>,
+    /// Where each is in that list.
+    places: HashMap<u32, usize>,
+    /// Where the last one is that was asked for.
+    last: usize,
+}
+
+impl Concerned {
+    fn channel(&mut self, number: u32) -> &mut Pending {
+        // Objects come by channel, or by time with the channels in the same order again and again.
+        let next = if self.last + 1 < self.channels.len() { self.last + 1 } else { 0 };
+        let is_it = |place: &usize| self.channels.get(*place).is_some_and(|one| one.0 == number);
+        let near = [next, self.last].into_iter().find(is_it);
+        self.last = near.unwrap_or_else(|| {
+            *self.places.entry(number).or_insert_with(|| {
+                self.channels.push((number, Pending::default()));
+                self.channels.len() - 1
+            })
+        });
+        &mut self.channels[self.last].1
     }
 }
 
@@ -232,43 +296,61 @@ impl State {
 struct Pending {
     /// Where the open end of what is there is cut.
     cut: Option<u64>,
-    /// The objects: when they start and end.
-    added: BTreeMap<u64, u64>,
+    /// The objects, when they start and end, as long as each comes after those before it.
+    sorted: Vec<(u64, u64)>,
+    /// All of them from then on.
+    others: BTreeMap<u64, u64>,
 }
 
 impl Pending {
     /// Adds an object, unless it meets another, whose interval is returned then.
-    fn add(&mut self, folder: &Folder, object: &Object) -> Option<(u64, u64)> {
+    fn add(&mut self, head: &View, object: &Object) -> Result<Option<(u64, u64)>, Damage> {
         let Object { channel, since, until, .. } = *object;
-        let shown = super::folder::Version { revision: u64::MAX, user_tag: None };
-        let timeline = folder.channels.get(&channel).and_then(|channel| channel.shown(shown));
-        let (before, after) = timeline.map_or((None, None), |timeline| timeline.nearest(since));
-        if let Some(after) = after.filter(|after| after.since < until) {
-            return Some((after.since, after.until));
+        let met = head.first_two(channel, (since, until))?;
+        if let Some(after) = met.iter().find(|(begin, _)| *begin > since) {
+            return Ok(Some(*after));
         }
         let mut cuts = false;
-        if let Some(before) = before {
-            let is_open = before.until == MAX_TIME && self.cut.is_none();
-            let end = if before.until == MAX_TIME { self.cut } else { None };
-            let end = end.unwrap_or(before.until);
-            cuts = is_open && before.since < since;
+        if let Some((begin, met_until)) = met.first().copied() {
+            let is_open = met_until == MAX_TIME && self.cut.is_none();
+            let end = if met_until == MAX_TIME { self.cut } else { None };
+            let end = end.unwrap_or(met_until);
+            cuts = is_open && begin < since;
             if end > since && !cuts {
-                return Some((before.since, end));
+                return Ok(Some((begin, end)));
             }
         }
-        if let Some((first, end)) = self.added.range_mut(..until).next_back() {
-            let is_cut = *end == MAX_TIME && *first < since;
+        let met = self.place(since, until);
+        if met.is_none() && cuts {
+            self.cut = Some(since);
+        }
+        Ok(met)
+    }
+
+    /// Puts an object among those of the change.
+    fn place(&mut self, since: u64, until: u64) -> Option<(u64, u64)> {
+        let is_after = self.sorted.last().is_none_or(|last| last.0 < since);
+        if !is_after {
+            self.others.extend(self.sorted.drain(..));
+        }
+        let is_sorted = is_after && self.others.is_empty();
+        let before = match is_sorted {
+            true => self.sorted.last_mut().map(|(first, end)| (*first, end)),
+            false => self.others.range_mut(..until).next_back().map(|(first, end)| (*first, end)),
+        };
+        if let Some((first, end)) = before {
+            let is_cut = *end == MAX_TIME && first < since;
             if *end > since && !is_cut {
-                return Some((*first, *end));
+                return Some((first, *end));
             }
             if is_cut {
                 *end = since;
             }
         }
-        if cuts {
-            self.cut = Some(since);
+        match is_sorted {
+            true => self.sorted.push((since, until)),
+            false => drop(self.others.insert(since, until)),
         }
-        self.added.insert(since, until);
         None
     }
 }
@@ -283,9 +365,18 @@ fn check_payload(folder: &Folder, batch: &Batch) -> Result<(), Refusal> {
     if !fits {
         return Err(Refusal::BadPayload(folder.path().to_owned()));
     }
+    // Whatever a journal holds: objects and rows have numbers of 32 bits.
     let (objects, rows) = folder.size();
-    ROWS.check(objects + batch.objects.len())?;
-    ROWS.check(rows as usize + payload.rows as usize)
+    NUMBERS.check(objects as usize + batch.objects.len())?;
+    NUMBERS.check(rows as usize + payload.rows as usize)
+}
+
+/// A journal's ranges are read as they are.
+fn check_numbers(numbers: &Numbers) -> Result<(), Refusal> {
+    match numbers.ranges().iter().find(|(first, last)| first > last) {
+        Some((first, last)) => Err(Refusal::BadName("range", format!("{first}-{last}"))),
+        None => Ok(()),
+    }
 }
 
 fn check_columns(columns: &[ColumnSpec]) -> Result<(), Refusal> {

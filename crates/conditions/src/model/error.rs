@@ -1,30 +1,37 @@
 //! Why a change or a question is refused.
 
 use super::piece::MAX_TIME;
+use super::segment::Damage;
+use crate::nopayload::model::Refused;
+
+/// The beginning of what is quoted: a name that is none may be as long as a request.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(100)]
+}
 
 /// Why a change or a question is refused. Nothing has changed then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is no such folder.
-    #[error("there is no folder {0:?}")]
+    #[error("there is no folder {:?}", cut(.0))]
     NoFolder(String),
     /// There is no such tag.
-    #[error("there is no tag {0:?}")]
+    #[error("there is no tag {:?}", cut(.0))]
     NoTag(String),
     /// There is no such column.
-    #[error("folder {0:?} has no column {1:?}")]
+    #[error("folder {:?} has no column {:?}", cut(.0), cut(.1))]
     NoColumn(String, String),
     /// There is no channel of that name or number.
-    #[error("folder {0:?} has no channel {1:?}")]
+    #[error("folder {:?} has no channel {:?}", cut(.0), cut(.1))]
     NoChannel(String, String),
     /// The revision is still to come.
     #[error("there is no revision {0} yet; the last one is {1}")]
     NoRevision(u64, u64),
     /// The name, or the path, has another meaning already.
-    #[error("{0} {1:?} is there already")]
+    #[error("{0} {name:?} is there already", name = cut(.1))]
     Exists(&'static str, String),
     /// A name that can't be one.
-    #[error("{1:?} is no name of a {0}")]
+    #[error("{name:?} is no name of a {0}", name = cut(.1))]
     BadName(&'static str, String),
     /// No interval of time.
     #[error("[{0}, {1}) is no interval: times are 0 to {MAX_TIME}, and since < until")]
@@ -56,6 +63,21 @@ pub enum Refusal {
     /// A tag that is locked.
     #[error("tag {0:?} is locked")]
     Locked(String),
+    /// A tag that a locked global tag picks.
+    #[error("tag {0:?} is picked by the global tag {1:?}, which is locked")]
+    LockedBy(String, String),
+    /// A tag that is needed.
+    #[error("tag {0:?} is picked by the global tag {1:?}")]
+    Picked(String, String),
+    /// A tag that can't pick others.
+    #[error("tag {0:?} is no global tag")]
+    NotGlobal(String),
+    /// A folder, of which there are no global tags.
+    #[error("{0:?} is a folder: global tags are of folder sets")]
+    NoSet(String),
+    /// Nothing is picked there.
+    #[error("the global tag {0:?} picks no tag for {1:?}")]
+    NoPick(String, String),
     /// Something that only folders of several versions have.
     #[error("folder {0:?} has one version: it takes no tags of users")]
     OneVersion(String),
@@ -65,6 +87,12 @@ pub enum Refusal {
     /// More than a limit allows.
     #[error("{0} are more than {1}, the limit of {2}")]
     TooMany(u64, u64, &'static str),
+    /// What is asked for, or would be changed, is damaged.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// By the rules of NoPayloadDB's interface.
+    #[error(transparent)]
+    Nopayload(#[from] Refused),
 }
 
 /// What there may be at most.
@@ -98,11 +126,16 @@ impl Limit {
 pub const FOLDERS: Limit = Limit::of(100_000, "folders and folder sets");
 /// Columns of a folder.
 pub const COLUMNS: Limit = Limit::of(1_024, "columns of a folder");
+/// Times that the columns of a folder change: each list of them is kept.
+pub const SCHEMAS: Limit = Limit::of(1_024, "changes of a folder's columns");
+/// Pieces of a tag that is cloned.
+pub const COPY: Limit = Limit::of(4_000_000, "objects of a tag that is cloned");
 /// Channels of a folder.
 pub const CHANNELS: Limit = Limit::of(1_000_000, "channels of a folder");
-/// Rows, and objects, of a folder. Half of what their numbers have room for: changes that are
-/// prepared side by side are counted one by one.
+/// Rows, and objects, of a folder.
 pub const ROWS: Limit = Limit::of(1 << 31, "rows of a folder");
+/// What the numbers of rows and objects have room for.
+pub(super) const NUMBERS: Limit = Limit::of(u32::MAX as u64, "numbers of rows");
 /// Objects of one change.
 pub const BATCH: Limit = Limit::of(1_000_000, "objects of one insertion");
 /// Rows of one change.
@@ -113,5 +146,7 @@ pub(super) const NEW_TAGS: Limit = Limit::of(1, "new tags of one folder in an in
 pub const TAGS: Limit = Limit::of(100_000, "tags");
 /// Rows of one answer.
 pub const ANSWER: Limit = Limit::of(2_000_000, "rows of an answer");
+/// Bytes of one answer: of its payload, and of its JSON.
+pub const ANSWER_BYTES: Limit = Limit::of(256 << 20, "bytes of an answer");
 /// Bytes of a path, a name or a description.
 pub const TEXT_BYTES: usize = 4_096;

@@ -1,30 +1,26 @@
-//! One folder: its columns, its channels, and the payload of all its objects.
+//! One folder: its columns, its channels, and its data.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use super::change::{Batch, ColumnSpec, Numbers, Object, Versioning};
+use super::base::Base;
+use super::change::{ColumnSpec, Numbers, Object, Versioning};
+use super::condition::Condition;
+use super::contents::{Contents, Touch};
 use super::error::{ANSWER, Refusal};
-use super::piece::{MAX_TIME, Piece, Revision};
-use super::table::{Cells, Table};
-use super::timeline::Timeline;
+use super::piece::Revision;
+use super::recent::Changed;
+use super::table::Table;
+use super::view::Found;
 
-/// What is asked: a revision, of the head or of a tag of users.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version {
-    /// The revision.
-    pub revision: Revision,
-    /// The tag, by the revision that made it.
-    pub user_tag: Option<Revision>,
-}
-
-/// Which channels are asked for: all of them where nothing is selected.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Which channels and records are asked for: all of them where nothing is selected.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
     /// By number.
     pub numbers: Option<Numbers>,
     /// By name.
     pub names: Vec<String>,
+    /// What records have to meet, all of it. An object without such a record is left out.
+    pub conditions: Vec<Condition>,
 }
 
 /// Objects of one folder as they are shown, with their payload.
@@ -40,41 +36,6 @@ pub struct Answer {
     pub payload: Table,
 }
 
-/// An object as it was inserted.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stored {
-    pub(super) since: u64,
-    pub(super) until: u64,
-    pub(super) revision: Revision,
-    first_row: u32,
-    records: u32,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Channel {
-    pub(super) name: Option<String>,
-    head: Timeline,
-    /// What tags of users show, by the revisions that made them.
-    tagged: BTreeMap<Revision, Timeline>,
-}
-
-impl Channel {
-    /// What a version shows of this channel.
-    pub(super) fn shown(&self, version: Version) -> Option<&Timeline> {
-        match version.user_tag {
-            None => Some(&self.head),
-            Some(tag) => self.tagged.get(&tag),
-        }
-    }
-}
-
-/// A column whose first rows, which were there before it, have no value.
-#[derive(Debug)]
-struct Column {
-    first_row: usize,
-    cells: Cells,
-}
-
 /// A folder.
 #[derive(Debug)]
 pub struct Folder {
@@ -82,33 +43,29 @@ pub struct Folder {
     description: String,
     versioning: Versioning,
     /// The columns from a revision on, the first of which made the folder.
-    schemas: Vec<(Revision, Vec<ColumnSpec>)>,
-    columns: Vec<Column>,
-    rows: u32,
-    pub(super) objects: Vec<Stored>,
-    pub(super) channels: BTreeMap<u32, Channel>,
+    pub(super) schemas: Vec<(Revision, Vec<ColumnSpec>)>,
+    /// The names of channels.
+    pub(super) channels: BTreeMap<u32, Option<String>>,
     pub(super) names: BTreeMap<String, u32>,
+    /// How many objects and rows were inserted.
+    pub(super) inserted: (u64, u64),
+    pub(super) contents: Contents,
+    /// While it is being sealed: what has changed its data since, with the revisions.
+    kept: Option<Vec<(Revision, Touch)>>,
 }
 
 impl Folder {
-    pub(super) fn new(
-        path: &str,
-        description: &str,
-        versioning: Versioning,
-        columns: &[ColumnSpec],
-        revision: Revision,
-    ) -> Self {
-        let column = |spec: &ColumnSpec| Column { first_row: 0, cells: Cells::new(spec.kind) };
+    pub(super) fn new(path: &str, description: &str, versioning: Versioning) -> Self {
         Self {
             path: path.to_owned(),
             description: description.to_owned(),
             versioning,
-            schemas: vec![(revision, columns.to_vec())],
-            columns: columns.iter().map(column).collect(),
-            rows: 0,
-            objects: Vec::new(),
+            schemas: Vec::new(),
             channels: BTreeMap::new(),
             names: BTreeMap::new(),
+            inserted: (0, 0),
+            contents: Contents::default(),
+            kept: None,
         }
     }
 
@@ -132,22 +89,24 @@ impl Folder {
         self.schemas.last().map_or(&[], |(_, columns)| columns)
     }
 
+    /// The columns that it had at a revision; none before it was made.
+    pub fn columns_at(&self, revision: Revision) -> &[ColumnSpec] {
+        self.schema(revision).map_or(&[], |(_, columns)| columns)
+    }
+
     /// How many objects were inserted, of how many rows.
-    pub fn size(&self) -> (usize, u32) {
-        (self.objects.len(), self.rows)
+    pub fn size(&self) -> (u64, u64) {
+        self.inserted
     }
 
     /// The channels with their names.
     pub fn channels(&self) -> impl ExactSizeIterator<Item = (u32, Option<&str>)> {
-        self.channels.iter().map(|(number, channel)| (*number, channel.name.as_deref()))
+        self.channels.iter().map(|(number, name)| (*number, name.as_deref()))
     }
 
-    /// The numbers of the selected channels, in order.
-    ///
-    /// # Errors
-    /// When a name isn't there.
-    pub fn channels_of(&self, selection: &Selection) -> Result<Vec<u32>, Refusal> {
-        Ok(self.selected(selection)?.into_iter().map(|(number, _)| number).collect())
+    /// The revision that made it.
+    pub(super) fn made(&self) -> Revision {
+        self.schemas.first().map_or(0, |(revision, _)| *revision)
     }
 
     /// The columns at a revision, and the revision that they are from; `None` before the folder.
@@ -155,74 +114,76 @@ impl Folder {
         self.schemas.iter().rfind(|(from, _)| *from <= revision)
     }
 
+    /// How often the columns have changed.
+    pub(super) fn schema_changes(&self) -> usize {
+        self.schemas.len().saturating_sub(1)
+    }
+
     pub(super) fn set_columns(&mut self, columns: Vec<ColumnSpec>, revision: Revision) {
-        for spec in columns.iter().skip(self.columns.len()) {
-            let first_row = self.rows as usize;
-            self.columns.push(Column { first_row, cells: Cells::new(spec.kind) });
+        let before = self.columns().len();
+        for spec in columns.iter().skip(before) {
+            self.touch(Touch::Column(spec.kind), revision);
         }
         self.schemas.push((revision, columns));
     }
 
-    /// Inserts objects that were checked.
-    pub(super) fn insert(&mut self, batch: &Batch, tag: Option<Revision>, revision: Revision) {
-        let mut first_row = self.rows;
-        let added = 0..batch.payload.rows as usize;
-        for (column, cells) in self.columns.iter_mut().zip(&batch.payload.columns) {
-            column.cells.append(cells, added.clone());
+    /// Changes the data, as it was checked. Returns at which times something else is shown.
+    pub(super) fn touch(&mut self, touch: Touch, revision: Revision) -> Changed {
+        if let Touch::Insert(batch, _) = &touch {
+            for object in &batch.objects {
+                self.channels.entry(object.channel).or_default();
+            }
+            self.inserted.0 += batch.objects.len() as u64;
+            self.inserted.1 += u64::from(batch.payload.rows);
         }
-        self.rows += batch.payload.rows;
-        for new in &batch.objects {
-            let Object { channel, since, until, records } = *new;
-            let object = self.objects.len() as u32;
-            self.objects.push(Stored { since, until, revision, first_row, records });
-            first_row += records;
-            let piece = Piece { since, until, object, from: revision };
-            let channel = self.channels.entry(channel).or_default();
-            if !batch.only_tag {
-                if self.versioning == Versioning::Single
-                    && channel.head.at(since, revision).is_some()
-                {
-                    // An open end, which this object cuts.
-                    channel.head.clear(since, MAX_TIME, revision);
+        let is_kept = self.kept.is_some();
+        let changed = self.contents.touch(&touch, self.versioning, revision, is_kept);
+        if let Some(kept) = &mut self.kept {
+            kept.push((revision, touch));
+        }
+        changed
+    }
+
+    /// From now on what changes the data is kept, until it is sealed.
+    pub(super) fn begin_seal(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// The data over what has been sealed, which held `columns` columns.
+    pub(super) fn rebuilt(
+        &self,
+        columns: usize,
+        bases: impl IntoIterator<Item = (Option<Revision>, Base)>,
+    ) -> Contents {
+        let kinds = self.columns().iter().take(columns).map(|column| column.kind);
+        let mut contents = Contents::new(kinds, bases);
+        for (revision, touch) in self.kept.iter().flatten() {
+            contents.touch(touch, self.versioning, *revision, false);
+        }
+        contents
+    }
+
+    /// Goes on with other data, or with its own if nothing was sealed; returns what is dropped.
+    pub(super) fn end_seal(&mut self, contents: Option<Contents>) -> Option<Contents> {
+        let kept = self.kept.take().unwrap_or_default();
+        match contents {
+            Some(contents) => Some(std::mem::replace(&mut self.contents, contents)),
+            None => {
+                let forgets = |(_, touch): &&_| matches!(touch, Touch::Forget(_));
+                for (revision, touch) in kept.iter().filter(forgets) {
+                    self.contents.touch(touch, self.versioning, *revision, false);
                 }
-                channel.head.cover(piece);
-            }
-            if let Some(tag) = tag {
-                channel.tagged.entry(tag).or_default().cover(piece);
+                None
             }
         }
     }
 
-    /// Ends what the head shows.
-    pub(super) fn truncate(&mut self, until: u64, channels: &Numbers, revision: Revision) {
-        for range in channels.ranges() {
-            for channel in self.channels.range_mut(range.0..=range.1) {
-                channel.1.head.clear(until, MAX_TIME, revision);
-            }
-        }
-    }
-
-    /// Copies what a version shows into a new tag.
-    pub(super) fn copy_tag(&mut self, from: Version, to: Revision) {
-        for channel in self.channels.values_mut() {
-            let Some(timeline) = channel.shown(from) else { continue };
-            let mut copy = Timeline::default();
-            for piece in timeline.range(0, MAX_TIME, from.revision) {
-                copy.cover(Piece { from: to, ..piece });
-            }
-            channel.tagged.insert(to, copy);
-        }
-    }
-
-    pub(super) fn delete_tag(&mut self, tag: Revision) {
-        for channel in self.channels.values_mut() {
-            channel.tagged.remove(&tag);
-        }
-    }
-
-    /// The selected channels, in order.
-    pub(super) fn selected(&self, selection: &Selection) -> Result<Vec<(u32, &Channel)>, Refusal> {
-        let Selection { numbers, names } = selection;
+    /// The numbers of the selected channels, in order.
+    ///
+    /// # Errors
+    /// When a name isn't there.
+    pub fn channels_of(&self, selection: &Selection) -> Result<Vec<u32>, Refusal> {
+        let Selection { numbers, names, .. } = selection;
         let mut ranges = match (numbers, names.is_empty()) {
             (None, false) => Vec::new(),
             (None, true) => Numbers::All.ranges().to_vec(),
@@ -237,45 +198,25 @@ impl Folder {
         let numbers = Numbers::of_ranges(ranges);
         let of_range = |range: &(u32, u32)| self.channels.range(range.0..=range.1);
         let found = numbers.ranges().iter().flat_map(of_range);
-        Ok(found.map(|(number, channel)| (*number, channel)).collect())
+        Ok(found.map(|(number, _)| *number).collect())
     }
 
     /// The pieces with their payload, in the columns of a revision.
-    pub(super) fn gather(
+    pub(super) fn answer(
         &self,
-        pieces: &[(u32, Piece)],
+        pieces: &[(u32, Found<'_>)],
         revision: Revision,
     ) -> Result<Answer, Refusal> {
-        let schema = self.schema(revision).map_or(&[][..], |(_, columns)| columns);
-        let mut objects = Vec::with_capacity(pieces.len());
-        let mut rows: Vec<Range<usize>> = Vec::new();
-        let mut count = 0_usize;
-        for (channel, piece) in pieces {
-            let stored = &self.objects[piece.object as usize];
-            let Piece { since, until, .. } = *piece;
-            objects.push(Object { channel: *channel, since, until, records: stored.records });
-            let first = stored.first_row as usize;
-            let range = first..first + stored.records as usize;
-            count += range.len();
-            match rows.last_mut() {
-                Some(last) if last.end == range.start => last.end = range.end,
-                _ => rows.push(range),
-            }
+        let columns = self.columns_at(revision);
+        let (mut objects, mut rows) = (Vec::with_capacity(pieces.len()), 0);
+        for (channel, Found { since, until, place, .. }) in pieces {
+            let records = self.contents.records(*place);
+            rows += records as usize;
+            objects.push(Object { channel: *channel, since: *since, until: *until, records });
         }
-        ANSWER.check(count.max(objects.len()))?;
-        let mut payload = Table::new(schema.iter().map(|spec| spec.kind));
-        for (into, column) in payload.columns.iter_mut().zip(&self.columns) {
-            for range in &rows {
-                let absent = range.len().min(column.first_row.saturating_sub(range.start));
-                (0..absent).for_each(|_| into.push_null());
-                let there = range.start + absent..range.end;
-                if !there.is_empty() {
-                    let first = column.first_row;
-                    into.append(&column.cells, there.start - first..there.end - first);
-                }
-            }
-        }
-        payload.rows = count as u32;
-        Ok(Answer { folder: self.path.clone(), columns: schema.to_vec(), objects, payload })
+        ANSWER.check(rows.max(objects.len()))?;
+        let places = pieces.iter().map(|(_, found)| found.place);
+        let payload = self.contents.gather(places, columns.iter().map(|column| column.kind))?;
+        Ok(Answer { folder: self.path.clone(), columns: columns.to_vec(), objects, payload })
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::change::{Change, Entry};
 use super::check::Footprint;
 use super::error::Refusal;
+use super::room::Adding;
 use super::state::State;
 
 /// Changes that were checked against one state and don't concern each other, so that each can be
@@ -14,6 +15,8 @@ pub struct Group {
     entries: Vec<Entry>,
     is_alone: bool,
     channels: HashSet<(usize, u32)>,
+    adding: Adding,
+    is_full: bool,
 }
 
 /// What came of a change that was to be added to a group.
@@ -33,10 +36,10 @@ impl Group {
     /// When the change is refused.
     pub fn add(&mut self, state: &State, change: Change, now_us: i64) -> Result<Added, Refusal> {
         let revision = state.revision() + 1 + self.entries.len() as u64;
-        if self.is_alone {
+        if self.is_alone || self.is_full {
             return Ok(Added::Later(change));
         }
-        match state.check(&change) {
+        match state.check_whole(&change).and_then(|()| state.check(&change)) {
             // It may be allowed by what comes before it.
             Err(_) if !self.entries.is_empty() => return Ok(Added::Later(change)),
             Err(refusal) => return Err(refusal),
@@ -48,6 +51,11 @@ impl Group {
                 }
                 self.channels.extend(channels);
             }
+        }
+        if let Err(refusal) = state.check_room(&change, &mut self.adding) {
+            self.is_full = true;
+            // There is room for it if what comes before it is of other channels.
+            return if self.entries.is_empty() { Err(refusal) } else { Ok(Added::Later(change)) };
         }
         let before = self.entries.last().map(|entry| entry.time_us);
         let before = before.or_else(|| state.time_us(state.revision()));
@@ -64,7 +72,7 @@ impl Group {
 
 impl State {
     /// Applies a group that was checked against this state.
-    pub fn apply_group(&mut self, group: &Group) {
-        group.entries.iter().for_each(|entry| self.apply(entry));
+    pub fn apply_group(&mut self, group: Group) {
+        group.entries.into_iter().for_each(|entry| self.apply(entry));
     }
 }

@@ -5,29 +5,53 @@
 //! applies; the same change applied again after a restart gives the same state. A change's number
 //! is its [`Revision`], and every question can be asked of any revision.
 
+mod base;
 mod change;
 mod check;
+mod condition;
+mod contents;
+mod diff;
 mod error;
+mod export;
+mod filter;
 mod folder;
 mod group;
+mod lead;
 mod past;
 mod piece;
 mod query;
+mod recent;
+mod room;
+mod seal;
+mod segment;
+mod snapshot;
 mod state;
 mod table;
+mod tag;
+mod tagging;
 mod timeline;
 mod value;
+mod view;
 
 pub use change::{BadEntry, Batch, Change, ColumnSpec, Entry, Numbers, Object, Versioning};
+pub use condition::{Condition, Test, has_order};
+pub use diff::{Diff, Difference};
 pub use error::{
-    ANSWER, BATCH, BATCH_ROWS, CHANNELS, COLUMNS, FOLDERS, Limit, ROWS, Refusal, TAGS, TEXT_BYTES,
+    ANSWER, ANSWER_BYTES, BATCH, BATCH_ROWS, CHANNELS, COLUMNS, COPY, FOLDERS, Limit, ROWS,
+    Refusal, SCHEMAS, TAGS, TEXT_BYTES,
 };
-pub use folder::{Answer, Folder, Selection, Version};
+pub use export::Export;
+pub use folder::{Answer, Folder, Selection};
 pub use group::{Added, Group};
-pub use piece::{MAX_TIME, Piece, Revision};
+pub use lead::Leads;
+pub use piece::{MAX_TIME, Piece, Revision, Version};
 pub use query::{Canonical, Explained, Order};
-pub use state::{Misplaced, Shows, State, Tag};
+pub use seal::{BLOCK_BYTES, Made, Rebuilt, Seal};
+pub use segment::{Damage, Segment, segment_id, segment_name};
+pub use snapshot::{BadSnapshot, Loader};
+pub use state::{Misplaced, State};
 pub use table::{Cells, Table, WrongKind};
+pub use tag::{Of, Picks, Shows, Tag, View};
 pub use value::{KINDS, Kind, Value};
 
 /// The name of what is shown without a tag; no tag has it.

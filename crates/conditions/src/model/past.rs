@@ -4,10 +4,12 @@
 //! such bounds, and so on: what doesn't meet a question's time and revision is passed by whole
 //! blocks, so a long interval costs only where it is asked for.
 
+use std::ops::Range;
+
 use super::piece::{Piece, Revision};
 
 /// Pieces or bounds in a block.
-const BLOCK: usize = 16;
+pub(super) const BLOCK: usize = 16;
 
 /// A piece and the revision from which on it is not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub(super) struct Ended {
 }
 
 /// Bounds of a block: every piece in it lies within.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub(super) since: u64,
     pub(super) until: u64,
@@ -26,12 +28,12 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    fn of(ended: &Ended) -> Self {
+    pub(super) fn of(ended: &Ended) -> Self {
         let Piece { since, until, from, .. } = ended.piece;
         Self { since, until, from, to: ended.to }
     }
 
-    fn and(self, other: Self) -> Self {
+    pub(super) fn and(self, other: Self) -> Self {
         Self {
             since: self.since.min(other.since),
             until: self.until.max(other.until),
@@ -40,56 +42,73 @@ impl Bounds {
         }
     }
 
+    /// Whether a piece within meets `first..=last`.
+    pub(super) fn meets(self, first: u64, last: u64) -> bool {
+        self.since <= last && self.until > first
+    }
+
     /// Whether a piece within may be shown at a time of `first..=last`, at `revision`.
-    fn may_show(self, first: u64, last: u64, revision: Revision) -> bool {
-        self.since <= last && self.until > first && self.from <= revision && revision < self.to
+    pub(super) fn may_show(self, first: u64, last: u64, revision: Revision) -> bool {
+        self.meets(first, last) && self.from <= revision && revision < self.to
+    }
+}
+
+/// The bounds of blocks of these, then of blocks of those, and so on.
+pub(super) fn levels(mut below: Vec<Bounds>) -> Vec<Vec<Bounds>> {
+    let mut levels = Vec::new();
+    while below.len() > BLOCK {
+        let both = |block: &[Bounds]| block.iter().copied().reduce(Bounds::and);
+        below = below.chunks(BLOCK).filter_map(both).collect();
+        levels.push(below.clone());
+    }
+    levels
+}
+
+/// Hands on those of the pieces `within` that lie in blocks whose bounds are wanted, and are wanted
+/// themselves. Level 0 of the bounds are the pieces'.
+pub(super) fn descend(
+    level: usize,
+    within: Range<usize>,
+    bounds: &dyn Fn(usize, usize) -> Bounds,
+    wants: &mut dyn FnMut(Bounds) -> bool,
+    each: &mut dyn FnMut(usize),
+) {
+    let size = BLOCK.pow(level as u32);
+    for place in within.start / size..within.end.div_ceil(size) {
+        if !wants(bounds(level, place)) {
+            continue;
+        }
+        match level.checked_sub(1) {
+            None => each(place),
+            Some(below) => {
+                let inside = within.start.max(place * size)..within.end.min((place + 1) * size);
+                descend(below, inside, bounds, wants, each);
+            }
+        }
     }
 }
 
 #[derive(Debug)]
 struct Run {
     pieces: Vec<Ended>,
-    /// The bounds of blocks of pieces, then of blocks of those, and so on.
     levels: Vec<Vec<Bounds>>,
 }
 
 impl Run {
     fn of(mut pieces: Vec<Ended>) -> Self {
         pieces.sort_unstable_by_key(|ended| (ended.piece.since, ended.piece.from));
-        let mut levels: Vec<Vec<Bounds>> = Vec::new();
-        let mut below: Vec<Bounds> = pieces.iter().map(Bounds::of).collect();
-        while below.len() > BLOCK {
-            let both = |block: &[Bounds]| block.iter().copied().reduce(Bounds::and);
-            below = below.chunks(BLOCK).filter_map(both).collect();
-            levels.push(below.clone());
-        }
+        let levels = levels(pieces.iter().map(Bounds::of).collect());
         Self { pieces, levels }
     }
 
     /// Hands on every piece in blocks whose bounds are wanted.
     fn visit(&self, wants: &mut dyn FnMut(Bounds) -> bool, each: &mut dyn FnMut(&Ended)) {
-        let top = self.levels.last().map_or(self.pieces.len(), Vec::len);
-        self.descend(self.levels.len(), 0..top, wants, each);
-    }
-
-    fn descend(
-        &self,
-        level: usize,
-        places: std::ops::Range<usize>,
-        wants: &mut dyn FnMut(Bounds) -> bool,
-        each: &mut dyn FnMut(&Ended),
-    ) {
-        let Some(bounds) = level.checked_sub(1).map(|below| &self.levels[below]) else {
-            self.pieces[places].iter().filter(|ended| wants(Bounds::of(ended))).for_each(each);
-            return;
+        let bounds = |level: usize, place: usize| match level.checked_sub(1) {
+            Some(below) => self.levels[below][place],
+            None => Bounds::of(&self.pieces[place]),
         };
-        let below = if level == 1 { self.pieces.len() } else { self.levels[level - 2].len() };
-        for place in places {
-            if wants(bounds[place]) {
-                let inside = place * BLOCK..below.min((place + 1) * BLOCK);
-                self.descend(level - 1, inside, wants, each);
-            }
-        }
+        let mut each = |place: usize| each(&self.pieces[place]);
+        descend(self.levels.len(), 0..self.pieces.len(), &bounds, wants, &mut each);
     }
 }
 
@@ -108,6 +127,11 @@ impl Past {
             pieces.extend(last.pieces);
         }
         self.runs.push(Run::of(pieces));
+    }
+
+    /// All of them, in no order.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Ended> {
+        self.runs.iter().flat_map(|run| &run.pieces)
     }
 
     /// The piece that is shown at a time, at a revision.
@@ -132,13 +156,29 @@ impl Past {
         }
     }
 
+    /// The first time after `time`, `before` at most, from which on a piece is shown at a revision.
+    pub(super) fn next(&self, time: u64, before: u64, revision: Revision) -> u64 {
+        let next = std::cell::Cell::new(before);
+        for run in &self.runs {
+            let is_wanted = |bounds: Bounds| {
+                bounds.since < next.get() && bounds.may_show(time, u64::MAX, revision)
+            };
+            run.visit(&mut |bounds| is_wanted(bounds), &mut |ended| {
+                if ended.piece.since > time {
+                    next.set(next.get().min(ended.piece.since));
+                }
+            });
+        }
+        next.get()
+    }
+
     /// The last revision, `revision` at most, from which on something of `first..=last` was no
     /// longer shown.
     pub(super) fn ended(&self, first: u64, last: u64, revision: Revision) -> Revision {
         let best = std::cell::Cell::new(0);
         for run in &self.runs {
-            let covers = |bounds: Bounds| bounds.since <= last && bounds.until > first;
-            run.visit(&mut |bounds| covers(bounds) && bounds.to > best.get(), &mut |ended| {
+            let wants = |bounds: Bounds| bounds.meets(first, last) && bounds.to > best.get();
+            run.visit(&mut { wants }, &mut |ended| {
                 if ended.to <= revision {
                     best.set(ended.to);
                 }

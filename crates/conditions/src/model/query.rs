@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{ANSWER, Refusal};
-use super::folder::{Answer, Folder, Selection, Version};
-use super::piece::{Piece, Revision};
+use super::error::{ANSWER, ANSWER_BYTES, Refusal};
+use super::folder::{Answer, Folder, Selection};
+use super::piece::{Revision, Version};
 use super::state::State;
+use super::tag::{Resolved, View};
+use super::view::Found;
 
 /// The order of a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,14 +53,20 @@ impl Folder {
     /// What is shown at a time: one object at most of each channel, in order of channels.
     ///
     /// # Errors
-    /// When a channel isn't there, or there are too many rows.
+    /// When a channel isn't there, there are too many rows, or a segment is damaged.
     pub fn find(&self, time: u64, of: &Selection, version: Version) -> Result<Answer, Refusal> {
-        let mut found = Vec::new();
-        for (number, channel) in self.selected(of)? {
-            let shown = channel.shown(version).and_then(|t| t.at(time, version.revision));
-            found.extend(shown.map(|piece| (number, piece)));
+        self.contents.check_known()?;
+        let channels = self.channels_of(of)?;
+        let Some(view) = self.contents.view(version.user_tag) else {
+            return self.selected(&[], of, version);
+        };
+        let moment = view.moment(time, version.revision);
+        let mut found = Vec::with_capacity(channels.len());
+        for channel in channels {
+            found.extend(moment.at(channel)?.map(|found| (channel, found)));
         }
-        self.gather(&found, version.revision)
+        let found = self.matching(found, &of.conditions, version.revision)?;
+        self.selected(&found, of, version)
     }
 
     /// What is shown at some time of `since..=until`.
@@ -72,23 +80,22 @@ impl Folder {
         order: Order,
         version: Version,
     ) -> Result<Answer, Refusal> {
-        let mut found: Vec<(u32, Piece)> = Vec::new();
-        for (number, channel) in self.selected(of)? {
-            let Some(timeline) = channel.shown(version) else { continue };
-            let pieces = timeline.range(since, until, version.revision);
+        let mut found: Vec<(u32, Found<'_>)> = Vec::new();
+        self.each(of, (since, until), version, &mut |pieces| {
             ANSWER.check(found.len() + pieces.len())?;
-            found.extend(pieces.into_iter().map(|piece| (number, piece)));
-        }
+            found.extend(pieces);
+            Ok(())
+        })?;
         if order == Order::Time {
             found.sort_by_key(|(channel, piece)| (piece.since, *channel));
         }
-        self.gather(&found, version.revision)
+        self.selected(&found, of, version)
     }
 
     /// How many objects are shown at some time of `since..=until`.
     ///
     /// # Errors
-    /// When a channel isn't there.
+    /// When a channel isn't there, or a segment is damaged.
     pub fn count(
         &self,
         (since, until): (u64, u64),
@@ -96,11 +103,42 @@ impl Folder {
         version: Version,
     ) -> Result<u64, Refusal> {
         let mut count = 0;
-        for (_, channel) in self.selected(of)? {
-            let Some(timeline) = channel.shown(version) else { continue };
-            count += timeline.range(since, until, version.revision).len() as u64;
-        }
+        self.each(of, (since, until), version, &mut |pieces| {
+            count += pieces.len() as u64;
+            Ok(())
+        })?;
         Ok(count)
+    }
+
+    /// Hands on what each of the selected channels shows at some time of a range.
+    fn each<'a>(
+        &'a self,
+        of: &Selection,
+        range: (u64, u64),
+        version: Version,
+        each: &mut dyn FnMut(Vec<(u32, Found<'a>)>) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        self.contents.check_known()?;
+        let channels = self.channels_of(of)?;
+        let Some(view) = self.contents.view(version.user_tag) else { return Ok(()) };
+        for channel in channels {
+            let pieces = view.range(channel, range, version.revision)?;
+            let pieces = pieces.into_iter().map(|piece| (channel, piece)).collect();
+            each(self.matching(pieces, &of.conditions, version.revision)?)?;
+        }
+        Ok(())
+    }
+
+    /// The pieces with those of their records that are asked for.
+    fn selected(
+        &self,
+        found: &[(u32, Found<'_>)],
+        of: &Selection,
+        version: Version,
+    ) -> Result<Answer, Refusal> {
+        let mut answer = self.answer(found, version.revision)?;
+        answer.keep(&of.conditions);
+        Ok(answer)
     }
 }
 
@@ -108,7 +146,7 @@ impl State {
     /// Which object is shown at a time, and since which change.
     ///
     /// # Errors
-    /// When there is no such folder.
+    /// When there is no such folder, or a segment is damaged.
     pub fn explain(
         &self,
         folder: &str,
@@ -117,53 +155,77 @@ impl State {
         version: Version,
     ) -> Result<Option<Explained>, Refusal> {
         let folder = self.folder(folder)?;
-        let timeline = folder.channels.get(&channel).and_then(|channel| channel.shown(version));
-        let piece = timeline.and_then(|timeline| timeline.at(time, version.revision));
-        Ok(piece.map(|piece| {
-            let stored = &folder.objects[piece.object as usize];
+        folder.contents.check_known()?;
+        let view = folder.contents.view(version.user_tag);
+        let found = view.map(|view| view.moment(time, version.revision).at(channel));
+        Ok(found.transpose()?.flatten().map(|found| {
+            let inserted = folder.contents.inserted(found.place);
             Explained {
-                shown_since: piece.since,
-                shown_until: piece.until,
-                shown_from_revision: piece.from,
-                since: stored.since,
-                until: stored.until,
-                revision: stored.revision,
-                time_us: self.time_us(stored.revision).unwrap_or_default(),
+                shown_since: found.since,
+                shown_until: found.until,
+                shown_from_revision: found.from,
+                since: inserted.since,
+                until: inserted.until,
+                revision: inserted.revision,
+                time_us: self.time_us(inserted.revision).unwrap_or_default(),
             }
         }))
     }
 
     /// Where the answer for all folders at or below a path begins to be what it is at a time.
-    pub fn canonical(&self, path: &str, time: u64, version: Version) -> Canonical {
-        // A tag of users that is made later shows nothing, so it is not part of an answer before.
-        let mut found = Canonical { revision: version.user_tag.unwrap_or(0), since: 0 };
-        for folder in self.under(path) {
-            let Some((from, _)) = folder.schema(version.revision) else { continue };
-            found.revision = found.revision.max(*from);
-            for channel in folder.channels.values() {
-                let Some(timeline) = channel.shown(version) else { continue };
-                let around = timeline.around(time, version.revision);
-                found.revision = found.revision.max(around.from);
-                found.since = found.since.max(around.since);
-            }
-        }
-        found.revision = found.revision.min(version.revision);
-        found
-    }
-
-    /// What is shown at a time in all folders at or below a path, in order of their paths.
     ///
     /// # Errors
-    /// When there are too many rows.
-    pub fn slice(&self, path: &str, time: u64, version: Version) -> Result<Vec<Answer>, Refusal> {
-        let (mut slice, mut rows) = (Vec::new(), 0);
+    /// When a tag that was picked at the view's revision has been deleted since, or a segment is
+    /// damaged.
+    pub fn canonical(&self, path: &str, time: u64, view: View) -> Result<Canonical, Refusal> {
+        Ok(self.canonical_until(path, time, view)?.0)
+    }
+
+    /// That, and a time up to which all times lead there at the view's revision.
+    pub(super) fn canonical_until(
+        &self,
+        path: &str,
+        time: u64,
+        view: View,
+    ) -> Result<(Canonical, u64), Refusal> {
+        let (mut found, mut until) = (Canonical { revision: 0, since: 0 }, u64::MAX);
         for folder in self.under(path) {
+            let Resolved { version, from } = self.resolve(view, folder.path())?;
+            found.revision = found.revision.max(from);
+            let Some(version) = version else { continue };
+            let Some((from, _)) = folder.schema(version.revision) else { continue };
+            found.revision = found.revision.max(*from);
+            folder.contents.check_known()?;
+            let Some(shown) = folder.contents.view(version.user_tag) else { continue };
+            let moment = shown.moment(time, version.revision);
+            for channel in folder.channels.keys() {
+                let around = moment.around(*channel)?;
+                found.revision = found.revision.max(around.from);
+                found.since = found.since.max(around.since);
+                until = until.min(around.until);
+            }
+        }
+        found.revision = found.revision.min(view.revision);
+        Ok((found, until))
+    }
+
+    /// What is shown at a time in all folders at or below a path, in order of their paths; folders
+    /// for which a global tag picks nothing are left out.
+    ///
+    /// # Errors
+    /// When there are too many rows, or as [`State::canonical`].
+    pub fn slice(&self, path: &str, time: u64, view: View) -> Result<Vec<Answer>, Refusal> {
+        let (mut slice, mut rows, mut bytes) = (Vec::new(), 0, 0);
+        for folder in self.under(path) {
+            let Some(version) = self.resolve(view, folder.path())?.version else { continue };
             if folder.schema(version.revision).is_none() {
                 continue;
             }
             let answer = folder.find(time, &Selection::default(), version)?;
             rows += answer.objects.len().max(answer.payload.rows as usize);
             ANSWER.check(rows)?;
+            bytes += answer.payload.bytes();
+            ANSWER_BYTES.check(bytes)?;
             slice.push(answer);
         }
         Ok(slice)

@@ -189,6 +189,48 @@ impl Cells {
         }
     }
 
+    /// Appends cells of a fixed width.
+    pub(super) fn append_fixed(&mut self, cells: &[u8]) {
+        self.bytes.extend_from_slice(cells);
+    }
+
+    /// Appends cells that differ in length, whose ends count from `start` on; `false` where they
+    /// don't follow each other.
+    pub(super) fn append_varying(
+        &mut self,
+        cells: &[u8],
+        start: u64,
+        ends: impl Iterator<Item = u64>,
+    ) -> bool {
+        let (own, mut last) = (self.bytes.len() as u64, start);
+        self.bytes.extend_from_slice(cells);
+        for end in ends {
+            if end < last || end - start > cells.len() as u64 {
+                return false;
+            }
+            last = end;
+            self.ends.push(own + end - start);
+        }
+        true
+    }
+
+    /// Says that a row, which lies behind all others of which that was said, has no value.
+    pub(super) fn set_null(&mut self, row: u32) {
+        self.nulls.push(row);
+    }
+
+    /// The bytes of these rows.
+    pub(super) fn size_bytes(&self, rows: Range<usize>) -> usize {
+        self.extent(rows).len()
+    }
+
+    /// The bytes of memory that these rows take, but for those without a value.
+    pub(super) fn bytes_of(&self, rows: Range<usize>) -> usize {
+        let ends =
+            if self.kind.width_bytes().is_none() { rows.len() * size_of::<u64>() } else { 0 };
+        self.extent(rows).len() + ends
+    }
+
     /// The bytes of a range of rows, cut to those that are there.
     fn extent(&self, rows: Range<usize>) -> Range<usize> {
         let last = rows.end.min(self.rows());
@@ -221,6 +263,28 @@ impl Table {
     /// Whether every column has as many rows as the table, of its kind.
     pub fn is_sound(&self) -> bool {
         self.columns.iter().all(|cells| cells.is_sound(self.rows))
+    }
+
+    /// The bytes of memory that all rows take.
+    pub fn bytes(&self) -> usize {
+        let nulls = |cells: &Cells| size_of_val(cells.nulls.as_slice());
+        let column = |cells: &Cells| cells.bytes_of(0..self.rows as usize) + nulls(cells);
+        self.columns.iter().map(column).sum()
+    }
+
+    /// Takes rows off its end, all but the first `rows`.
+    pub fn split_off(&mut self, rows: u32) -> Self {
+        let (kept, all) = (rows.min(self.rows) as usize, self.rows as usize);
+        let mut rest = Self::new(self.columns.iter().map(Cells::kind));
+        for (cells, rest) in self.columns.iter_mut().zip(&mut rest.columns) {
+            let mut first = Cells::new(cells.kind);
+            first.append(cells, 0..kept);
+            rest.append(cells, kept..all);
+            *cells = first;
+        }
+        rest.rows = (all - kept) as u32;
+        self.rows = kept as u32;
+        rest
     }
 
     /// The values of a row.

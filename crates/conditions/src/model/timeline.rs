@@ -1,67 +1,110 @@
-//! What one channel shows: pieces that don't overlap, sorted, and those of earlier revisions.
+//! What one channel has shown since its folder was sealed: pieces that don't overlap, sorted, and
+//! those of earlier revisions.
 //!
 //! Every read says its revision, so what is tagged, or was true at a date, costs nothing to keep
-//! and is found as fast.
+//! and is found as fast. A sealed piece is taken in whole before any of it changes, and what is
+//! cleared is kept as a piece of [`NOTHING`]: wherever there is a piece here, now or at any
+//! revision, what is sealed as shown does not count.
 
-use super::past::Past;
-use super::piece::{Around, Piece, Revision};
+use std::ops::Range;
+
+use super::past::{Ended, Past};
+use super::piece::{NOTHING, Piece, Revision};
 
 /// The most pieces of a chunk. An insertion moves those of one chunk, and the list of chunks.
 const CHUNK: usize = 512;
 
-/// What a channel shows at every time and revision.
+/// What a channel shows at every time and revision, as far as it is not sealed.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     shown: Pieces,
     past: Past,
 }
 
+/// What is known of a time at a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recent {
+    /// What is shown.
+    Shown(Option<Piece>),
+    /// Something came later: of what is sealed, only the past counts.
+    Later,
+    /// Nothing: what is sealed counts.
+    Unknown,
+}
+
 impl Timeline {
-    /// Shows the piece from its revision on, whatever was shown there before.
-    pub(super) fn cover(&mut self, piece: Piece) {
-        self.clear(piece.since, piece.until, piece.from);
+    /// Takes in a sealed piece, where there is nothing here.
+    pub(super) fn take_in(&mut self, piece: Piece) {
         self.shown.insert(piece);
     }
 
-    /// Shows nothing in `since..until` from `revision` on.
-    pub(super) fn clear(&mut self, since: u64, until: u64, revision: Revision) {
+    /// Shows the piece from its revision on, or [`NOTHING`], whatever was shown there before.
+    /// Returns the times whose answers are others from then on: those of what is cut, too, all of
+    /// whose interval is part of an answer.
+    pub(super) fn cover(&mut self, piece: Piece) -> Range<u64> {
+        let Piece { since, until, from: revision, .. } = piece;
+        let mut changed = since..until;
+        if self.shown.last().is_none_or(|last| last.until <= since) {
+            self.shown.push(piece);
+            return changed;
+        }
         for piece in self.shown.take(since, until) {
-            if piece.from < revision {
+            let is_shown = piece.object != NOTHING;
+            if is_shown {
+                changed = changed.start.min(piece.since)..changed.end.max(piece.until);
+            }
+            if is_shown && piece.from < revision {
                 self.past.push(piece, revision);
             }
+            let from = if is_shown { revision } else { piece.from };
             if piece.since < since {
-                self.shown.insert(Piece { until: since, from: revision, ..piece });
+                self.shown.insert(Piece { until: since, from, ..piece });
             }
             if piece.until > until {
-                self.shown.insert(Piece { since: until, from: revision, ..piece });
+                self.shown.insert(Piece { since: until, from, ..piece });
             }
         }
+        self.shown.insert(piece);
+        changed
     }
 
-    /// The piece at a time.
-    pub(super) fn at(&self, time: u64, revision: Revision) -> Option<Piece> {
+    /// Whether there is a piece at a time.
+    pub(super) fn covers(&self, time: u64) -> bool {
+        self.shown.at(time).is_some()
+    }
+
+    /// What is known of a time.
+    pub(super) fn at(&self, time: u64, revision: Revision) -> Recent {
         match self.shown.at(time) {
-            Some(piece) if piece.from <= revision => Some(piece),
-            _ => self.past.at(time, revision),
+            Some(piece) if piece.from <= revision => {
+                Recent::Shown(Some(piece).filter(|piece| piece.object != NOTHING))
+            }
+            Some(_) => match self.past.at(time, revision) {
+                None => Recent::Later,
+                found => Recent::Shown(found),
+            },
+            None => Recent::Unknown,
         }
     }
 
-    /// The piece at a time, and from where on nothing else is shown. `since` is a function of the
-    /// pieces at `revision` where one is found. In a gap it may be later than it could be, where
-    /// later revisions have pieces before it.
-    pub(super) fn around(&self, time: u64, revision: Revision) -> Around {
-        if let Some(piece) = self.at(time, revision) {
-            return Around { piece: Some(piece), since: piece.since, from: piece.from };
-        }
+    /// Of a gap at a time: from where, and from which revision on, there is nothing here. The time
+    /// may be later than it could be, where later revisions have pieces before it.
+    pub(super) fn gap(&self, time: u64, revision: Revision) -> (u64, Revision) {
         let mut since = self.shown.boundary(time);
         self.past.shown(since, time, revision, &mut |piece| since = since.max(piece.until));
-        Around { piece: None, since, from: self.past.ended(since, time, revision) }
+        (since, self.past.ended(since, time, revision))
+    }
+
+    /// Of a gap at a time: a time up to which nothing here begins to be shown at a revision.
+    pub(super) fn gap_end(&self, time: u64, revision: Revision) -> u64 {
+        let mut after = self.shown.from(time).filter(|piece| piece.since > time);
+        self.past.next(time, after.next().map_or(u64::MAX, |piece| piece.since), revision)
     }
 
     /// The pieces of a revision that are shown at some time of `first..=last`, in their order.
     pub(super) fn range(&self, first: u64, last: u64, revision: Revision) -> Vec<Piece> {
         let mut pieces = self.shown.range(first, last);
-        pieces.retain(|piece| piece.from <= revision);
+        pieces.retain(|piece| piece.from <= revision && piece.object != NOTHING);
         let before = pieces.len();
         self.past.shown(first, last, revision, &mut |piece| pieces.push(piece));
         if pieces.len() > before {
@@ -70,11 +113,20 @@ impl Timeline {
         pieces
     }
 
-    /// The pieces shown now that start at `time` or before, and after it: the nearest ones.
-    pub(super) fn nearest(&self, time: u64) -> (Option<Piece>, Option<Piece>) {
-        let before = self.shown.before(time);
-        let piece = |(chunk, place): Place| self.shown.chunks[chunk].pieces[place];
-        (before.map(piece), self.shown.after(before).map(piece))
+    /// The first pieces shown now that meet `since..until`: two at most.
+    pub(super) fn first_two(&self, since: u64, until: u64) -> impl Iterator<Item = Piece> {
+        let found = self.shown.from(since).take_while(move |piece| piece.since < until);
+        found.filter(move |piece| piece.until > since && piece.object != NOTHING).take(2)
+    }
+
+    /// Every time from which on, and up to which, there are pieces here.
+    pub(super) fn extents(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.shown.from(0).map(|piece| (piece.since, piece.until))
+    }
+
+    /// The pieces that were no longer shown at a revision.
+    pub(super) fn ended(&self, revision: Revision) -> impl Iterator<Item = &Ended> {
+        self.past.all().filter(move |ended| ended.to <= revision)
     }
 }
 
@@ -117,29 +169,17 @@ impl Pieces {
 
     /// The pieces that overlap `first..=last`.
     fn range(&self, first: u64, last: u64) -> Vec<Piece> {
-        let mut found = Vec::new();
-        let (start, mut place) = self.before(first).unwrap_or_default();
-        for chunk in &self.chunks[start..] {
-            for piece in &chunk.pieces[place..] {
-                if piece.since > last {
-                    return found;
-                }
-                if piece.until > first {
-                    found.push(*piece);
-                }
-            }
-            place = 0;
-        }
-        found
+        let found = self.from(first).take_while(|piece| piece.since <= last);
+        found.filter(|piece| piece.until > first).collect()
     }
 
-    /// The place after this one; the first where there is none before.
-    fn after(&self, place: Option<Place>) -> Option<Place> {
-        let (chunk, place) = place.map_or((0, 0), |(chunk, place)| (chunk, place + 1));
-        match self.chunks.get(chunk)?.pieces.get(place) {
-            Some(_) => Some((chunk, place)),
-            None => (chunk + 1 < self.chunks.len()).then_some((chunk + 1, 0)),
-        }
+    /// The pieces from the last one on that starts at `time` or before, or else from the first.
+    fn from(&self, time: u64) -> impl Iterator<Item = Piece> {
+        let (first, place) = self.before(time).unwrap_or_default();
+        let chunks = self.chunks.iter().skip(first).enumerate();
+        chunks.flat_map(move |(number, chunk)| {
+            chunk.pieces.iter().skip(if number == 0 { place } else { 0 }).copied()
+        })
     }
 
     /// Removes the pieces that overlap `since..until`.
@@ -159,6 +199,25 @@ impl Pieces {
             }
         }
         taken
+    }
+
+    fn last(&self) -> Option<&Piece> {
+        self.chunks.last()?.pieces.last()
+    }
+
+    /// Adds a piece after all others.
+    fn push(&mut self, piece: Piece) {
+        let has_room = |chunk: &&mut Chunk| chunk.starts.len() < CHUNK;
+        match self.chunks.last_mut().filter(has_room) {
+            Some(chunk) => {
+                chunk.starts.push(piece.since);
+                chunk.pieces.push(piece);
+            }
+            None => {
+                self.firsts.push(piece.since);
+                self.chunks.push(Chunk { starts: vec![piece.since], pieces: vec![piece] });
+            }
+        }
     }
 
     /// Adds a piece that overlaps none.

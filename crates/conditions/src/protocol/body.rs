@@ -72,6 +72,7 @@ pub struct TruncateBody {
     /// The folder.
     pub folder: String,
     /// The first time at which nothing is shown any more.
+    #[serde(deserialize_with = "super::incoming::time")]
     pub until: u64,
     /// The channels, as `1-5,7`; all of them without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,6 +96,23 @@ pub struct TagBody {
     /// The date that it shows, in place of a revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
+    /// The tags that it picks, which makes it a global tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picks: Option<Vec<String>>,
+}
+
+/// `POST /tags/pick`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PickBody {
+    /// The global tag.
+    pub name: String,
+    /// The tags that it picks from then on, in place of those of their paths.
+    #[serde(default)]
+    pub picks: Vec<String>,
+    /// Paths for which it picks none any more.
+    #[serde(default)]
+    pub unpick: Vec<String>,
 }
 
 /// `POST /tags/clone`.
@@ -180,27 +198,33 @@ impl BatchBody {
         let mut payload = Table::new(columns.iter().map(|column| column.kind));
         let mut objects = Vec::with_capacity(self.objects.len());
         for (place, body) in self.objects.into_iter().enumerate() {
-            let records = match (body.values, body.records) {
-                (Some(values), None) => vec![values],
-                (None, Some(records)) => records,
-                (None, None) if columns.is_empty() => Vec::new(),
-                _ => {
-                    let folder = self.folder;
-                    return Err(format!(
-                        "object {place} of {folder:?} needs either \"values\" or \"records\""
-                    ));
-                }
-            };
-            for record in &records {
-                push_record(&mut payload, columns, record)
-                    .map_err(|why| format!("object {place} of {:?}: {why}", self.folder))?;
-            }
-            let (channel, since, until) = (body.channel, body.since, body.until);
-            let (until, records) = (until.unwrap_or(MAX_TIME), records.len() as u32);
-            objects.push(Object { channel, since, until, records });
+            let object = body.add_to(&mut payload, columns);
+            objects
+                .push(object.map_err(|why| format!("object {place} of {:?}: {why}", self.folder))?);
         }
         let Self { folder, tag, only_tag, .. } = self;
         Ok(Batch { folder, tag, only_tag, objects, payload })
+    }
+}
+
+impl ObjectBody {
+    /// Adds its records to a payload in these columns.
+    ///
+    /// # Errors
+    /// When a record is not of these columns, whose rows may be there up to it then.
+    pub fn add_to(self, payload: &mut Table, columns: &[ColumnSpec]) -> Result<Object, String> {
+        let records = match (self.values, self.records) {
+            (Some(values), None) => vec![values],
+            (None, Some(records)) => records,
+            (None, None) if columns.is_empty() => Vec::new(),
+            _ => return Err("it needs either \"values\" or \"records\"".to_owned()),
+        };
+        for record in &records {
+            push_record(payload, columns, record)?;
+        }
+        let (channel, since, until) = (self.channel, self.since, self.until);
+        let (until, records) = (until.unwrap_or(MAX_TIME), records.len() as u32);
+        Ok(Object { channel, since, until, records })
     }
 }
 
@@ -265,7 +289,7 @@ mod tests {
     #[test]
     fn a_record_that_does_not_fit_is_named_with_its_object_and_column() {
         for (object, said) in [
-            (json!({ "channel": 1, "since": 5 }), "object 0 of \"/f\" needs either"),
+            (json!({ "channel": 1, "since": 5 }), "object 0 of \"/f\": it needs either"),
             (json!({ "channel": 1, "since": 5, "values": [1] }), "1 values for 2 columns"),
             (json!({ "channel": 1, "since": 5, "values": { "c": 1 } }), "there are a, b"),
             (

@@ -2,19 +2,30 @@
 //! README.md lists requests and answers.
 
 mod body;
+mod bulk;
 mod cell;
+mod columnar;
+mod condition;
+mod incoming;
 mod params;
 mod slice;
 mod view;
 
 pub use body::{
     BatchBody, ChannelBody, CloneBody, ColumnBody, DeleteBody, FolderBody, InsertBody, LockBody,
-    ObjectBody, RenameBody, SetBody, TagBody, TruncateBody,
+    ObjectBody, PickBody, RenameBody, SetBody, TagBody, TruncateBody,
 };
+pub use bulk::{Bulk, INSERT_MAGIC, decode_insert, encode_insert, split_insert};
 pub use cell::{Rejected, cell_from_json, cell_from_text, cell_json, cell_text};
+pub use columnar::Malformed;
+pub use condition::condition;
+pub use incoming::{Incoming, IncomingBatch, MAX_COLUMN_BYTES};
 pub use params::{Format, Params, numbers, percent_encode, time, time_us};
-pub use slice::{BadSlice, MAGIC, SliceHead, decode_slice, encode_slice};
-pub use view::{AnswerView, ErrorBody, FolderView, MadeBody, SliceView, TagView, ValuesView};
+pub use slice::{MAGIC, SliceHead, decode_slice, encode_slice};
+pub use view::{
+    AnswerView, ChannelView, ChannelsView, DiffView, ErrorBody, ExplainView, FolderView, LineView,
+    MadeBody, ShownView, SliceView, TagView, ValuesView,
+};
 
 /// The path that all requests begin with.
 pub const BASE: &str = "/api/v1";
@@ -24,6 +35,12 @@ pub const REVISION: &str = "conditions-revision";
 
 /// The type of the binary form of a slice.
 pub const SLICE_TYPE: &str = "application/vnd.loadline.conditions-slice";
+
+/// The type of the binary form of an insertion.
+pub const INSERT_TYPE: &str = "application/vnd.loadline.conditions-insert";
+
+/// What a change may have at most, as the server keeps it: more is inserted in parts.
+pub const MAX_CHANGE_BYTES: usize = 16 << 20;
 
 /// What a request's body may have at most.
 pub const MAX_BODY_BYTES: usize = 64 << 20;

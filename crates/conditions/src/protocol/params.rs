@@ -1,31 +1,39 @@
-//! What stands in a request's query: text, as the question that it means.
+//! The parameters of a request, as the question that they mean.
 
 use std::fmt::Write as _;
 
-use crate::model::{MAX_TIME, Numbers, Order, Selection};
+use crate::model::{MAX_TIME, Numbers, Of, Order, Selection};
 
-/// The form of a slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// The form of a slice or an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Text.
-    #[default]
+    /// JSON: of a slice.
     Json,
     /// Columns, as bytes.
     Binary,
+    /// An object a line, in JSON: of an export.
+    Jsonl,
+    /// A record a line: of an export.
+    Csv,
 }
+
+/// Their names in a query.
+const FORMATS: [(Format, &str); 4] = [
+    (Format::Json, "json"),
+    (Format::Binary, "binary"),
+    (Format::Jsonl, "jsonl"),
+    (Format::Csv, "csv"),
+];
 
 impl Format {
     /// Its name in a query.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::Binary => "binary",
-        }
+        FORMATS.iter().find(|(format, _)| *format == self).map_or("", |(_, name)| name)
     }
 }
 
-/// The parameters of a query; each may be given once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The parameters of a query; each but `where` may be given once.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Params {
     /// `folder`: its path.
     pub folder: Option<String>,
@@ -37,20 +45,28 @@ pub struct Params {
     pub since: Option<u64>,
     /// `until`: the last time of a range.
     pub until: Option<u64>,
-    /// `channels` and `names`.
+    /// `channels` and `names`; no conditions, which need a folder's columns to be read.
     pub selection: Selection,
+    /// `where`: conditions on the payload.
+    pub conditions: Vec<String>,
     /// `tag`: its name.
     pub tag: Option<String>,
     /// `revision`.
     pub revision: Option<u64>,
     /// `as_of`: a date, in microseconds since 1970.
     pub as_of_us: Option<i64>,
+    /// `to_tag`: that of the version that is compared with the first.
+    pub to_tag: Option<String>,
+    /// `to_revision`.
+    pub to_revision: Option<u64>,
+    /// `to_as_of`: a date, in microseconds since 1970.
+    pub to_as_of_us: Option<i64>,
     /// `order` of a range.
     pub order: Order,
-    /// `format` of a slice.
-    pub format: Format,
-    /// `user`: the tag of users that a slice is of, by its number.
-    pub user: Option<u64>,
+    /// `format` of a slice or an export.
+    pub format: Option<Format>,
+    /// `user` or `global`: the tag that a slice is of, by its number.
+    pub of: Of,
 }
 
 impl Params {
@@ -64,7 +80,8 @@ impl Params {
             if !allowed.contains(&name.as_str()) {
                 return Err(format!("{name:?} is no parameter here; there are {allowed:?}"));
             }
-            if pairs[..place].iter().any(|(before, _)| before == name) {
+            let is_one = name != "where";
+            if is_one && pairs[..place].iter().any(|(before, _)| before == name) {
                 return Err(format!("{name:?} is given twice"));
             }
             params.set(name, value).map_err(|why| format!("{name}={value}: {why}"))?;
@@ -81,10 +98,18 @@ impl Params {
             "until" => self.until = Some(time(value)?),
             "channels" => self.selection.numbers = Some(numbers(value)?),
             "names" => self.selection.names = value.split(',').map(str::to_owned).collect(),
+            "where" => self.conditions.push(value.to_owned()),
             "tag" => self.tag = Some(value.to_owned()),
             "revision" => self.revision = Some(whole(value)?),
-            "user" => self.user = Some(whole(value)?),
+            "user" | "global" if self.of != Of::Head => {
+                return Err("a slice is of one tag: user and global exclude each other".to_owned());
+            }
+            "user" => self.of = Of::User(whole(value)?),
+            "global" => self.of = Of::Global(whole(value)?),
             "as_of" => self.as_of_us = Some(time_us(value)?),
+            "to_tag" => self.to_tag = Some(value.to_owned()),
+            "to_revision" => self.to_revision = Some(whole(value)?),
+            "to_as_of" => self.to_as_of_us = Some(time_us(value)?),
             "order" => {
                 self.order = match value {
                     "channel" => Order::Channel,
@@ -93,11 +118,9 @@ impl Params {
                 }
             }
             "format" => {
-                self.format = match value {
-                    "json" => Format::Json,
-                    "binary" => Format::Binary,
-                    _ => return Err("write json or binary".to_owned()),
-                }
+                let known = FORMATS.iter().find(|(_, name)| *name == value);
+                let known = known.ok_or("write json, binary, jsonl or csv")?;
+                self.format = Some(known.0);
             }
             _ => return Err("it is unknown".to_owned()),
         }

@@ -1,17 +1,12 @@
-//! The binary form of a slice: columns as they are kept, little-endian, without padding.
+//! The binary form of a slice: all its folders by columns.
 //!
 //! ```text
 //! "LLSLICE1"  revision u64  time u64  folders u32
-//! each folder:
-//!   path u32 + bytes   columns u32, each: kind u8, name u32 + bytes   objects u32   rows u32
-//!   channels u32 × objects   since u64 × objects   until u64 × objects   records u32 × objects
-//!   each column:
-//!     nulls u32, rows u32 × nulls
-//!     of a fixed width: width × rows bytes
-//!     of strings and blobs: ends u64 × rows, bytes
+//! each folder: its objects, as `columnar` has them
 //! ```
 
-use crate::model::{Answer, Cells, ColumnSpec, Kind, Object, Table};
+use super::columnar::{Malformed, Reader, put_count, put_objects};
+use crate::model::{ANSWER, Answer};
 
 /// The first bytes, with the version of the form.
 pub const MAGIC: [u8; 8] = *b"LLSLICE1";
@@ -25,16 +20,6 @@ pub struct SliceHead {
     pub since: u64,
 }
 
-/// Bytes that are no slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no slice: wrong at byte {at} of {bytes}")]
-pub struct BadSlice {
-    /// Where.
-    pub at: usize,
-    /// How many bytes there are.
-    pub bytes: usize,
-}
-
 /// The bytes of a slice.
 pub fn encode_slice(head: SliceHead, folders: &[Answer]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -42,141 +27,39 @@ pub fn encode_slice(head: SliceHead, folders: &[Answer]) -> Vec<u8> {
     out.extend(head.revision.to_le_bytes());
     out.extend(head.since.to_le_bytes());
     put_count(&mut out, folders.len());
-    for folder in folders {
-        put_text(&mut out, &folder.folder);
-        put_count(&mut out, folder.columns.len());
-        for column in &folder.columns {
-            out.push(column.kind as u8);
-            put_text(&mut out, &column.name);
-        }
-        put_count(&mut out, folder.objects.len());
-        put_count(&mut out, folder.payload.rows as usize);
-        out.extend(folder.objects.iter().flat_map(|object| object.channel.to_le_bytes()));
-        out.extend(folder.objects.iter().flat_map(|object| object.since.to_le_bytes()));
-        out.extend(folder.objects.iter().flat_map(|object| object.until.to_le_bytes()));
-        out.extend(folder.objects.iter().flat_map(|object| object.records.to_le_bytes()));
-        for cells in &folder.payload.columns {
-            put_count(&mut out, cells.nulls().len());
-            out.extend(cells.nulls().iter().flat_map(|row| row.to_le_bytes()));
-            out.extend(cells.ends().iter().flat_map(|end| end.to_le_bytes()));
-            out.extend(cells.bytes());
-        }
+    for answer in folders {
+        let Answer { folder, columns, objects, payload } = answer;
+        put_objects(&mut out, folder, columns, objects, payload);
     }
     out
-}
-
-/// Numbers of folders, objects and rows are below their limits, which are less than 2^32.
-fn put_count(out: &mut Vec<u8>, count: usize) {
-    out.extend((count as u32).to_le_bytes());
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_count(out, text.len());
-    out.extend(text.as_bytes());
 }
 
 /// The slice of these bytes, all of them.
 ///
 /// # Errors
 /// When they are none; the error says where they stop making sense.
-pub fn decode_slice(bytes: &[u8]) -> Result<(SliceHead, Vec<Answer>), BadSlice> {
-    let mut reader = Reader { all: bytes, rest: bytes };
-    let read = reader.slice().filter(|_| reader.rest.is_empty());
-    read.ok_or(BadSlice { at: bytes.len() - reader.rest.len(), bytes: bytes.len() })
+pub fn decode_slice(bytes: &[u8]) -> Result<(SliceHead, Vec<Answer>), Malformed> {
+    let mut reader = Reader::new(bytes);
+    let rows = |answer: &Answer| u64::from(answer.payload.rows);
+    // Rows without columns take no bytes, and are shown all the same.
+    let is_answer = |folders: &[Answer]| folders.iter().map(rows).sum::<u64>() <= ANSWER.most;
+    let read = slice(&mut reader);
+    let read = read.filter(|(_, folders)| reader.rest().is_empty() && is_answer(folders));
+    read.ok_or_else(|| reader.malformed("slice"))
 }
 
-struct Reader<'a> {
-    all: &'a [u8],
-    rest: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(bytes)?;
-        self.rest = rest;
-        Some(taken)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
-    }
-
-    fn u32s(&mut self, count: u32) -> Option<Vec<u32>> {
-        let bytes = self.take((count as usize).checked_mul(4)?)?;
-        Some(bytes.as_chunks::<4>().0.iter().copied().map(u32::from_le_bytes).collect())
-    }
-
-    fn u64s(&mut self, count: u32) -> Option<Vec<u64>> {
-        let bytes = self.take((count as usize).checked_mul(8)?)?;
-        Some(bytes.as_chunks::<8>().0.iter().copied().map(u64::from_le_bytes).collect())
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = self.u32()? as usize;
-        String::from_utf8(self.take(length)?.to_vec()).ok()
-    }
-
-    fn slice(&mut self) -> Option<(SliceHead, Vec<Answer>)> {
-        if self.take(MAGIC.len())? != MAGIC {
-            self.rest = self.all;
-            return None;
-        }
-        let head = SliceHead { revision: self.u64()?, since: self.u64()? };
-        let folders = self.u32()?;
-        // What is not there is noticed before memory is taken for it.
-        let folders = (0..folders).map(|_| self.folder()).collect::<Option<_>>()?;
-        Some((head, folders))
-    }
-
-    fn folder(&mut self) -> Option<Answer> {
-        let folder = self.text()?;
-        let columns = self.u32()?;
-        let column = |reader: &mut Self| {
-            let kind = Kind::numbered(reader.take(1)?[0])?;
-            Some(ColumnSpec { kind, name: reader.text()? })
-        };
-        let columns = (0..columns).map(|_| column(self)).collect::<Option<Vec<_>>>()?;
-        let (count, rows) = (self.u32()?, self.u32()?);
-        let channels = self.u32s(count)?;
-        let (since, until) = (self.u64s(count)?, self.u64s(count)?);
-        let records = self.u32s(count)?;
-        let objects = channels.into_iter().zip(since).zip(until).zip(records);
-        let objects = objects.map(|(((channel, since), until), records)| Object {
-            channel,
-            since,
-            until,
-            records,
-        });
-        let mut payload = Table { rows, columns: Vec::new() };
-        for column in &columns {
-            let nulls = self.u32()?;
-            let nulls = self.u32s(nulls)?;
-            let (ends, length) = match column.kind.width_bytes() {
-                Some(width) => (Vec::new(), (rows as usize).checked_mul(width)?),
-                None => {
-                    let ends = self.u64s(rows)?;
-                    let length = ends.last().map_or(Some(0), |last| usize::try_from(*last).ok());
-                    (ends, length?)
-                }
-            };
-            let bytes = self.take(length)?.to_vec();
-            payload.columns.push(Cells::of_parts(column.kind, rows, bytes, ends, nulls)?);
-        }
-        let objects: Vec<Object> = objects.collect();
-        let counted: u64 = objects.iter().map(|object| u64::from(object.records)).sum();
-        let is_whole = counted == u64::from(rows);
-        is_whole.then_some(Answer { folder, columns, objects, payload })
-    }
+fn slice(reader: &mut Reader<'_>) -> Option<(SliceHead, Vec<Answer>)> {
+    reader.magic(&MAGIC)?;
+    let head = SliceHead { revision: reader.u64()?, since: reader.u64()? };
+    let folders = reader.u32()?;
+    let folders = (0..folders).map(|_| reader.objects()).collect::<Option<_>>()?;
+    Some((head, folders))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Value;
+    use crate::model::{Cells, ColumnSpec, Kind, Object, Table, Value};
     use proptest::prelude::*;
 
     const HEAD: SliceHead = SliceHead { revision: 7, since: 1 << 40 };
@@ -212,8 +95,13 @@ mod tests {
             assert!(decode_slice(&bytes[..end]).is_err(), "{end}");
         }
         let more = [&bytes[..], &[0]].concat();
-        let wrong = BadSlice { at: bytes.len(), bytes: more.len() };
+        let wrong = Malformed { form: "slice", at: bytes.len(), bytes: more.len() };
         assert_eq!(decode_slice(&more), Err(wrong));
+
+        let mut endless = folders().remove(1);
+        endless.objects[0].records = u32::MAX;
+        endless.payload.rows = u32::MAX;
+        assert!(decode_slice(&encode_slice(HEAD, &[endless])).is_err(), "rows without columns");
     }
 
     #[test]

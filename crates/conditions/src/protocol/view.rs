@@ -1,10 +1,14 @@
 //! Answers in JSON.
 
-use serde::ser::{SerializeMap as _, SerializeSeq as _};
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::cell::cell_json;
-use crate::model::{Answer, ColumnSpec, Folder, Shows, Tag, Versioning};
+use crate::model::{
+    Answer, ColumnSpec, Diff, Difference, Explained, Folder, Shows, State, Table, Tag, Versioning,
+};
 
 /// Every error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,8 +34,8 @@ pub struct FolderView<'a> {
     versioning: Versioning,
     columns: &'a [ColumnSpec],
     channels: usize,
-    objects: usize,
-    rows: u32,
+    objects: u64,
+    rows: u64,
 }
 
 impl<'a> FolderView<'a> {
@@ -50,6 +54,40 @@ impl<'a> FolderView<'a> {
     }
 }
 
+/// The channels of a folder.
+#[derive(Debug, Serialize)]
+pub struct ChannelsView<'a> {
+    /// Each of them.
+    pub channels: Vec<ChannelView<'a>>,
+}
+
+/// A channel, as lists have it.
+#[derive(Debug, Serialize)]
+pub struct ChannelView<'a> {
+    /// Its number.
+    pub channel: u32,
+    /// Its name.
+    pub name: Option<&'a str>,
+}
+
+/// Which object each channel shows, and why.
+#[derive(Debug, Serialize)]
+pub struct ExplainView<'a> {
+    /// The folder.
+    pub folder: &'a str,
+    /// What each of its channels shows.
+    pub channels: Vec<ShownView>,
+}
+
+/// What a channel shows.
+#[derive(Debug, Serialize)]
+pub struct ShownView {
+    /// The channel.
+    pub channel: u32,
+    /// The object.
+    pub shown: Option<Explained>,
+}
+
 /// A tag, as lists have it.
 #[derive(Debug, Serialize)]
 pub struct TagView<'a> {
@@ -61,15 +99,21 @@ pub struct TagView<'a> {
     /// The revision of the head that it shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
+    /// The tags that it picks, by path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    picks: Option<BTreeMap<String, String>>,
     is_locked: bool,
+    /// The global tags that pick it.
+    picked_by: &'a BTreeSet<String>,
 }
 
 impl<'a> TagView<'a> {
     /// That of a tag.
-    pub fn of(name: &'a str, tag: &'a Tag) -> Self {
-        let (kind, revision) = match tag.shows {
-            Shows::Head(revision) => ("head", Some(revision)),
-            Shows::User => ("user", None),
+    pub fn of(state: &State, name: &'a str, tag: &'a Tag) -> Self {
+        let (kind, revision, picks) = match tag.shows {
+            Shows::Head(revision) => ("head", Some(revision), None),
+            Shows::User => ("user", None, None),
+            Shows::Picks(_) => ("global", None, Some(state.picks(tag).into_iter().collect())),
         };
         Self {
             name,
@@ -78,7 +122,9 @@ impl<'a> TagView<'a> {
             kind,
             made_at_revision: tag.id,
             revision,
+            picks,
             is_locked: tag.is_locked,
+            picked_by: &tag.picked_by,
         }
     }
 }
@@ -94,6 +140,21 @@ impl Serialize for AnswerView<'_> {
         map.serialize_entry("columns", &self.0.columns)?;
         map.serialize_entry("objects", &ObjectsView(self.0))?;
         map.end()
+    }
+}
+
+/// One object of an answer, as a line of an export: `loadline conditions insert` reads it again.
+#[derive(Debug, Serialize)]
+pub struct LineView<'a> {
+    folder: &'a str,
+    #[serde(flatten)]
+    object: ObjectView<'a>,
+}
+
+impl<'a> LineView<'a> {
+    /// Those of an answer.
+    pub fn of(answer: &'a Answer) -> impl Iterator<Item = Self> {
+        objects(answer).map(|object| Self { folder: &answer.folder, object })
     }
 }
 
@@ -113,9 +174,47 @@ fn answers<S: Serializer>(folders: &[Answer], serializer: S) -> Result<S::Ok, S:
     serializer.collect_seq(folders.iter().map(AnswerView))
 }
 
+/// What two versions of a folder show differently.
+#[derive(Debug, Serialize)]
+pub struct DiffView<'a> {
+    folder: &'a str,
+    columns: &'a [ColumnSpec],
+    /// Where they are others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    columns_after: Option<&'a [ColumnSpec]>,
+    differences: Vec<DifferenceView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct DifferenceView<'a> {
+    channel: u32,
+    since: u64,
+    until: u64,
+    before: Option<RecordsView<'a>>,
+    after: Option<RecordsView<'a>>,
+}
+
+impl<'a> DiffView<'a> {
+    /// That of a folder.
+    pub fn of(diff: &'a Diff) -> Self {
+        let Diff { folder, columns, differences, payload } = diff;
+        let view = |one: &Difference| {
+            let rows = |table, rows: Option<(u32, u32)>| {
+                rows.map(|(first, count)| RecordsView(table, first as usize, count))
+            };
+            let Difference { channel, since, until, before, after } = *one;
+            let (before, after) = (rows(&payload.0, before), rows(&payload.1, after));
+            DifferenceView { channel, since, until, before, after }
+        };
+        let differences = differences.iter().map(view).collect();
+        let columns_after = (columns.0 != columns.1).then_some(&columns.1[..]);
+        Self { folder, columns: &columns.0, columns_after, differences }
+    }
+}
+
 struct ObjectsView<'a>(&'a Answer);
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct ObjectView<'a> {
     channel: u32,
     since: u64,
@@ -123,36 +222,39 @@ struct ObjectView<'a> {
     records: RecordsView<'a>,
 }
 
-/// Records of an answer: the first one's row, and how many there are.
-struct RecordsView<'a>(&'a Answer, usize, u32);
+/// Records of a payload: the first one's row, and how many there are.
+#[derive(Debug)]
+struct RecordsView<'a>(&'a Table, usize, u32);
 
 /// The values of one row, as JSON.
 #[derive(Clone, Copy, Debug)]
-pub struct ValuesView<'a>(pub &'a Answer, pub usize);
+pub struct ValuesView<'a>(pub &'a Table, pub usize);
 
 impl Serialize for ObjectsView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.0.objects.len()))?;
-        let mut row = 0;
-        for object in &self.0.objects {
-            let records = RecordsView(self.0, row, object.records);
-            let (channel, since, until) = (object.channel, object.since, object.until);
-            list.serialize_element(&ObjectView { channel, since, until, records })?;
-            row += object.records as usize;
-        }
-        list.end()
+        serializer.collect_seq(objects(self.0))
     }
+}
+
+fn objects(answer: &Answer) -> impl Iterator<Item = ObjectView<'_>> {
+    let mut row = 0;
+    answer.objects.iter().map(move |object| {
+        let records = RecordsView(&answer.payload, row, object.records);
+        let (channel, since, until) = (object.channel, object.since, object.until);
+        row += object.records as usize;
+        ObjectView { channel, since, until, records }
+    })
 }
 
 impl Serialize for RecordsView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(answer, first, count) = *self;
-        serializer.collect_seq((0..count as usize).map(|row| ValuesView(answer, first + row)))
+        let Self(payload, first, count) = *self;
+        serializer.collect_seq((0..count as usize).map(|row| ValuesView(payload, first + row)))
     }
 }
 
 impl Serialize for ValuesView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.payload.row(self.1).map(|value| cell_json(&value)))
+        serializer.collect_seq(self.0.row(self.1).map(|value| cell_json(&value)))
     }
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use base::units::ByteCount;
 use service::{CommonArgs, DataArgs, ListenArgs, socket_address};
 
 /// The port where `--listen` names none.
@@ -30,6 +31,11 @@ pub(crate) struct ConditionsArgs {
     #[command(flatten)]
     pub(super) data: DataArgs,
 
+    /// Keep this much in memory and in the journal, then put it into segments on disk: more makes
+    /// starts longer, less writes more
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = seal_after)]
+    pub(super) seal_after: ByteCount,
+
     /// Make changes only for requests with a token of this file, a line each, as
     /// `Authorization: Bearer`; questions need none
     #[arg(long, value_name = "FILE")]
@@ -38,4 +44,8 @@ pub(crate) struct ConditionsArgs {
     /// Serve counters to Prometheus at http://ADDRESS/metrics, too; port 0 is any
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     pub(super) metrics: Option<SocketAddr>,
+}
+
+fn seal_after(written: &str) -> Result<ByteCount, String> {
+    written.parse().map_err(|error| format!("{error}"))
 }

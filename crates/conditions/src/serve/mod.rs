@@ -25,6 +25,7 @@ impl Run for ConditionsArgs {
         }
         let settings = addresses.iter().map(|address| settings(address, tokens.as_ref()));
         let bound = BoundConditions::bind(settings.collect::<Result<_, _>>()?)?;
+        let bound = bound.seal_after(self.seal_after.bytes);
         harness.bind_metrics(&HttpArgs { metrics: self.metrics, token_file: None })?;
         let mut harness = harness.drop_privileges(&[])?;
         let data = harness.open_data(&self.data, DATA_VERSION)?;

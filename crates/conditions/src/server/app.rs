@@ -1,8 +1,9 @@
 //! What all handlers share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::body::to_bytes;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use service::metrics::{Kind, Metrics};
@@ -10,7 +11,11 @@ use tokio::sync::Semaphore;
 
 use super::fault::Fault;
 use super::ready::Slices;
-use super::store::{Shared, Writer};
+use super::shared::Shared;
+use super::store::Writer;
+use super::unsent::Unsent;
+use crate::model::Leads;
+use crate::nopayload::server::storage::Storage;
 use crate::protocol::Params;
 
 /// The most bytes of all requests' bodies together, until they are answered, in KiB.
@@ -18,28 +23,33 @@ const BODIES_KIB: usize = 256 << 10;
 
 /// What a service has counted since its start.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub(super) reads: AtomicU64,
-    pub(super) changes: AtomicU64,
-    pub(super) refused: AtomicU64,
-    pub(super) slices: AtomicU64,
-    pub(super) slices_ready: AtomicU64,
-    pub(super) not_modified: AtomicU64,
+pub(crate) struct Counts {
+    pub(crate) reads: AtomicU64,
+    pub(crate) changes: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) slices: AtomicU64,
+    pub(crate) slices_ready: AtomicU64,
+    pub(crate) not_modified: AtomicU64,
 }
 
 /// What all handlers share.
-pub(super) struct App {
-    pub(super) state: Shared,
-    pub(super) writer: Writer,
+pub(crate) struct App {
+    pub(crate) state: Shared,
+    pub(crate) writer: Writer,
     pub(super) slices: Slices,
-    pub(super) bodies: Semaphore,
-    pub(super) counts: Counts,
+    /// Locked after the state, and for as long as a place is looked up.
+    pub(super) leads: Mutex<Leads>,
+    pub(crate) bodies: Semaphore,
+    pub(crate) storage: Storage,
+    pub(crate) unsent: Unsent,
+    pub(crate) counts: Counts,
 }
 
 impl App {
-    pub(super) fn new(state: Shared, writer: Writer) -> Self {
-        let (slices, counts) = (Slices::default(), Counts::default());
-        Self { state, writer, slices, bodies: Semaphore::new(BODIES_KIB), counts }
+    pub(super) fn new(state: Shared, writer: Writer, storage: Storage) -> Self {
+        let (slices, leads, counts) = (Slices::default(), Mutex::default(), Counts::default());
+        let (bodies, unsent) = (Semaphore::new(BODIES_KIB), Unsent::default());
+        Self { state, writer, slices, leads, bodies, storage, unsent, counts }
     }
 
     /// The counters, for Prometheus.
@@ -48,8 +58,10 @@ impl App {
         let state = self.state.read();
         let revision = state.revision();
         let folders = state.under("/").count() as u64;
-        let objects = state.under("/").map(|folder| folder.size().0 as u64).sum();
+        let objects = state.under("/").map(|folder| folder.size().0).sum();
+        let iovs = state.nopayload().iov_count() as u64;
         drop(state);
+        page.add(Kind::Gauge, "payload_iovs", "Payload IOVs.", iovs);
         page.add(Kind::Gauge, "revision", "The last change.", revision);
         page.add(Kind::Gauge, "folders", "Folders.", folders);
         page.add(Kind::Gauge, "objects", "Objects that were inserted.", objects);
@@ -63,6 +75,9 @@ impl App {
         ] {
             page.add(Kind::Counter, name, help, count.load(Relaxed));
         }
+        let known = self.leads.lock().unwrap_or_else(PoisonError::into_inner).hits;
+        let help = "Times whose place had been looked up before.";
+        page.add(Kind::Counter, "places_known", help, known);
         page.text()
     }
 
@@ -77,6 +92,15 @@ impl App {
             let (error, fix) = ("the service made an error", "look into its log, and report it");
             Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error, fix))
         })
+    }
+
+    /// An answer that has its room until it is sent.
+    pub(super) async fn held(&self, answer: Response) -> Result<Response, Fault> {
+        let (head, body) = answer.into_parts();
+        // Its bytes lie in memory as one piece.
+        let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+        let bytes = self.unsent.hold(bytes.into()).map_err(Fault::from)?;
+        Ok(Response::from_parts(head, bytes.into()))
     }
 
     /// Counts a refusal.

@@ -1,11 +1,14 @@
 //! What is refused, as status and JSON: the one table of it.
 
+use std::io::{self, Write};
+
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::store::WriteError;
-use crate::model::Refusal;
+use super::unsent::NoRoom;
+use crate::model::{ANSWER_BYTES, Refusal};
 use crate::protocol::ErrorBody;
 
 /// A refusal, as it is answered.
@@ -34,9 +37,50 @@ impl IntoResponse for Fault {
 
 /// An answer in JSON.
 pub(super) fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    // Maps with keys that aren't text are all that is refused, and there are none.
-    let text = serde_json::to_vec(body).unwrap_or_default();
-    (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
+    match json_bytes(body) {
+        Ok(text) => (status, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Err(refusal) => Fault::from(refusal).into_response(),
+    }
+}
+
+/// The bytes of an answer in JSON.
+///
+/// # Errors
+/// When they are too many.
+pub(super) fn json_bytes(body: &impl Serialize) -> Result<Vec<u8>, Refusal> {
+    let mut written = Limited(Vec::new());
+    // Maps with keys that aren't text are all else that is refused, and there are none.
+    let (most, what) = (ANSWER_BYTES.most, ANSWER_BYTES.what);
+    let done = serde_json::to_writer(&mut written, body);
+    done.map(|()| written.0).map_err(|_| Refusal::TooMany(most + 1, most, what))
+}
+
+/// Takes as many bytes as an answer may have.
+struct Limited(Vec<u8>);
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if (self.0.len() + bytes.len()) as u64 > ANSWER_BYTES.most {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl From<NoRoom> for Fault {
+    fn from(_: NoRoom) -> Self {
+        let error = "the answers that are being sent are too large together";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error, "ask again later, or for less")
+    }
 }
 
 impl From<Refusal> for Fault {
@@ -57,6 +101,12 @@ impl From<Refusal> for Fault {
                  of several versions",
             ),
             Refusal::Locked(_) => (S::CONFLICT, "unlock the tag, or clone it"),
+            Refusal::LockedBy(..) => (S::CONFLICT, "unlock the global tag, or clone this one"),
+            Refusal::Picked(..) => (S::CONFLICT, "have the global tag pick another one first"),
+            Refusal::NotGlobal(_) | Refusal::NoSet(_) => {
+                (S::CONFLICT, "a global tag is made of a folder set, with picks")
+            }
+            Refusal::NoPick(..) => (S::NOT_FOUND, "GET /api/v1/tags lists what each tag picks"),
             Refusal::OneVersion(_) => (S::CONFLICT, "tag what the head shows"),
             Refusal::OtherTag(..) => (S::CONFLICT, "GET /api/v1/tags says what each tag is of"),
             Refusal::BadName(..) => (
@@ -66,7 +116,13 @@ impl From<Refusal> for Fault {
             ),
             Refusal::BadInterval(..) => (S::BAD_REQUEST, "leave until out for an open interval"),
             Refusal::BadPayload(_) => (S::CONFLICT, "its columns have changed: send it again"),
+            Refusal::Nopayload(_) => (S::CONFLICT, "docs/nopayloaddb.md lists what is refused"),
             Refusal::TooMany(..) => (S::PAYLOAD_TOO_LARGE, "ask for less, or insert it in parts"),
+            Refusal::Damaged(_) => (
+                S::INTERNAL_SERVER_ERROR,
+                "`loadline conditions check DIR` names all that is damaged; what is elsewhere is \
+                 served",
+            ),
         };
         Self::new(status, &refusal, fix)
     }
@@ -82,6 +138,11 @@ impl From<WriteError> for Fault {
             WriteError::Busy => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, error, "send it again later")
             }
+            WriteError::Unknown(_) => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                error,
+                "ask whether it is there before it is sent again; reads go on",
+            ),
             WriteError::Disk(_) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 error,

@@ -1,11 +1,23 @@
 //! Serves conditions over HTTP from a data directory. Control plane.
 
-mod app;
+pub(crate) mod app;
+mod check;
+#[cfg(test)]
+mod crash;
+mod export;
 mod fault;
+mod full;
+pub(crate) mod known;
+mod map;
 mod reads;
 mod ready;
+mod receive;
+mod sealing;
+mod segments;
+mod shared;
 mod slices;
-mod store;
+pub(crate) mod store;
+mod unsent;
 mod writes;
 
 use std::fmt;
@@ -17,28 +29,30 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State as Extract;
 use axum::http::{StatusCode, header};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use service::{BoundHttp, HttpServer, HttpSettings, metrics};
 
+use crate::nopayload::server::{router as nopayload, storage::Storage};
 use crate::protocol::BASE;
 use app::App;
 use fault::Fault;
 use store::Store;
 
+pub use check::{Checked, check};
+
 /// The version of a data directory's files.
 pub const DATA_VERSION: u32 = 1;
 
-/// Reads the journal of a data directory, which a server may have open, and changes nothing.
-///
-/// # Errors
-/// When a file can't be read. Damage is no error; the report names it.
-pub fn check(data: &Path) -> Result<journal::Report, journal::Error> {
-    store::check(data)
-}
+/// The default of how much is kept in memory until it is sealed: what a start has to read again.
+/// Each seal also writes anew the blocks that it goes on in, one for each folder.
+pub const SEAL_AFTER_BYTES: u64 = 64 << 20;
 
 /// A server whose addresses are bound, and that accepts no connection yet.
 #[derive(Debug)]
-pub struct BoundConditions(Vec<BoundHttp>);
+pub struct BoundConditions {
+    bound: Vec<BoundHttp>,
+    seal_after: u64,
+}
 
 /// A running server.
 pub struct ConditionsServer {
@@ -55,7 +69,14 @@ impl BoundConditions {
     /// # Errors
     /// When an address can't be had; the error names it.
     pub fn bind(addresses: Vec<HttpSettings>) -> anyhow::Result<Self> {
-        Ok(Self(addresses.into_iter().map(BoundHttp::bind).collect::<Result<_, _>>()?))
+        let bound = addresses.into_iter().map(BoundHttp::bind).collect::<Result<_, _>>()?;
+        Ok(Self { bound, seal_after: SEAL_AFTER_BYTES })
+    }
+
+    /// Seals what is in memory once it has this many bytes.
+    #[must_use]
+    pub fn seal_after(self, bytes: u64) -> Self {
+        Self { seal_after: bytes, ..self }
     }
 
     /// Reads a data directory, which the caller has locked, and serves it.
@@ -63,10 +84,10 @@ impl BoundConditions {
     /// # Errors
     /// When it can't be read, or the system has no threads.
     pub fn start(self, data: &Path) -> anyhow::Result<ConditionsServer> {
-        let store = Store::open(data)?;
-        let app = Arc::new(App::new(store.shared(), store.writer()));
+        let store = Store::open(data, self.seal_after)?;
+        let app = Arc::new(App::new(store.shared(), store.writer(), Storage::open(data)?));
         let start = |bound: BoundHttp| bound.start(|_| router(app.clone()));
-        let servers = self.0.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
+        let servers = self.bound.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
         let addresses = servers.iter().map(HttpServer::address).collect();
         Ok(ConditionsServer { addresses, servers, app, store })
     }
@@ -84,6 +105,14 @@ impl ConditionsServer {
         move || app.metrics()
     }
 
+    /// Seals what is in memory, and waits for that.
+    ///
+    /// # Errors
+    /// When it can't be written; all is as it was before.
+    pub fn seal(&self) -> anyhow::Result<()> {
+        self.store.seal().map_err(anyhow::Error::msg)
+    }
+
     /// Stops accepting, lets answers finish until `drain` has passed, and closes the journal.
     pub fn stop(mut self, drain: Duration) {
         self.servers.drain(..).for_each(|server| server.stop(drain));
@@ -97,34 +126,57 @@ impl fmt::Debug for ConditionsServer {
     }
 }
 
+/// What describes all requests to programs.
+const OPENAPI: &str = include_str!("openapi.json");
+
 /// Every request, a line each.
 #[rustfmt::skip]
-fn router(app: Arc<App>) -> Router {
+fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
     use reads::question;
     use writes::change;
-    const AT: &[&str] = &["folder", "t", "channels", "names", "tag", "revision", "as_of"];
-    const RANGE: &[&str] =
-        &["folder", "since", "until", "channels", "names", "tag", "revision", "as_of", "order"];
-    let requests = Router::new()
-        .route("/folders", question(&["under"], reads::folders).merge(change(writes::folder)))
-        .route("/channels", question(&["folder"], reads::channels).merge(change(writes::channel)))
-        .route("/tags", question(&[], reads::tags).merge(change(writes::tag)))
-        .route("/find", question(AT, reads::find))
-        .route("/browse", question(RANGE, reads::browse))
-        .route("/count", question(RANGE, reads::count))
-        .route("/explain", question(AT, reads::explain))
-        .route("/slice", get(slices::resolve))
-        .route("/slice/{revision}/{since}", get(slices::slice))
-        .route("/sets", change(writes::set))
-        .route("/columns", change(writes::column))
-        .route("/columns/rename", change(writes::rename))
-        .route("/objects", change(writes::insert))
-        .route("/truncate", change(writes::truncate))
-        .route("/tags/clone", change(writes::clone))
-        .route("/tags/lock", change(writes::lock))
-        .route("/tags/delete", change(writes::delete));
+    const WHY: &[&str] = &["folder", "t", "channels", "names", "tag", "revision", "as_of"];
+    const AT: &[&str] = &["folder", "t", "channels", "names", "where", "tag", "revision", "as_of"];
+    const COUNT: &[&str] =
+        &["folder", "since", "until", "channels", "names", "where", "tag", "revision", "as_of"];
+    const RANGE: &[&str] = &[
+        "folder", "since", "until", "channels", "names", "where", "tag", "revision", "as_of",
+        "order",
+    ];
+    const DIFF: &[&str] = &[
+        "under", "since", "until", "channels", "tag", "revision", "as_of", "to_tag", "to_revision",
+        "to_as_of",
+    ];
+    vec![
+        ("/folders", question(&["under"], reads::folders).merge(change(writes::folder))),
+        ("/channels", question(&["folder"], reads::channels).merge(change(writes::channel))),
+        ("/tags", question(&[], reads::tags).merge(change(writes::tag))),
+        ("/find", question(AT, reads::find)),
+        ("/browse", question(RANGE, reads::browse)),
+        ("/count", question(COUNT, reads::count)),
+        ("/diff", question(DIFF, reads::diff)),
+        ("/explain", question(WHY, reads::explain)),
+        ("/export", get(export::export)),
+        ("/slice", get(slices::resolve)),
+        ("/slice/{revision}/{since}", get(slices::slice)),
+        ("/openapi.json", get(async || ([(header::CONTENT_TYPE, "application/json")], OPENAPI))),
+        ("/sets", change(writes::set)),
+        ("/columns", change(writes::column)),
+        ("/columns/rename", change(writes::rename)),
+        ("/objects", writes::insertion()),
+        ("/truncate", change(writes::truncate)),
+        ("/tags/pick", change(writes::pick)),
+        ("/tags/clone", change(writes::clone)),
+        ("/tags/lock", change(writes::lock)),
+        ("/tags/delete", change(writes::delete)),
+    ]
+}
+
+fn router(app: Arc<App>) -> Router {
+    let add = |router: Router<_>, (path, handler)| router.route(path, handler);
+    let requests = requests().into_iter().fold(Router::new(), add);
     let page = async |Extract(app): Extract<Arc<App>>| {
-        ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], app.metrics())
+        let text = app.blocking(|app| Ok(app.metrics())).await;
+        text.map(|text| ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text))
     };
     let none = async || {
         let fix = "docs/conditions.md lists all requests";
@@ -136,8 +188,24 @@ fn router(app: Arc<App>) -> Router {
     };
     Router::new()
         .nest(BASE, requests)
+        .merge(nopayload())
         .route("/metrics", get(page))
         .fallback(none)
         .method_not_allowed_fallback(other)
         .with_state(app)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_is_described_and_no_other() {
+        let described: serde_json::Value = serde_json::from_str(OPENAPI).expect("JSON");
+        let paths = described["paths"].as_object().expect("an object").keys();
+        let own = requests();
+        let mut own: Vec<_> = own.iter().map(|(path, _)| *path).collect();
+        own.sort_unstable();
+        assert_eq!(paths.map(String::as_str).collect::<Vec<_>>(), own);
+    }
 }

@@ -11,8 +11,11 @@ use serde_json::json;
 
 use super::app::{App, needed, params};
 use super::fault::{Fault, json};
-use crate::model::{MAX_TIME, Refusal, Revision, State, Version};
-use crate::protocol::{AnswerView, FolderView, Params, REVISION, TagView};
+use crate::model::{Folder, MAX_TIME, Refusal, Revision, Selection, State, Version};
+use crate::protocol::{
+    AnswerView, ChannelView, ChannelsView, DiffView, ExplainView, FolderView, Params, REVISION,
+    ShownView, TagView, condition,
+};
 
 /// The handler of a question that takes these parameters.
 pub(super) fn question(
@@ -27,7 +30,10 @@ pub(super) fn question(
                     let revision = [(REVISION, state.revision().to_string())];
                     Ok((revision, answer(&state, &params)?).into_response())
                 };
-                app.blocking(work).await
+                match app.blocking(work).await {
+                    Ok(answer) => app.held(answer).await,
+                    Err(fault) => Err(fault),
+                }
             }
             Err(fault) => Err(fault),
         };
@@ -38,7 +44,15 @@ pub(super) fn question(
 
 /// The revision that is asked for, if one is.
 pub(super) fn revision(state: &State, params: &Params) -> Result<Option<Revision>, Fault> {
-    match (params.revision, params.as_of_us) {
+    one_revision(state, params.revision, params.as_of_us)
+}
+
+fn one_revision(
+    state: &State,
+    revision: Option<Revision>,
+    as_of_us: Option<i64>,
+) -> Result<Option<Revision>, Fault> {
+    match (revision, as_of_us) {
         (Some(_), Some(_)) => {
             Err(Fault::bad("both revision and as_of are given", "ask for one of them"))
         }
@@ -67,25 +81,37 @@ pub(super) fn folders(state: &State, params: &Params) -> Result<Response, Fault>
 
 pub(super) fn channels(state: &State, params: &Params) -> Result<Response, Fault> {
     let folder = state.folder(&needed(params.folder.clone(), "folder")?)?;
-    let view = |(channel, name): (u32, Option<&str>)| json!({ "channel": channel, "name": name });
-    let channels: Vec<_> = folder.channels().map(view).collect();
-    Ok(json(StatusCode::OK, &json!({ "channels": channels })))
+    let view = |(channel, name)| ChannelView { channel, name };
+    let channels = folder.channels().map(view).collect();
+    Ok(json(StatusCode::OK, &ChannelsView { channels }))
 }
 
 pub(super) fn tags(state: &State, _: &Params) -> Result<Response, Fault> {
-    let tags: Vec<_> = state.tags().map(|(name, tag)| TagView::of(name, tag)).collect();
+    let tags: Vec<_> = state.tags().map(|(name, tag)| TagView::of(state, name, tag)).collect();
     Ok(json(StatusCode::OK, &json!({ "tags": tags })))
+}
+
+/// Which channels and records of a folder are asked for.
+fn selection(folder: &Folder, params: &Params, version: Version) -> Result<Selection, Fault> {
+    let columns = folder.columns_at(version.revision);
+    let read = |written: &String| {
+        let fix = "docs/conditions.md says what conditions there are";
+        condition(written, columns)
+            .map_err(|why| Fault::bad(format!("where={written}: {why}"), fix))
+    };
+    let conditions = params.conditions.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(Selection { conditions, ..params.selection.clone() })
 }
 
 pub(super) fn find(state: &State, params: &Params) -> Result<Response, Fault> {
     let path = needed(params.folder.clone(), "folder")?;
     let time = needed(params.t, "t")?;
     let (folder, version) = (state.folder(&path)?, version(state, params, &path)?);
-    let answer = folder.find(time, &params.selection, version)?;
+    let answer = folder.find(time, &selection(folder, params, version)?, version)?;
     Ok(json(StatusCode::OK, &AnswerView(&answer)))
 }
 
-fn range(params: &Params) -> Result<(u64, u64), Fault> {
+pub(super) fn range(params: &Params) -> Result<(u64, u64), Fault> {
     let range = (params.since.unwrap_or(0), params.until.unwrap_or(MAX_TIME));
     match range.0 <= range.1 {
         true => Ok(range),
@@ -96,15 +122,28 @@ fn range(params: &Params) -> Result<(u64, u64), Fault> {
 pub(super) fn browse(state: &State, params: &Params) -> Result<Response, Fault> {
     let path = needed(params.folder.clone(), "folder")?;
     let (folder, version) = (state.folder(&path)?, version(state, params, &path)?);
-    let answer = folder.browse(range(params)?, &params.selection, params.order, version)?;
+    let of = selection(folder, params, version)?;
+    let answer = folder.browse(range(params)?, &of, params.order, version)?;
     Ok(json(StatusCode::OK, &AnswerView(&answer)))
 }
 
 pub(super) fn count(state: &State, params: &Params) -> Result<Response, Fault> {
     let path = needed(params.folder.clone(), "folder")?;
     let (folder, version) = (state.folder(&path)?, version(state, params, &path)?);
-    let count = folder.count(range(params)?, &params.selection, version)?;
+    let of = selection(folder, params, version)?;
+    let count = folder.count(range(params)?, &of, version)?;
     Ok(json(StatusCode::OK, &json!({ "objects": count })))
+}
+
+pub(super) fn diff(state: &State, params: &Params) -> Result<Response, Fault> {
+    let under = params.under.as_deref().unwrap_or("/");
+    state.check_path(under)?;
+    let before = state.view(params.tag.as_deref(), revision(state, params)?, under)?;
+    let to_revision = one_revision(state, params.to_revision, params.to_as_of_us)?;
+    let after = state.view(params.to_tag.as_deref(), to_revision, under)?;
+    let diff = state.diff(under, range(params)?, &params.selection, (before, after))?;
+    let folders: Vec<_> = diff.iter().map(DiffView::of).collect();
+    Ok(json(StatusCode::OK, &json!({ "folders": folders })))
 }
 
 pub(super) fn explain(state: &State, params: &Params) -> Result<Response, Fault> {
@@ -115,7 +154,7 @@ pub(super) fn explain(state: &State, params: &Params) -> Result<Response, Fault>
     let mut channels = Vec::new();
     for channel in folder.channels_of(&params.selection)? {
         let shown = state.explain(&path, channel, time, version)?;
-        channels.push(json!({ "channel": channel, "shown": shown }));
+        channels.push(ShownView { channel, shown });
     }
-    Ok(json(StatusCode::OK, &json!({ "folder": path, "channels": channels })))
+    Ok(json(StatusCode::OK, &ExplainView { folder: &path, channels }))
 }

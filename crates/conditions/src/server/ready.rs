@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
+use crate::model::View;
 use crate::protocol::Format;
 
 /// The most bytes of slices that are kept.
@@ -17,9 +18,8 @@ const KEPT_BYTES: usize = 256 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SliceKey {
     pub(super) under: String,
-    pub(super) revision: u64,
+    pub(super) view: View,
     pub(super) since: u64,
-    pub(super) user: Option<u64>,
     pub(super) format: Format,
 }
 
@@ -32,9 +32,9 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    pub(super) fn of(bytes: Vec<u8>) -> Self {
+    pub(super) fn of(bytes: Bytes) -> Self {
         let digest = STANDARD.encode(Sha256::digest(&bytes)).into();
-        Self { bytes: bytes.into(), digest }
+        Self { bytes, digest }
     }
 }
 
@@ -56,7 +56,7 @@ impl Slices {
 
     pub(super) fn keep(&self, key: SliceKey, ready: &Ready) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let size = ready.bytes.len();
+        let size = kept_bytes(&key, ready);
         if size > KEPT_BYTES / 4 || kept.by_key.insert(key.clone(), ready.clone()).is_some() {
             return;
         }
@@ -66,23 +66,30 @@ impl Slices {
             && let Some(oldest) = kept.order.pop_front()
         {
             let gone = kept.by_key.remove(&oldest);
-            kept.bytes -= gone.map_or(0, |gone| gone.bytes.len());
+            kept.bytes -= gone.map_or(0, |gone| kept_bytes(&oldest, &gone));
         }
     }
+}
+
+/// What is counted of a slice: its bytes, its key at both places, and some for what holds them.
+fn kept_bytes(key: &SliceKey, ready: &Ready) -> usize {
+    ready.bytes.len() + 2 * key.under.len() + 512
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Of;
 
     #[test]
     fn the_oldest_slices_make_room_for_new_ones() {
         let slices = Slices::default();
         let key = |revision| {
-            let (under, since, user, format) = ("/".to_owned(), 0, None, Format::Json);
-            SliceKey { under, revision, since, user, format }
+            let view = View { revision, of: Of::Head };
+            SliceKey { under: "/".to_owned(), view, since: 0, format: Format::Json }
         };
-        let large = Ready::of(vec![0; KEPT_BYTES / 4]);
+        let size = KEPT_BYTES / 4 - 512 - 2;
+        let large = Ready::of(vec![0; size].into());
         for revision in 0..6 {
             slices.keep(key(revision), &large);
         }

@@ -1,24 +1,25 @@
 //! Slices: what is shown at a time in all folders of a set. Whatever time is asked for leads to the
 //! one place whose answer never changes, so that every cache between holds it once.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 
 use axum::extract::{Path, State as Extract};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
 use super::app::{App, needed, params};
-use super::fault::Fault;
+use super::fault::{Fault, json_bytes};
+use super::known::{FOREVER, is_known};
 use super::reads::revision;
 use super::ready::{Ready, SliceKey};
-use crate::model::HEAD;
+use crate::model::{HEAD, MAX_TIME, Of, State, View};
 use crate::protocol::{
     BASE, Format, Params, REVISION, SLICE_TYPE, SliceHead, SliceView, encode_slice, percent_encode,
 };
 
-/// What never changes may be kept for a year, the longest that caches honour.
-const FOREVER: &str = "public, max-age=31536000, immutable";
+/// Where a revision or a date of the past leads has the same answer for ever, as another place may.
+const LEADS_LONG: &str = "public, max-age=31536000";
 
 /// Where the head leads may change with the next change; a tag may be deleted and made anew.
 const LEADS_NOW: &str = "no-cache";
@@ -36,23 +37,30 @@ pub(super) async fn resolve(Extract(app): Extract<Arc<App>>, uri: Uri) -> Result
 
 fn lead(app: &App, params: &Params) -> Result<Response, Fault> {
     let time = needed(params.t, "t")?;
-    let under = params.under.as_deref().unwrap_or("/");
+    let under = normal(params.under.as_deref());
     let state = app.state.read();
     state.check_path(under)?;
     let asked = revision(&state, params)?;
     let tag = params.tag.as_deref().filter(|tag| *tag != HEAD);
-    let version = state.version(tag, asked, under)?;
-    let place = state.canonical(under, time, version);
+    let view = state.view(tag, asked, under)?;
+    let place = {
+        let mut leads = app.leads.lock().unwrap_or_else(PoisonError::into_inner);
+        leads.lead(&state, under, time, view)?
+    };
     let mut location =
         format!("{BASE}/slice/{}/{}?under={}", place.revision, place.since, percent_encode(under));
-    if let Some(user) = version.user_tag {
-        location.push_str(&format!("&user={user}"));
+    match view.of {
+        Of::Head => {}
+        Of::User(id) => location.push_str(&format!("&user={id}")),
+        Of::Global(id) => location.push_str(&format!("&global={id}")),
     }
-    if params.format != Format::default() {
-        location.push_str(&format!("&format={}", params.format.name()));
+    let format = format(params)?;
+    if format != Format::Json {
+        location.push_str(&format!("&format={}", format.name()));
     }
     let kept = match (tag, asked) {
-        (None, Some(_)) => FOREVER,
+        _ if !is_past(&state, params) => LEADS_NOW,
+        (None, Some(_)) => LEADS_LONG,
         (None, None) => LEADS_NOW,
         (Some(_), _) => LEADS_A_WHILE,
     };
@@ -64,6 +72,20 @@ fn lead(app: &App, params: &Params) -> Result<Response, Fault> {
     Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())
 }
 
+/// The path as the keys of slices have it: without slashes at its end.
+fn normal(under: Option<&str>) -> &str {
+    match under.unwrap_or("/").trim_end_matches('/') {
+        "" => "/",
+        path => path,
+    }
+}
+
+/// Whether no change can come any more at or before the date that is asked for.
+fn is_past(state: &State, params: &Params) -> bool {
+    let last_us = state.time_us(state.revision());
+    params.as_of_us.is_none_or(|date| last_us.is_some_and(|last| date < last))
+}
+
 /// `GET /slice/REVISION/SINCE`: the answer, for ever.
 pub(super) async fn slice(
     Extract(app): Extract<Arc<App>>,
@@ -71,68 +93,80 @@ pub(super) async fn slice(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Fault> {
-    let known = headers.get_all(header::IF_NONE_MATCH);
-    let known: Vec<String> =
-        known.iter().filter_map(|value| value.to_str().ok()).map(str::to_owned).collect();
     let key = key(&revision, &since, &uri);
     let made = match key {
         Ok(key) => app.blocking(move |app| ready(app, key)).await,
         Err(fault) => Err(fault),
     };
-    let sent = made.map(|(ready, format)| send(&app, &ready, format, &known));
+    let sent = made.map(|(ready, format)| send(&app, &ready, format, &headers));
     app.answered(sent)
 }
 
 fn key(revision: &str, since: &str, uri: &Uri) -> Result<SliceKey, Fault> {
-    let params = params(uri, &["under", "user", "format"])?;
+    let params = params(uri, &["under", "user", "global", "format"])?;
     let number = |text: &str, name| {
         let fix = "GET /api/v1/slice?t=TIME leads to the place of a slice";
         text.parse().map_err(|_| Fault::bad(format!("{text:?} is no {name}"), fix))
     };
+    let within = |time: u64| match time <= MAX_TIME {
+        true => Ok(time),
+        false => Err(Fault::bad(format!("{time} is no time"), "times are 0 to 2^63 - 1")),
+    };
+    let format = format(&params)?;
     Ok(SliceKey {
-        under: params.under.unwrap_or_else(|| "/".to_owned()),
-        revision: number(revision, "revision")?,
-        since: number(since, "time")?,
-        user: params.user,
-        format: params.format,
+        under: normal(params.under.as_deref()).to_owned(),
+        view: View { revision: number(revision, "revision")?, of: params.of },
+        since: number(since, "time").and_then(within)?,
+        format,
     })
+}
+
+/// The form of a slice: JSON, or binary.
+fn format(params: &Params) -> Result<Format, Fault> {
+    match params.format.unwrap_or(Format::Json) {
+        format @ (Format::Json | Format::Binary) => Ok(format),
+        format => {
+            let error = format!("format={}: a slice is json or binary", format.name());
+            Err(Fault::bad(error, "ask /api/v1/export for other forms"))
+        }
+    }
 }
 
 fn ready(app: &App, key: SliceKey) -> Result<(Ready, Format), Fault> {
     let format = key.format;
     let state = app.state.read();
-    let version = state.user_version(key.user, key.revision, &key.under)?;
+    state.check_view(key.view, &key.under)?;
     if let Some(ready) = app.slices.get(&key) {
         app.counts.slices_ready.fetch_add(1, Relaxed);
         return Ok((ready, format));
     }
     state.check_path(&key.under)?;
-    let folders = state.slice(&key.under, key.since, version)?;
+    let folders = state.slice(&key.under, key.since, key.view)?;
     drop(state);
-    let (revision, since) = (key.revision, key.since);
+    let (revision, since) = (key.view.revision, key.since);
     let bytes = match format {
         Format::Binary => encode_slice(SliceHead { revision, since }, &folders),
-        Format::Json => {
+        _ => {
             let view = SliceView { revision, since, folders: &folders };
-            serde_json::to_vec(&view).unwrap_or_default()
+            json_bytes(&view)?
         }
     };
-    let ready = Ready::of(bytes);
+    let ready = Ready::of(app.unsent.hold(bytes)?);
     app.slices.keep(key, &ready);
     Ok((ready, format))
 }
 
-fn send(app: &App, ready: &Ready, format: Format, known: &[String]) -> Response {
+fn send(app: &App, ready: &Ready, format: Format, headers: &HeaderMap) -> Response {
     let tag = format!("\"{}\"", ready.digest);
     let kept = [(header::ETAG, tag.clone()), (header::CACHE_CONTROL, FOREVER.to_owned())];
-    if known.iter().any(|list| matches(list, &tag)) {
+    if is_known(headers, &tag) {
         app.counts.not_modified.fetch_add(1, Relaxed);
         return (StatusCode::NOT_MODIFIED, kept).into_response();
     }
     app.counts.slices.fetch_add(1, Relaxed);
     let kind = match format {
-        Format::Json => "application/json",
         Format::Binary => SLICE_TYPE,
+        _ => "application/json",
     };
     // RFC 9530: the same bytes are the whole of the content and of what it represents.
     let digest = format!("sha-256=:{}:", ready.digest);
@@ -142,21 +176,4 @@ fn send(app: &App, ready: &Ready, format: Format, known: &[String]) -> Response 
         ("repr-digest", digest.as_str()),
     ];
     (kept, described, ready.bytes.clone()).into_response()
-}
-
-/// Whether a list of If-None-Match has the tag (RFC 9110, 13.1.2).
-fn matches(list: &str, tag: &str) -> bool {
-    let own = |one: &str| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag;
-    list.split(',').any(|one| own(one.trim()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn a_list_matches_by_any_of_its_tags() {
-        assert!(matches("\"a\", W/\"b\"", "\"b\"") && matches("*", "\"b\""));
-        assert!(!matches("\"a\",\"c\"", "\"b\"") && !matches("", "\"b\""));
-    }
 }

@@ -3,68 +3,100 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use axum::body::to_bytes;
 use axum::extract::{Request, State as Extract};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{MethodRouter, post};
 use serde::de::DeserializeOwned;
 
 use super::app::App;
 use super::fault::{Fault, json};
-use crate::model::{Change, Numbers};
+use super::receive::receive;
+use crate::model::{Change, Numbers, Refusal};
 use crate::protocol::{
-    ChannelBody, CloneBody, ColumnBody, DeleteBody, FolderBody, InsertBody, LockBody,
-    MAX_BODY_BYTES, MadeBody, RenameBody, SetBody, TagBody, TruncateBody, numbers, time_us,
+    Bulk, ChannelBody, CloneBody, ColumnBody, DeleteBody, FolderBody, INSERT_TYPE, Incoming,
+    LockBody, MAX_BODY_BYTES, MAX_COLUMN_BYTES, MadeBody, PickBody, RenameBody, SetBody, TagBody,
+    TruncateBody, decode_insert, numbers, time_us,
 };
 
-/// The handler of a change that is asked for with this body.
+/// The type of a body in JSON.
+const JSON: &str = "application/json";
+
+/// What a body of a type means.
+type Meaning = fn(&App, &'static str, &[u8]) -> Result<Change, Fault>;
+
+/// The handler of a change that is asked for with this body, in JSON.
 pub(super) fn change<B: DeserializeOwned + 'static>(
     meant: fn(&App, B) -> Result<Change, Fault>,
 ) -> MethodRouter<Arc<App>> {
+    handler(&[JSON], move |app, _, body| meant(app, from_json(body)?))
+}
+
+/// The handler of insertions, in JSON or in the binary form.
+pub(super) fn insertion() -> MethodRouter<Arc<App>> {
+    let meant: Meaning = |app, kind, body| match kind {
+        JSON => insert(app, from_json(body)?),
+        _ => insert_bulk(app, body),
+    };
+    handler(&[JSON, INSERT_TYPE], meant)
+}
+
+fn from_json<B: DeserializeOwned>(body: &[u8]) -> Result<B, Fault> {
+    serde_json::from_slice(body).map_err(|error| {
+        Fault::bad(format!("the body: {error}"), "docs/conditions.md lists the fields")
+    })
+}
+
+fn handler<M>(types: &'static [&'static str], meant: M) -> MethodRouter<Arc<App>>
+where
+    M: Fn(&App, &'static str, &[u8]) -> Result<Change, Fault> + Copy + Send + Sync + 'static,
+{
     post(async move |Extract(app): Extract<Arc<App>>, request: Request| {
-        let made = make(&app, request, meant).await;
+        let made = make(&app, request, types, meant).await;
         app.answered(made)
     })
 }
 
-async fn make<B: DeserializeOwned + 'static>(
+async fn make(
     app: &Arc<App>,
     request: Request,
-    meant: fn(&App, B) -> Result<Change, Fault>,
+    types: &[&'static str],
+    meant: impl Fn(&App, &'static str, &[u8]) -> Result<Change, Fault> + Send + 'static,
 ) -> Result<Response, Fault> {
+    let kind = kind(request.headers(), types)?;
     let length = length(request.headers())?;
     // Memory is taken for what all clients send together, and free again once it is answered.
-    let room = app.bodies.try_acquire_many(length.div_ceil(1024) as u32);
-    let _room = room.map_err(|_| {
-        let error = "the requests that are being received are too large together";
-        Fault::new(StatusCode::SERVICE_UNAVAILABLE, error, "send it again later")
-    })?;
-    let body = to_bytes(request.into_body(), length).await;
-    let body = body.map_err(|_| Fault::bad("the body can't be read", "send all of it"))?;
+    let (body, mut room) = receive(&app.bodies, request.into_body(), length).await?;
     let read = move |app: &App| {
-        let body: B = serde_json::from_slice(&body).map_err(|error| {
-            Fault::bad(format!("the body: {error}"), "docs/conditions.md lists the fields")
-        })?;
-        let change = meant(app, body)?;
+        let change = meant(app, kind, &body)?;
         let bytes = change.encode();
         Ok((change, bytes))
     };
     let (change, bytes) = app.blocking(read).await?;
+    room.grow(bytes.len())?;
     let revision = app.writer.make(change, bytes).await?;
     app.counts.changes.fetch_add(1, Relaxed);
     Ok(json(StatusCode::OK, &MadeBody { revision }))
 }
 
-/// The length of a body, which has to be stated, of JSON.
+fn header_text(headers: &HeaderMap, name: HeaderName) -> &str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+/// Which of some types a body has. A page of another origin can't send any without asking first.
+fn kind(headers: &HeaderMap, types: &[&'static str]) -> Result<&'static str, Fault> {
+    let stated = header_text(headers, header::CONTENT_TYPE).split(';').next().map(str::trim);
+    let kind = types.iter().find(|kind| stated == Some(kind));
+    kind.copied().ok_or_else(|| {
+        let fix = format!("send it with Content-Type: {}", types.join(" or "));
+        let error = "the body is of no type that is read here";
+        Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error, &fix)
+    })
+}
+
+/// The length of a body, which has to be stated.
 fn length(headers: &HeaderMap) -> Result<usize, Fault> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
-    // A page of another origin can't send this type without asking first.
-    if text(header::CONTENT_TYPE).split(';').next().map(str::trim) != Some("application/json") {
-        let fix = "send JSON, with Content-Type: application/json";
-        return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is no JSON", fix));
-    }
-    let length = text(header::CONTENT_LENGTH).parse().map_err(|_| {
+    let length = header_text(headers, header::CONTENT_LENGTH).parse().map_err(|_| {
         let fix = "send Content-Length";
         Fault::new(StatusCode::LENGTH_REQUIRED, "the length of the body is not stated", fix)
     })?;
@@ -100,15 +132,27 @@ pub(super) fn channel(_: &App, body: ChannelBody) -> Result<Change, Fault> {
     Ok(Change::NameChannel { folder, channel, name })
 }
 
-pub(super) fn insert(app: &App, body: InsertBody) -> Result<Change, Fault> {
+fn insert(app: &App, body: Incoming) -> Result<Change, Fault> {
     let mut batches = Vec::with_capacity(body.batches.len());
+    let mut room = MAX_COLUMN_BYTES;
     for batch in body.batches {
         let columns = app.state.read().folder(&batch.folder)?.columns().to_vec();
         let fix =
             "a record is a list of values in the order of columns, or an object by their names";
-        batches.push(batch.batch(&columns).map_err(|why| Fault::bad(why, fix))?);
+        batches.push(batch.batch(&columns, &mut room).map_err(|why| Fault::bad(why, fix))?);
     }
     Ok(Change::Insert(batches))
+}
+
+fn insert_bulk(app: &App, body: &[u8]) -> Result<Change, Fault> {
+    let fix = "docs/conditions.md describes the binary form";
+    let bulks = decode_insert(body).map_err(|why| Fault::bad(why, fix))?;
+    let state = app.state.read();
+    let batch = |Bulk { columns, batch }: Bulk| match state.folder(&batch.folder)?.columns() {
+        own if own == columns => Ok(batch),
+        _ => Err(Refusal::BadPayload(batch.folder).into()),
+    };
+    Ok(Change::Insert(bulks.into_iter().map(batch).collect::<Result<_, Fault>>()?))
 }
 
 pub(super) fn truncate(_: &App, body: TruncateBody) -> Result<Change, Fault> {
@@ -119,7 +163,14 @@ pub(super) fn truncate(_: &App, body: TruncateBody) -> Result<Change, Fault> {
 }
 
 pub(super) fn tag(app: &App, body: TagBody) -> Result<Change, Fault> {
-    let TagBody { name, path, description, revision, as_of } = body;
+    let TagBody { name, path, description, revision, as_of, picks } = body;
+    if let Some(tags) = picks {
+        if revision.is_some() || as_of.is_some() {
+            let fix = "leave revision and as_of out, or tag the head and have that tag picked";
+            return Err(Fault::bad("a global tag shows what other tags show", fix));
+        }
+        return Ok(Change::GlobalTag { name, path, description, tags });
+    }
     let date = as_of.as_deref().map(time_us).transpose();
     let date = date.map_err(|why| Fault::bad(why, "leave as_of out for now"))?;
     let revision = match (revision, date) {
@@ -129,6 +180,10 @@ pub(super) fn tag(app: &App, body: TagBody) -> Result<Change, Fault> {
         (revision, date) => revision.or(date.map(|date| app.state.read().revision_at(date))),
     };
     Ok(Change::Tag { name, path, description, revision })
+}
+
+pub(super) fn pick(_: &App, PickBody { name, picks, unpick }: PickBody) -> Result<Change, Fault> {
+    Ok(Change::Pick { name, tags: picks, unpick })
 }
 
 pub(super) fn clone(

@@ -31,6 +31,10 @@ const CHANGES: &[(&str, &str, u16, &str)] = &[
     ("/tags", r#"{"name":"t","path":"/","revision":99}"#, 404, "no revision 99 yet"),
     ("/tags", r#"{"name":"t","path":"/none"}"#, 404, "no folder \"/none\""),
     ("/tags/delete", r#"{"name":"t"}"#, 404, "no tag \"t\""),
+    ("/tags", r#"{"name":"g","path":"/set","picks":[],"revision":1}"#, 400, "what other tags show"),
+    ("/tags", r#"{"name":"g","path":"/one","picks":[]}"#, 409, "\"/one\" is a folder"),
+    ("/tags", r#"{"name":"g","path":"/","picks":["t"]}"#, 404, "no tag \"t\""),
+    ("/tags/pick", r#"{"name":"t"}"#, 404, "no tag \"t\""),
     ("/nothing", "{}", 404, "no such request"),
     ("/find", "{}", 405, "not with this method"),
 ];
@@ -56,6 +60,10 @@ const QUESTIONS: &[(&str, u16, &str)] = &[
     ("/find?folder=/one&t=1&names=x", 404, "no channel \"x\""),
     ("/find?folder=/one&t=1&color=x", 400, "\"color\" is no parameter"),
     ("/find?folder=/one&t=1&revision=1&as_of=2026-11-23T07:00:00Z", 400, "both revision and as_of"),
+    ("/find?folder=/one&t=1&where=x=1", 400, "where=x=1: write COLUMN"),
+    ("/find?folder=/one&t=1&where=value%3E=high", 400, "\"high\" is no float"),
+    ("/slice/1/0?user=1&global=1", 400, "exclude each other"),
+    ("/slice/1/0?global=1", 404, "no tag \"number 1\""),
     ("/find?folder=/set&t=1", 404, "no folder \"/set\""),
     ("/find?folder=%ff&t=1", 404, "no folder"),
     ("/browse?folder=/one&since=2&until=1", 400, "is no interval"),
@@ -95,7 +103,7 @@ fn every_refusal_has_its_status_and_says_what_can_be_done() {
     }
     let page = String::from_utf8(get(at, "/metrics", &[]).body).expect("text");
     assert!(page.contains("\nconditions_objects 1\n"), "{page}");
-    assert!(page.contains("\nconditions_refused_total 3"), "{page}");
+    assert!(page.contains("\nconditions_refused_total 4"), "{page}");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use conditions::protocol::decode_slice;
+use conditions::model::{ColumnSpec, Kind, Object, Value};
+use conditions::protocol::{Bulk, INSERT_TYPE, decode_slice, encode_insert};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -176,4 +177,142 @@ fn what_was_shown_is_found_by_revision_date_and_reason() {
         (&json!(first), &json!(second))
     );
     assert_eq!((&shown["since"], &shown["shown_since"]), (&json!(0), &json!(1)));
+}
+
+#[test]
+fn a_global_tag_shows_what_the_tags_show_that_it_picks() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    for name in ["/det/a", "/det/b", "/other"] {
+        folder(at, name, "multi");
+        insert(at, name, 1, (0, None), 1.0);
+    }
+    change(at, "/tags", &json!({ "name": "first", "path": "/det" }));
+    for name in ["/det/a", "/det/b"] {
+        insert(at, name, 1, (0, None), 2.0);
+    }
+    change(at, "/tags/clone", &json!({ "from": "first", "to": "first-too" }));
+    change(at, "/tags", &json!({ "name": "second", "path": "/det/a" }));
+    change(at, "/tags", &json!({ "name": "all", "path": "/", "picks": ["first", "second"] }));
+    let lead = |tag: &str| {
+        let led = get(at, &format!("/api/v1/slice?t=5&tag={tag}"), &[]);
+        assert_eq!(led.status, 307, "{led:?}");
+        led.header("location").to_owned()
+    };
+    let shown = |place: &str| {
+        let slice = get(at, place, &[]).json();
+        let folders = slice["folders"].as_array().expect("a list").clone();
+        let one = |folder: serde_json::Value| {
+            let value = folder["objects"][0]["records"][0][0].clone();
+            (folder["folder"].as_str().expect("text").to_owned(), value)
+        };
+        folders.into_iter().map(one).collect::<Vec<_>>()
+    };
+    let pair = |folder: &str, value: f64| (folder.to_owned(), json!(value));
+    let before = lead("all");
+    assert_eq!(shown(&before), [pair("/det/a", 2.0), pair("/det/b", 1.0)]);
+    assert_eq!(before, lead("all"));
+    // What is picked elsewhere leads elsewhere, and what was there stays.
+    change(at, "/tags", &json!({ "name": "third", "path": "/other" }));
+    let pick = json!({ "name": "all", "picks": ["third"], "unpick": ["/det/a"] });
+    change(at, "/tags/pick", &pick);
+    let all = [pair("/det/a", 1.0), pair("/det/b", 1.0), pair("/other", 1.0)];
+    assert_eq!(shown(&lead("all")), all);
+    assert_eq!(shown(&before), [pair("/det/a", 2.0), pair("/det/b", 1.0)]);
+    change(at, "/tags/clone", &json!({ "from": "all", "to": "copy" }));
+    assert_eq!(shown(&lead("copy")), all);
+    change(at, "/tags/lock", &json!({ "name": "all", "locked": true }));
+    let refused = |path: &str, body: serde_json::Value, said: &str| {
+        let json = [("content-type", "application/json")];
+        let refused = post(at, path, &json, body.to_string().as_bytes());
+        let text = refused.json()["error"].as_str().expect("text").to_owned();
+        assert!(text.contains(said), "{path}: {text}");
+        refused.status
+    };
+    let [third, all] = ["third", "all"].map(|name| json!({ "name": name }));
+    assert_eq!(
+        refused("/tags/delete", third, "picked by the global tag \"all\", which is locked"),
+        409
+    );
+    assert_eq!(refused("/tags/delete", all, "\"all\" is locked"), 409);
+    assert_eq!(refused("/tags/pick", pick, "\"all\" is locked"), 409);
+    change(at, "/tags/lock", &json!({ "name": "all", "locked": false }));
+    let third = json!({ "name": "third" });
+    assert_eq!(refused("/tags/delete", third, "is picked by the global tag \"all\""), 409);
+    let own = json!({ "name": "x", "path": "/det", "picks": ["all"] });
+    assert_eq!(refused("/tags", own, "folders and sets below its own"), 409);
+    let named = client(at).get_json("/tags", &[]).expect("an answer");
+    let picks = &named["tags"][0]["picks"];
+    assert_eq!(
+        (&named["tags"][0]["name"], picks),
+        (&json!("all"), &json!({ "/det": "first", "/other": "third" }))
+    );
+    let asked = [("folder", "/det/a".to_owned()), ("t", "5".to_owned()), ("tag", "all".to_owned())];
+    let found = client(at).get_json("/find", &asked).expect("an answer");
+    assert_eq!(found["objects"][0]["records"], json!([[1.0]]));
+}
+
+#[test]
+fn the_binary_form_of_an_insertion_does_what_json_does() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/a", "multi");
+    let columns = vec![ColumnSpec { name: "value".to_owned(), kind: Kind::Float }];
+    let bulk = |tag: Option<&str>, only_tag| {
+        let mut bulk = Bulk::new("/a", tag.map(str::to_owned), only_tag, columns.clone());
+        for (channel, values) in [(1, &[0.5, f32::NAN][..]), (2, &[]), (3, &[1.5])] {
+            let records = values.len() as u32;
+            bulk.batch.objects.push(Object { channel, since: 7, until: 9, records });
+            for value in values {
+                let cell = Value::Float(*value);
+                bulk.batch.payload.columns[0].push(&cell).expect("a float");
+                bulk.batch.payload.rows += 1;
+            }
+        }
+        bulk
+    };
+    let both = [bulk(None, false), bulk(Some("t"), true)];
+    let revision = client(at).insert(&encode_insert(both.iter())).expect("inserted");
+    let found = |more: &[(&str, &str)]| {
+        let asked = [("folder", "/a"), ("t", "8")].iter().chain(more);
+        let asked: Vec<_> = asked.map(|(name, value)| (*name, (*value).to_owned())).collect();
+        client(at).get_json("/find", &asked).expect("an answer")["objects"].clone()
+    };
+    let expected = json!([
+        { "channel": 1, "since": 7, "until": 9, "records": [[0.5], ["NaN"]] },
+        { "channel": 2, "since": 7, "until": 9, "records": [] },
+        { "channel": 3, "since": 7, "until": 9, "records": [[1.5]] },
+    ]);
+    assert_eq!(found(&[]), expected);
+    assert_eq!(found(&[("tag", "t")]), expected);
+    assert_eq!(
+        found(&[("where", "value>=0.5"), ("where", "value<1")]),
+        json!([
+            { "channel": 1, "since": 7, "until": 9, "records": [[0.5]] },
+        ])
+    );
+    assert_eq!(found(&[("where", "value is null")]), json!([]));
+    // Nothing of it, where a part of it can't be read or its folder has other columns.
+    let kind = [("content-type", INSERT_TYPE)];
+    let bytes = encode_insert(both.iter());
+    let said = post(at, "/objects", &kind, &bytes[..bytes.len() - 1]);
+    assert_eq!(said.status, 400, "{said:?}");
+    assert!(
+        said.json()["error"].as_str().expect("text").starts_with("no insertion: wrong at byte")
+    );
+    change(
+        at,
+        "/columns",
+        &json!({ "folder": "/a", "column": { "name": "more", "kind": "bool" } }),
+    );
+    assert_eq!(post(at, "/objects", &kind, &bytes).status, 409);
+    assert_eq!(
+        client(at)
+            .get("/find", &[("folder", "/a".to_owned()), ("t", "8".to_owned())])
+            .expect("an answer")
+            .revision,
+        Some(revision + 1)
+    );
 }

@@ -9,7 +9,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
-use crate::served::{client, folder, serve};
+use crate::served::{client, folder, serve_sealing};
 
 /// Where the data of the server in the other process lies.
 const DATA: &str = "CONDITIONS_TEST_DATA";
@@ -22,14 +22,15 @@ const ROUNDS: usize = 8;
 #[ignore = "it is run by the test below, in a process of its own"]
 fn serve_until_killed() {
     let Some(data) = std::env::var_os(DATA) else { return };
-    let server = serve(data.as_ref(), None);
+    // Sealing is under way most of the time.
+    let server = serve_sealing(data.as_ref(), 2_000);
     println!("\nREADY {}", server.addresses()[0]);
     loop {
         std::thread::park();
     }
 }
 
-struct Killed(Child);
+pub(crate) struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
@@ -39,7 +40,7 @@ impl Drop for Killed {
     }
 }
 
-fn start(data: &std::path::Path) -> (Killed, SocketAddr) {
+pub(crate) fn start(data: &std::path::Path) -> (Killed, SocketAddr) {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", "kill::serve_until_killed", "--ignored", "--nocapture"]);
     let child = command.env(DATA, data).stdout(Stdio::piped()).spawn().expect("it starts");

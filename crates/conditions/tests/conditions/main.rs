@@ -1,10 +1,22 @@
 //! The service from outside: its model against a naive one, its interface over HTTP, what is left
 //! of it after it was killed, and the lab's workload.
 
+mod bounds;
+mod check;
+mod described;
 mod errors;
+mod export;
 mod interface;
 mod kill;
 mod load;
 mod naive;
+mod nopayload;
+mod nopayload_client;
+mod nopayload_random;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod random;
+mod segments;
 mod served;
+#[cfg(feature = "sqlite")]
+mod sqlite;

@@ -36,6 +36,14 @@ pub(crate) enum Source {
     User(String, u64),
 }
 
+impl Source {
+    pub(crate) fn revision(&self) -> u64 {
+        match self {
+            Self::Head(revision) | Self::User(_, revision) => *revision,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NaiveFolder {
     pub(crate) is_single: bool,
@@ -47,11 +55,8 @@ impl NaiveFolder {
     pub(crate) fn shown(&self, channel: u32, source: &Source) -> Shown {
         let mut head: Shown = vec![None; POINTS];
         let mut tags: BTreeMap<&str, Shown> = BTreeMap::new();
-        let revision = match source {
-            Source::Head(revision) | Source::User(_, revision) => *revision,
-        };
         for (made, done) in &self.log {
-            if *made > revision {
+            if *made > source.revision() {
                 break;
             }
             match done {
@@ -119,4 +124,106 @@ pub(crate) fn intervals(shown: &Shown) -> Vec<Put> {
         }
     }
     found
+}
+
+/// The names of tags by path, each with the revision that made it.
+type Picked = BTreeMap<&'static str, (&'static str, u64)>;
+
+#[derive(Clone, Debug)]
+pub(crate) enum NaiveShows {
+    Head(u64),
+    User,
+    /// What a global tag picks from a revision on.
+    Picks(Vec<(u64, Picked)>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct NaiveTag {
+    pub(crate) made: u64,
+    pub(crate) path: &'static str,
+    pub(crate) shows: NaiveShows,
+    pub(crate) is_locked: bool,
+}
+
+/// What a tag shows of a folder.
+#[derive(Clone, Debug)]
+pub(crate) enum Expected {
+    Shown(Source),
+    /// A global tag picks nothing for it.
+    Nothing,
+    /// The tag is of another folder.
+    Other,
+    /// A tag that was picked has been deleted since.
+    Gone,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NaiveTags(pub(crate) BTreeMap<&'static str, NaiveTag>);
+
+pub(crate) fn is_under(path: &str, above: &str) -> bool {
+    above == "/" || path == above || path.starts_with(&format!("{above}/"))
+}
+
+impl NaiveTags {
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// What a tag picks now.
+    pub(crate) fn picks(&self, name: &str) -> Option<Picked> {
+        match &self.0.get(name)?.shows {
+            NaiveShows::Picks(history) => history.last().map(|(_, picked)| picked.clone()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn pickers(&self, name: &str) -> Vec<&'static str> {
+        let picks = |by: &&str| {
+            let picked = self.picks(by).unwrap_or_default();
+            picked.values().any(|(picked, _)| *picked == name)
+        };
+        self.0.keys().copied().filter(picks).collect()
+    }
+
+    pub(crate) fn is_locked(&self, name: &str) -> bool {
+        self.0[name].is_locked || self.pickers(name).iter().any(|by| self.is_locked(by))
+    }
+
+    /// Whether a global tag of `path` can pick these together.
+    pub(crate) fn can_pick(&self, path: &str, names: &[&str]) -> bool {
+        let mut paths: Vec<_> = names.iter().filter_map(|name| self.0.get(name)).collect();
+        let is_below = |tag: &&NaiveTag| tag.path != path && is_under(tag.path, path);
+        let all_fit = paths.len() == names.len() && paths.iter().all(is_below);
+        paths.sort_by_key(|tag| tag.path);
+        paths.dedup_by_key(|tag| tag.path);
+        all_fit && paths.len() == names.len()
+    }
+
+    pub(crate) fn shown(&self, name: &str, folder: &str, revision: u64) -> Expected {
+        let tag = &self.0[name];
+        if !is_under(folder, tag.path) {
+            return Expected::Other;
+        }
+        let history = match &tag.shows {
+            NaiveShows::Head(at) => return Expected::Shown(Source::Head(revision.min(*at))),
+            NaiveShows::User => {
+                // An earlier tag of this name is another one.
+                let name = if revision < tag.made { "none" } else { name };
+                return Expected::Shown(Source::User(name.to_owned(), revision));
+            }
+            NaiveShows::Picks(history) => history,
+        };
+        let picked = history.iter().rfind(|(from, _)| *from <= revision);
+        let nearest = |(_, picked): &(u64, Picked)| {
+            let above = picked.iter().filter(|(path, _)| is_under(folder, path));
+            above.max_by_key(|(path, _)| path.len()).map(|(_, tag)| *tag)
+        };
+        match picked.and_then(nearest) {
+            None => Expected::Nothing,
+            Some((name, made)) if self.0.get(name).is_none_or(|tag| tag.made != made) => {
+                Expected::Gone
+            }
+            Some((name, _)) => self.shown(name, folder, revision),
+        }
+    }
 }

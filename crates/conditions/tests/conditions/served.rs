@@ -13,10 +13,18 @@ pub(crate) const WAIT: Duration = Duration::from_secs(30);
 
 /// A server of this directory, at any port.
 pub(crate) fn serve(data: &Path, tokens: Option<Tokens>) -> ConditionsServer {
+    bind(tokens).start(data).expect("a server")
+}
+
+/// A server that seals what is in memory once it has this many bytes.
+pub(crate) fn serve_sealing(data: &Path, seal_after: u64) -> ConditionsServer {
+    bind(None).seal_after(seal_after).start(data).expect("a server")
+}
+
+fn bind(tokens: Option<Tokens>) -> BoundConditions {
     let address = ([127, 0, 0, 1], 0).into();
     let settings = HttpSettings { address, takes_names: false, tokens, face: Face::Api };
-    let bound = BoundConditions::bind(vec![settings]).expect("an address");
-    bound.start(data).expect("a server")
+    BoundConditions::bind(vec![settings]).expect("an address")
 }
 
 pub(crate) fn client(at: SocketAddr) -> Client {
@@ -58,6 +66,23 @@ pub(crate) fn get(at: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Said 
         request = request.header(*name, *value);
     }
     said(request.call().expect("an answer"))
+}
+
+/// Asks with any method; bytes are sent where the method has a body.
+pub(crate) fn ask(
+    at: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Said {
+    let request = ureq::http::Request::builder().method(method).uri(format!("http://{at}{path}"));
+    let request =
+        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    if ["GET", "DELETE"].contains(&method) {
+        return said(agent().run(request.body(()).expect("a request")).expect("an answer"));
+    }
+    said(agent().run(request.body(body).expect("a request")).expect("an answer"))
 }
 
 /// Posts these bytes to a path of the interface.

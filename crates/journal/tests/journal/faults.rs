@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use journal::{Error, FaultyDisk, Options, Progress, SyncPolicy};
 
-use super::{append, open, open_with, put, record};
+use super::{append, open, open_with, put, record, snapshot};
 
 #[test]
 fn a_failed_fsync_fails_all_who_wait_and_all_that_comes_later() {
@@ -182,4 +182,117 @@ fn a_record_that_the_owner_refuses_keeps_the_journal_closed_and_is_named() {
     let error = journal::Journal::open(disk, Options::default(), apply, |_| {});
     let error = error.expect_err("refused").to_string();
     assert!(error.ends_with("record 2 is undamaged, but was refused: it has no name"), "{error}");
+}
+
+#[test]
+fn a_journal_is_closed_well_only_when_all_of_it_is_durable() {
+    for sync in [SyncPolicy::Never, SyncPolicy::Every(Duration::from_secs(3600))] {
+        let disk = FaultyDisk::default();
+        let options = Options { sync, ..Options::default() };
+        let (mut journal, ..) = open_with(disk.clone(), options).expect("a new journal");
+        put(&mut journal, 5).expect("acknowledged");
+        disk.fail_sync_after(0);
+        let error = journal.close().expect_err("acknowledged, and not durable");
+        assert!(matches!(error, Error::Sync { .. }), "{sync:?}: {error}");
+    }
+    // Nor when its next file can't be begun.
+    let disk = FaultyDisk::default();
+    let (mut journal, ..) = open(disk.clone()).expect("a new journal");
+    put(&mut journal, 5).expect("acknowledged");
+    disk.fail_sync_after(0);
+    let begun = journal.snapshot().expect("begun");
+    journal.close().expect_err("the next file isn't durable");
+    begun.finish().expect_err("nor is the snapshot");
+}
+
+#[test]
+fn a_file_whose_first_fsync_failed_is_written_again_with_its_head() {
+    let disk = FaultyDisk::default();
+    let options = Options { segment_bytes: 200, ..Options::default() };
+    let (mut journal, ..) = open_with(disk.clone(), options).expect("a new journal");
+    put(&mut journal, 2).expect("acknowledged");
+    disk.fail_sync_after(0);
+    put(&mut journal, 2).expect_err("the next file isn't durable");
+    drop(journal);
+    let disk = disk.after_kill();
+    let (mut journal, _, count) = open(disk.clone()).expect("opens");
+    put(&mut journal, 2).expect("acknowledged");
+    for seed in 0..20 {
+        assert_eq!(open(disk.after_power_loss(seed)).expect("opens").2, count + 2);
+    }
+}
+
+#[test]
+fn a_full_disk_on_which_only_an_unfinished_snapshot_lies_has_room_for_a_journal() {
+    let disk = FaultyDisk::default();
+    disk.put("snapshot.new", &[0; 1000]);
+    disk.set_room(Some(1000));
+    let (mut journal, ..) = open(disk.clone()).expect("room is made first");
+    put(&mut journal, 2).expect("acknowledged");
+    drop(journal);
+    assert_eq!(open(disk).expect("opens").2, 2);
+}
+
+#[test]
+fn a_snapshot_that_could_not_be_written_once_is_never_finished() {
+    let disk = FaultyDisk::default();
+    let (mut journal, ..) = open(disk.clone()).expect("a new journal");
+    put(&mut journal, 1).expect("acknowledged");
+    let mut begun = journal.snapshot().expect("begun");
+    disk.set_room(Some(1000));
+    let large = vec![0; 300 << 10];
+    assert!(begun.append(&large).expect_err("no room").is_no_space());
+    disk.set_room(None);
+    assert!(begun.append(&large).expect_err("it has failed").is_no_space());
+    assert!(begun.finish().expect_err("it has failed").is_no_space());
+    snapshot(&mut journal).expect("another is made");
+    drop(journal);
+    let (_, report, count) = open(disk).expect("opens");
+    assert_eq!((count, report.snapshot), (1, Some(1)));
+}
+
+#[test]
+fn a_file_that_can_not_be_created_for_a_while_is_created_later() {
+    let disk = FaultyDisk::default();
+    let options = Options { segment_bytes: 200, ..Options::default() };
+    let (mut journal, _, _, progress) = open_with(disk.clone(), options).expect("a new journal");
+    put(&mut journal, 2).expect("acknowledged");
+    disk.refuse(Some("create"));
+    let error = put(&mut journal, 2).expect_err("no next file").to_string();
+    assert!(error.contains("too many open files"), "{error}");
+    disk.refuse(None);
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(2))));
+    assert!(matches!(progress.recv(), Ok(Progress::Stalled(_))));
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(4))));
+    assert!(matches!(progress.recv(), Ok(Progress::Resumed)));
+    journal.close().expect("all is written");
+    assert_eq!(open(disk).expect("opens").2, 4);
+}
+
+#[test]
+fn a_half_created_file_that_can_not_be_removed_is_used_when_there_is_room() {
+    let disk = FaultyDisk::default();
+    let options = Options { segment_bytes: 200, ..Options::default() };
+    let (mut journal, ..) = open_with(disk.clone(), options).expect("a new journal");
+    put(&mut journal, 2).expect("acknowledged");
+    let used = disk.bytes("00000000000000000001.log").expect("a log").len() as u64;
+    disk.set_room(Some(used + 10));
+    disk.refuse(Some("remove"));
+    // The zeros at the end of the first file are given up, and so is the room they had.
+    disk.put("ballast", &vec![0; used as usize - 100]);
+    assert!(put(&mut journal, 2).expect_err("no room").is_no_space());
+    disk.set_room(None);
+    journal.close().expect("all is written");
+    assert_eq!(open(disk).expect("opens").2, 4);
+}
+
+#[test]
+fn nothing_waits_in_a_journal_that_has_failed() {
+    let disk = FaultyDisk::default();
+    let (mut journal, ..) = open(disk.clone()).expect("a new journal");
+    disk.lose_power_after(0);
+    put(&mut journal, 3).expect_err("not written");
+    append(&mut journal, 2).expect_err("refused");
+    journal.commit();
+    assert_eq!(journal.waiting_bytes(), 0);
 }

@@ -3,6 +3,7 @@
 mod crash;
 mod faults;
 mod kill;
+mod live;
 mod snapshots;
 mod tail;
 

@@ -1,10 +1,10 @@
 //! Snapshots, backups and checks.
 
-use journal::{Error, FaultyDisk, Options};
+use journal::{Directory, Error, FaultyDisk, Options};
 
 use super::{append, open, open_with, put, record, snapshot};
 
-fn names(disk: &FaultyDisk) -> Vec<String> {
+pub(super) fn names(disk: &FaultyDisk) -> Vec<String> {
     journal::Disk::list(disk).expect("listed")
 }
 
@@ -35,9 +35,9 @@ fn records_go_on_while_a_snapshot_is_written_and_there_is_one_at_a_time() {
     put(&mut journal, 3).expect("acknowledged");
     let mut begun = journal.snapshot().expect("begun");
     put(&mut journal, 3).expect("goes on");
-    assert!(matches!(journal.snapshot(), Err(Error::Occupied)));
+    assert!(matches!(journal.snapshot(), Err(Error::Exclusive)));
     let copy = FaultyDisk::default();
-    assert!(matches!(journal.watch().backup(&copy), Err(Error::Occupied)));
+    assert!(matches!(journal.watch().backup(&copy), Err(Error::Exclusive)));
     for seq in 1..=3 {
         begun.append(&record(seq)).expect("written");
     }
@@ -117,7 +117,7 @@ fn a_file_that_is_missing_between_a_snapshot_and_the_end_is_named() {
         &disk.bytes("00000000000000000003.snapshot").expect("it"),
     );
     let error = open(alone).expect_err("refused").to_string();
-    assert!(error.contains("00000000000000000004.log, byte 0: the file is missing"), "{error}");
+    assert!(error.contains("00000000000000000004.log: the file is missing"), "{error}");
 }
 
 #[test]
@@ -162,6 +162,95 @@ fn a_check_names_every_file_that_is_damaged() {
     }
     let report = journal::check(&disk).expect("read");
     let damaged: Vec<_> = report.damaged.iter().map(|one| one.path.clone()).collect();
-    assert!(damaged.iter().any(|path| path.ends_with(&all[1])), "{damaged:?}");
-    assert!(damaged.iter().any(|path| path.ends_with(&all[3])), "{damaged:?}");
+    assert!(damaged[0].ends_with(&all[1]), "{damaged:?}");
+    assert!(damaged[1].ends_with(&all[3]), "{damaged:?}");
+    assert_eq!(damaged.len(), 2, "and none that is whole: {damaged:?}");
+}
+
+#[test]
+fn a_snapshot_without_the_log_after_it_is_not_the_whole() {
+    let disk = FaultyDisk::default();
+    let (mut journal, ..) = open(disk.clone()).expect("a new journal");
+    put(&mut journal, 10).expect("acknowledged");
+    let old = disk.bytes("00000000000000000001.log").expect("a log");
+    snapshot(&mut journal).expect("made");
+    put(&mut journal, 2).expect("acknowledged");
+    drop(journal);
+    // As a crash before the removal leaves it.
+    disk.put("00000000000000000001.log", &old);
+    assert_eq!(open(disk.after_kill()).expect("opens").2, 12);
+    journal::Disk::remove(&disk, "00000000000000000011.log").expect("removed");
+    let error = open(disk.clone()).expect_err("refused").to_string();
+    assert!(error.contains("00000000000000000011.log"), "{error}");
+    assert_eq!(journal::check(&disk).expect("read").damaged.len(), 1);
+}
+
+#[test]
+fn a_backup_that_did_not_come_to_its_end_is_refused_or_whole() {
+    for segment_bytes in [1000, 1 << 20] {
+        let disk = FaultyDisk::default();
+        let options = Options { segment_bytes, ..Options::default() };
+        let (mut journal, ..) = open_with(disk.clone(), options).expect("a new journal");
+        put(&mut journal, 5).expect("acknowledged");
+        (0..5).for_each(|_| put(&mut journal, 4).expect("acknowledged"));
+        for calls in 0.. {
+            let copy = FaultyDisk::default();
+            copy.shorten_writes(calls);
+            copy.lose_power_after(calls);
+            let is_over = journal.watch().backup(&copy).is_ok();
+            for seed in 0..8 {
+                let copy = if seed == 0 { copy.after_kill() } else { copy.after_power_loss(seed) };
+                let place = format!("{calls} calls, seed {seed}: {:?}", names(&copy));
+                match open(copy.clone()) {
+                    Ok((_, _, 0)) => assert!(!is_over && names(&copy).len() == 1, "{place}"),
+                    Ok((.., count)) => assert_eq!(count, 25, "{place}"),
+                    Err(error) => assert!(!is_over, "{place}: {error}"),
+                }
+            }
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_behind_the_end_of_a_closed_file_does_no_harm() {
+    let disk = FaultyDisk::default();
+    let options = Options { segment_bytes: 1000, ..Options::default() };
+    let (mut journal, ..) = open_with(disk.clone(), options).expect("a new journal");
+    for _ in 0..5 {
+        put(&mut journal, 4).expect("acknowledged");
+    }
+    drop(journal);
+    let name = &names(&disk)[0];
+    let bytes = disk.bytes(name).expect("a log");
+    assert_ne!(bytes[bytes.len() - 100..], [0; 100], "no zeros");
+    for behind in [&[0; 5000][..], b"half a group"] {
+        disk.put(name, &[&bytes[..], behind].concat());
+        let (_, report, count) = open(disk.after_kill()).expect("opens");
+        assert_eq!((count, report.dropped), (20, None));
+        assert!(journal::check(&disk).expect("read").damaged.is_empty());
+    }
+    let last = bytes.len() - 1;
+    disk.put(name, &[&bytes[..last], b"?"].concat());
+    let error = open(disk).expect_err("refused").to_string();
+    assert!(error.contains(&name[..]), "{error}");
+}
+
+#[test]
+fn a_directory_is_open_in_one_journal_at_a_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let directory = || Directory::new(folder.path());
+    let (mut journal, ..) = open(directory()).expect("a new journal");
+    put(&mut journal, 2).expect("acknowledged");
+    let error = open(directory()).expect_err("refused").to_string();
+    assert!(error.contains("in use"), "{error}");
+    assert_eq!(journal::check(&directory()).expect("read").last, 2, "a check needs no lock");
+    // A snapshot renames and removes files, so it keeps the others out too.
+    let begun = journal.snapshot().expect("begun");
+    drop(journal);
+    open(directory()).expect_err("refused");
+    drop(begun);
+    assert_eq!(open(directory()).expect("opens").2, 2);
 }

@@ -167,9 +167,9 @@ figures! {
     tcp_timeouts: "count",
     /// TCP acknowledgements that were delayed until their timer ran out.
     tcp_delayed_acks: "count",
-    /// Connections that found a listen queue full.
+    /// Connections that found a listen queue full, of all programs on the host.
     listen_overflows: "count",
-    /// Connections lost at a listening socket, for whatever reason.
+    /// Connections lost at a listening socket of the host, for whatever reason.
     listen_drops: "count",
     /// Datagrams lost to a full receive buffer.
     udp_receive_errors: "count",

@@ -82,10 +82,12 @@ pub static LIMITS: &[Limit] = &[
     },
     Limit {
         code: "listen",
-        name: "the listen queue",
-        condition: "a connection a second is lost at the listening socket",
-        advice: "accept faster or in more threads, raise the listen backlog and \
-            net.core.somaxconn, or keep connections",
+        name: "a listen queue on this host",
+        condition: "a connection a second is lost at the listening sockets of the host, which the \
+            kernel counts together, whichever program's they are",
+        advice: "see whose it is (ss -lnt: Recv-Q reaches Send-Q); if it is the target's, accept \
+            faster or in more threads, raise the listen backlog and net.core.somaxconn, or keep \
+            connections",
         kind: LimitKind::Full,
         holds: listen,
     },
@@ -325,8 +327,8 @@ fn listen(figures: &Figures) -> Finding {
     }
     let retransmits = figures.tcp_retransmits.unwrap_or(0.0);
     let evidence = format!(
-        "{lost:.0} connections lost at a listening socket ({per_s:.1} a second), {retransmits:.0} \
-         segments sent again"
+        "{lost:.0} connections lost at listening sockets of this host, the target's or others \
+         ({per_s:.1} a second), {retransmits:.0} segments sent again"
     );
     let share = figures.per_operation(Some(lost)).unwrap_or(1.0);
     Some((0.8 + 0.1 * share.min(1.0), evidence))

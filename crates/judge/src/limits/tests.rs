@@ -50,6 +50,19 @@ fn a_light_load_reaches_nothing_and_neither_does_one_without_figures() {
     assert_eq!(codes(&sent_again), Vec::<&str>::new());
 }
 
+/// The kernel counts what is lost at all listening sockets of a host together.
+#[test]
+fn a_full_listen_queue_is_the_hosts_until_it_is_known_whose_it_is() {
+    let lost = Figures { listen_drops: Some(300.0), ..none() };
+    let reached = limits_reached(&lost);
+    assert_eq!(
+        (reached[0].limit.code, reached[0].limit.name),
+        ("listen", "a listen queue on this host")
+    );
+    let evidence = &reached[0].evidence;
+    assert!(evidence.contains("of this host, the target's or others"), "{evidence}");
+}
+
 /// What was not planted live: the light load that was recorded, with what such a limit changes.
 #[test]
 fn limits_that_take_special_hosts_are_the_first_in_the_list() {

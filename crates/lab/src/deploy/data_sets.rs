@@ -1,5 +1,5 @@
 //! Kept data sets: the data folder of a prepared target, kept under a hash of everything that it
-//! depends on, and copied before each later start.
+//! depends on, and copied before each later start, or lent to it.
 
 use std::fs;
 use std::io;
@@ -10,14 +10,19 @@ use rustix::fs::{Advice, fadvise};
 /// The most nested folders of a data set.
 const MAX_DEPTH: usize = 64;
 
-/// Keeps the folder `from` as `to`, whole or not at all: it is copied beside and renamed.
+/// Moves the folder `from` to `to`, whole or not at all: from another file system it is copied
+/// beside and renamed.
 pub(super) fn keep(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
+        renamed => return renamed,
+    }
     let beside = to.with_extension(format!("{}.new", std::process::id()));
     let kept = copy(from, &beside).and_then(|()| fs::rename(&beside, to));
     if kept.is_err() {
         let _ = fs::remove_dir_all(&beside);
     }
-    kept
+    kept.and_then(|()| fs::remove_dir_all(from))
 }
 
 /// Writes a folder's files to the disk and drops them from the page cache, so that the first
@@ -82,6 +87,6 @@ mod tests {
         fs::write(again.join("inner/file"), b"other").unwrap();
         assert_eq!(fs::read(kept.join("inner/file")).unwrap(), b"bytes", "a copy of its own");
         assert!(keep(&folder.path().join("gone"), &folder.path().join("none")).is_err());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing half-done is left");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing half-done is left");
     }
 }

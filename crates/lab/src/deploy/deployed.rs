@@ -1,21 +1,18 @@
 //! A running target: its address, its process group, and its end.
 
 use std::path::PathBuf;
-use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use wire::Address;
 
 use super::error::DeployError;
 use super::last_words::{describe, last_lines};
 use super::ready;
 use super::site::Site;
+use super::supervisor::Supervised;
 use crate::drive::batch::Batch;
 use crate::plan::Target;
-
-/// The time between SIGTERM and SIGKILL.
-const STOP_WITHIN: Duration = Duration::from_secs(6);
 
 /// A target that is ready.
 #[derive(Debug)]
@@ -30,13 +27,16 @@ pub struct Deployed {
     pub is_restored: bool,
     /// Its folder of data, where these are kept.
     pub(super) data: Option<PathBuf>,
-    pub(super) process: Option<(Child, Site)>,
+    pub(super) process: Option<(Supervised, Site)>,
+    /// What its `setup` left running.
+    pub(super) setup: Option<Supervised>,
 }
 
 impl Deployed {
     /// Something at an address that the lab has not started.
     pub(super) fn at(name: String, address: Address) -> Self {
-        Self { name, address, batch: None, is_restored: false, data: None, process: None }
+        let (batch, data, process, setup) = (None, None, None, None);
+        Self { name, address, batch, is_restored: false, data, process, setup }
     }
 
     /// The value of a placeholder, where the target has one.
@@ -59,18 +59,18 @@ impl Deployed {
 
     /// The process group, when the lab started it.
     pub fn group(&self) -> Option<Pid> {
-        self.process.as_ref().and_then(|(child, _)| Pid::from_raw(child.id() as i32))
+        self.process.as_ref().and_then(|(process, _)| process.process())
     }
 
     /// How it ended, if it has, with its last lines.
     pub fn ended(&mut self) -> Option<String> {
-        let (child, site) = self.process.as_mut()?;
-        let status = child.try_wait().ok().flatten()?;
+        let (process, site) = self.process.as_mut()?;
+        let status = process.try_status().ok().flatten()?;
         Some(format!("{}{}", describe(status), last_lines(&site.folder, "")))
     }
 
     /// Stops every process of its group, until [`Deployed::resume`]. A stopped group is ended as
-    /// any other: SIGKILL reaches it, and `end` resumes it after SIGTERM.
+    /// any other: SIGKILL reaches it, and its supervisor resumes it after SIGTERM.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
     }
@@ -134,24 +134,12 @@ impl Deployed {
     }
 
     pub(super) fn end(&mut self) {
-        let Some(group) = self.group() else { return };
-        let Some((child, _)) = self.process.as_mut() else { return };
-        let _ = kill_process_group(group, Signal::TERM);
-        // A stopped process ends only once it continues.
-        let _ = kill_process_group(group, Signal::CONT);
-        let deadline = Instant::now() + STOP_WITHIN;
-        let mut leader_ended = false;
-        while Instant::now() < deadline {
-            leader_ended |= matches!(child.try_wait(), Ok(Some(_)));
-            if leader_ended && test_kill_process_group(group).is_err() {
-                self.process = None;
-                return;
-            }
-            std::thread::sleep(ready::LOOK_EVERY);
+        if let Some((mut process, _site)) = self.process.take() {
+            process.stop();
         }
-        let _ = kill_process_group(group, Signal::KILL);
-        let _ = child.wait();
-        self.process = None;
+        if let Some(mut setup) = self.setup.take() {
+            setup.stop();
+        }
     }
 }
 

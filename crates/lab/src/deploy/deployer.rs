@@ -3,21 +3,17 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::sync::Arc;
-
-use rustix::process::{Pid, Signal, kill_process_group};
 use wire::Address;
 
 use super::deployed::Deployed;
 use super::error::DeployError;
-use super::guard::Guard;
 use super::last_words::{describe, last_lines};
 use super::site::Site;
+use super::supervisor::Supervised;
 use super::{data_sets, ready};
 use crate::cpus::pin_this_thread;
 use crate::drive::batch::Batch;
-use crate::plan::{Medium, Target, TargetKind};
+use crate::plan::{KeptData, Medium, Target, TargetKind};
 
 /// Starts and stops targets.
 #[derive(Debug)]
@@ -30,7 +26,6 @@ pub struct Deployer {
     data: PathBuf,
     /// Whether copies are dropped from the page cache before each start.
     cools: bool,
-    guard: Arc<Guard>,
     started: u32,
 }
 
@@ -38,7 +33,7 @@ impl Deployer {
     /// Logs go to `folder`, which is made, and data sets are kept in `data`; `exe` is this program.
     ///
     /// # Errors
-    /// When the folder can't be made or the guard can't be started.
+    /// When the folder can't be made.
     pub fn new(exe: &Path, folder: &Path, data: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         Ok(Self {
@@ -47,7 +42,6 @@ impl Deployer {
             folder: folder.to_owned(),
             data: data.to_owned(),
             cools: false,
-            guard: Arc::new(Guard::start(exe)?),
             started: 0,
         })
     }
@@ -56,11 +50,6 @@ impl Deployer {
     #[must_use]
     pub fn with_cold_data(self, cools: bool) -> Self {
         Self { cools, ..self }
-    }
-
-    /// The guard, for processes beside targets.
-    pub(crate) fn guard(&self) -> &Arc<Guard> {
-        &self.guard
     }
 
     /// This program.
@@ -87,11 +76,11 @@ impl Deployer {
         let Some(build) = &target.build else { return Ok(()) };
         let folder = self.folder.join(format!("build-{}", target.name));
         let site = Site::new(&folder, 0, Medium::Tcp);
-        self.run_helper(target, "build", build, &site, stop)
+        self.run_helper(target, "build", build, &site, stop).map(drop)
     }
 
-    /// Runs a command around a target to its end, guarded as targets are. Its whole group is killed
-    /// when the run is stopped.
+    /// Runs a command around a target to its end. What it leaves behind lives as long as what is
+    /// returned. All of it is killed when the run is stopped.
     fn run_helper(
         &mut self,
         target: &Target,
@@ -99,33 +88,21 @@ impl Deployer {
         command: &[String],
         site: &Site,
         stop: &dyn Fn() -> bool,
-    ) -> Result<(), DeployError> {
+    ) -> Result<Supervised, DeployError> {
         let failed = |how| DeployError::Helper { name: target.name.clone(), what, how };
         let unable = |error| failed(format!("can't start {}: {error}", command[0]));
-        let prepared = site.prepare(target, &self.guard.behind_gate(command), &format!("{what}-"));
-        let spawned = prepared.and_then(|mut command| command.stdin(Stdio::piped()).spawn());
-        let mut child = spawned.map_err(unable)?;
-        self.guard.release(&mut child);
-        let status = loop {
-            match child.try_wait().map_err(unable)? {
-                None if stop() => break None,
+        let words = Supervised::words(&self.exe, command);
+        let prepared = site.prepare(target, &words, &format!("{what}-"));
+        let mut helper = prepared.and_then(Supervised::start).map_err(unable)?;
+        loop {
+            match helper.try_status().map_err(unable)? {
+                None if stop() => return Err(DeployError::Interrupted),
                 None => std::thread::sleep(ready::LOOK_EVERY),
-                ended => break ended,
-            }
-        };
-        if status.is_none() {
-            if let Some(group) = Pid::from_raw(child.id() as i32) {
-                let _ = kill_process_group(group, Signal::KILL);
-            }
-            let _ = child.wait();
-        }
-        self.guard.forget(child.id());
-        match status {
-            None => Err(DeployError::Interrupted),
-            Some(status) if status.success() => Ok(()),
-            Some(status) => {
-                let lines = last_lines(&site.folder, &format!("{what}-"));
-                Err(failed(format!("{}{lines}", describe(status))))
+                Some(status) if status.success() => return Ok(helper),
+                Some(status) => {
+                    let lines = last_lines(&site.folder, &format!("{what}-"));
+                    return Err(failed(format!("{}{lines}", describe(status))));
+                }
             }
         }
     }
@@ -160,8 +137,9 @@ impl Deployer {
         };
         let port = ready::free_port().map_err(start_error)?;
         let site = Site::new(&folder, port, target.medium);
-        if let Some(setup) = &target.setup {
-            self.run_helper(target, "setup", setup, &site, stop)?;
+        let mut setup = None;
+        if let Some(command) = &target.setup {
+            setup = Some(self.run_helper(target, "setup", command, &site, stop)?);
         }
         if let TargetKind::Batch(_) = target.kind {
             let batch = Batch {
@@ -174,17 +152,16 @@ impl Deployer {
             };
             let address = site.address();
             let mut deployed = Deployed::at(name, address);
-            deployed.batch = Some(batch);
+            (deployed.batch, deployed.setup) = (Some(batch), setup);
             return Ok(deployed);
         }
         let data = target.kept_data.as_ref().map(|_| site.data());
         let is_restored = self.restore(target, &site).map_err(start_error)?;
-        let mut child = self.spawn(target, &command, &site).map_err(start_error)?;
-        self.guard.release(&mut child);
+        let process = self.spawn(target, &command, &site).map_err(start_error)?;
         let address = site.address();
         let mut deployed = Deployed::at(name, address);
         (deployed.is_restored, deployed.data) = (is_restored, data);
-        deployed.process = Some((child, site));
+        (deployed.process, deployed.setup) = (Some((process, site)), setup);
         match deployed.await_ready(target, announced, stop) {
             Ok(()) => Ok(deployed),
             Err(error) => {
@@ -194,44 +171,47 @@ impl Deployer {
         }
     }
 
-    /// Copies the kept data of a target to its data folder. Returns whether there were any.
+    /// Makes the data folder of a target with kept data: a copy of them, or a link to them.
+    /// Returns whether there were any.
     fn restore(&self, target: &Target, site: &Site) -> io::Result<bool> {
-        let Some(name) = &target.kept_data else { return Ok(false) };
+        let Some(KeptData { name, is_copied }) = &target.kept_data else { return Ok(false) };
         let kept = self.data.join(name);
-        let is_there = kept.is_dir();
-        if is_there {
-            data_sets::copy(&kept, &site.data())?;
-            if self.cools {
-                data_sets::cool(&site.data())?;
-            }
-        } else {
+        if !kept.is_dir() {
             std::fs::create_dir_all(site.data())?;
+            return Ok(false);
         }
-        Ok(is_there)
+        if *is_copied {
+            data_sets::copy(&kept, &site.data())?;
+        } else {
+            std::fs::create_dir_all(&site.folder)?;
+            std::os::unix::fs::symlink(std::path::absolute(&kept)?, site.data())?;
+        }
+        if self.cools {
+            data_sets::cool(&site.data())?;
+        }
+        Ok(true)
     }
 
     /// Stops a target that has been prepared, and keeps its data for later starts.
     ///
     /// # Errors
-    /// When they can't be copied.
+    /// When they can't be moved or copied.
     pub fn keep(&mut self, target: &Target, mut deployed: Deployed) -> io::Result<()> {
         let data = deployed.data.take();
         self.stop(deployed);
-        let Some((name, data)) = target.kept_data.as_ref().zip(data) else { return Ok(()) };
+        let Some((kept, data)) = target.kept_data.as_ref().zip(data) else { return Ok(()) };
         std::fs::create_dir_all(&self.data)?;
-        data_sets::keep(&data, &self.data.join(name))?;
-        std::fs::remove_dir_all(data)
+        data_sets::keep(&data, &self.data.join(&kept.name))
     }
 
     /// Starts the process from a thread that is pinned first, so that it runs on its CPUs from its
-    /// first instruction on. It waits at its gate until the guard knows it.
-    fn spawn(&self, target: &Target, command: &[String], site: &Site) -> io::Result<Child> {
-        let mut command = site.prepare(target, &self.guard.behind_gate(command), "")?;
-        command.stdin(Stdio::piped());
+    /// first instruction on.
+    fn spawn(&self, target: &Target, command: &[String], site: &Site) -> io::Result<Supervised> {
+        let command = site.prepare(target, &Supervised::words(&self.exe, command), "")?;
         std::thread::scope(|scope| {
             let starter = scope.spawn(|| {
                 pin_this_thread(&target.cpus)?;
-                command.spawn()
+                Supervised::start(command)
             });
             starter.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread ended")))
         })
@@ -260,16 +240,13 @@ impl Deployer {
         }
     }
 
-    /// Ends a target: SIGTERM to its whole group, and SIGKILL if it doesn't end in time.
+    /// Ends a target and all that descends from it: SIGTERM, and SIGKILL to what doesn't end in
+    /// time.
     pub fn stop(&mut self, mut deployed: Deployed) {
-        let group = deployed.group();
         deployed.end();
         if let Some(data) = deployed.data.take() {
-            // A copy of what is kept, or what was never finished.
+            // A copy of what is kept, a link to it, or what was never finished.
             let _ = std::fs::remove_dir_all(data);
-        }
-        if let Some(group) = group {
-            self.guard.forget(group.as_raw_nonzero().get() as u32);
         }
     }
 }

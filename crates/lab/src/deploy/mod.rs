@@ -4,15 +4,15 @@ mod data_sets;
 mod deployed;
 mod deployer;
 mod error;
-mod guard;
 mod last_words;
 mod program;
 mod ready;
 mod site;
+mod supervisor;
 
 pub use deployed::Deployed;
 pub use deployer::Deployer;
 pub use error::DeployError;
-pub(crate) use guard::Guard;
-pub use guard::{enter_main, guard_main, run_guarded};
 pub(crate) use program::{missing_program, program_file};
+pub(crate) use supervisor::{NO_PROGRAM, Supervised};
+pub use supervisor::{run_supervised, supervise_main};

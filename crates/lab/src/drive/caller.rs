@@ -142,9 +142,9 @@ impl CallWorker {
         self.config.stop.load(Ordering::Relaxed)
     }
 
-    fn prepare(&mut self, parts: Parts) -> Result<(), ProtocolError> {
+    fn prepare(&mut self, mut parts: Parts) -> Result<(), ProtocolError> {
         let timeout_ns = parts.within_ns.unwrap_or(self.config.timeout_ns);
-        for part in parts.left {
+        while let Some(part) = parts.next() {
             if self.is_stopped() {
                 break;
             }

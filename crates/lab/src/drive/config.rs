@@ -1,7 +1,7 @@
 //! The configuration of one thread of load, and its commands.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use load::{Scenario, Stream, Workload};
 use wire::Ns;
@@ -77,4 +77,15 @@ pub(super) struct Parts {
     pub(super) in_order: bool,
     /// How long an answer may take, in nanoseconds, where that differs from other answers.
     pub(super) within_ns: Option<u64>,
+    /// How many all threads have begun to write.
+    pub(super) begun: Arc<AtomicU64>,
+}
+
+impl Parts {
+    /// The next one to be written.
+    pub(super) fn next(&mut self) -> Option<u64> {
+        let part = self.left.next()?;
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Some(part)
+    }
 }

@@ -2,10 +2,11 @@
 //!
 //! Each run is watched by a small process of its own (`loadline once`), because the kernel adds up
 //! CPU time and peak memory per parent (getrusage(2), `RUSAGE_CHILDREN`). It also ends the run
-//! when the lab goes away. Control plane.
+//! when the lab goes away. What a run leaves behind, daemons among it, is ended with it, so that
+//! each begins on the same host. Control plane.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -18,11 +19,16 @@ use rustix::process::{Signal, getpgrp, kill_process_group};
 use serde::{Deserialize, Serialize};
 use wire::ProtocolError;
 
+use crate::descendants::{self, KILLED_WITHIN};
+
 /// The most of a run's output that is read.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
 /// The interval at which a run is polled. The watcher's clock measures it, not this.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
+
+/// How long what a run left behind may take to end by itself once it is asked to.
+const LEFT_FOR: Duration = Duration::from_secs(1);
 
 /// One copy of the watcher may have so much more memory than another: a few hundred kilobytes were
 /// seen.
@@ -135,11 +141,19 @@ pub fn once_main(arguments: &[String]) -> ExitCode {
                 break;
             }
         }
+        let started = Instant::now();
+        // This process ends with the last of them.
+        while started.elapsed() < KILLED_WITHIN {
+            descendants::signal_all(Signal::KILL);
+            std::thread::sleep(LOOK_EVERY);
+        }
         let _ = kill_process_group(getpgrp(), Signal::KILL);
     });
     match measure(Path::new(output), program, rest) {
         Ok(once) => {
-            println!("{}", serde_json::to_string(&once).unwrap_or_default());
+            // A lab that has ended reads nothing.
+            let said = serde_json::to_string(&once).unwrap_or_default();
+            let _ = writeln!(std::io::stdout(), "{said}");
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -150,6 +164,7 @@ pub fn once_main(arguments: &[String]) -> ExitCode {
 }
 
 fn measure(output: &Path, program: &str, rest: &[String]) -> std::io::Result<Once> {
+    descendants::adopt()?;
     let file = std::fs::File::create(output)?;
     let mut command = Command::new(program);
     let errors = std::fs::File::create(errors_beside(output))?;
@@ -170,6 +185,7 @@ fn measure(output: &Path, program: &str, rest: &[String]) -> std::io::Result<Onc
     let status = command.status()?;
     let wall_ns = started.elapsed().as_nanos() as u64;
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    descendants::end_all(LEFT_FOR);
     let ns = |time: TimeVal| time.num_microseconds().unsigned_abs() * 1000;
     let peak_bytes = usage.max_rss().unsigned_abs() * 1024;
     let own_bytes = before.max_rss().unsigned_abs() * 1024 + MORE_BYTES;

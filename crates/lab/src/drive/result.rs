@@ -36,6 +36,8 @@ pub struct Counts {
     pub sent_bytes: u64,
     /// Operations whose answers were not checked.
     pub unchecked: u64,
+    /// Connections that broke under the load and were made again.
+    pub broken: u64,
 }
 
 impl Counts {
@@ -53,6 +55,7 @@ impl Counts {
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
         self.unchecked += other.unchecked;
+        self.broken += other.broken;
     }
 
     pub(super) fn done(&mut self, done: &Done, reads: bool) {
@@ -99,8 +102,10 @@ pub struct LoadResult {
     pub wrong_answers: Vec<WrongAnswer>,
     /// The slowest requests.
     pub slowest: Slowest,
-    /// The fault of a connection, if there was one.
+    /// Why the load could not go on, if it couldn't: as where a connection can't be made again.
     pub trouble: Option<String>,
+    /// The first fault of a connection that broke and was made again.
+    pub fault: Option<String>,
     /// How much of a schedule had to wait; zero without one.
     pub pressure: Pressure,
     /// Figures that calls measured themselves, in their order.
@@ -123,6 +128,7 @@ impl LoadResult {
         self.wrong_answers.extend(other.wrong_answers);
         self.slowest.add(other.slowest);
         self.trouble = self.trouble.take().or(other.trouble);
+        self.fault = self.fault.take().or(other.fault);
         self.pressure.add(other.pressure);
         self.figures.extend(other.figures);
         self.streams.extend(other.streams);

@@ -1,7 +1,7 @@
 //! A target's connections through one round: threads that wait for commands.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -24,6 +24,9 @@ use super::worker::Worker;
 
 /// The interval at which it is checked whether a call hangs.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The interval of reports of how much is prepared.
+const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// A thread whose client isn't made within this time has failed.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
@@ -168,17 +171,19 @@ impl Session {
     }
 
     /// Writes every part of the preparation, where the workload has any. Over datagrams, what is
-    /// not answered is sent again; what is never answered is the result's trouble.
+    /// not answered is sent again; what is never answered is the result's trouble. Once a second
+    /// `passed` is called with the number of parts that have been begun, and that of all.
     ///
     /// # Errors
     /// When a thread has ended.
-    pub fn prepare(&mut self) -> Result<LoadResult, DriveError> {
+    pub fn prepare(&mut self, passed: &mut dyn FnMut(u64, u64)) -> Result<LoadResult, DriveError> {
         let (Preparation { parts, is_in_order, within, .. }, threads) =
             (self.preparation.clone(), self.preparing);
         if parts == 0 {
             return Ok(LoadResult::default());
         }
-        let written = self.command(|index| {
+        let begun = Arc::new(AtomicU64::new(0));
+        let command = |index| {
             let share = |at: u64| {
                 (u128::from(parts) * u128::from(at.min(threads)) / u128::from(threads.max(1)))
                     as u64
@@ -187,7 +192,20 @@ impl Session {
                 left: share(index)..share(index + 1),
                 in_order: is_in_order,
                 within_ns: within.map(|within| within.as_nanos() as u64),
+                begun: Arc::clone(&begun),
             })
+        };
+        let written = std::thread::scope(|scope| {
+            let (end, over) = channel::<()>();
+            let written = scope.spawn(|| {
+                let written = self.command(command);
+                drop(end);
+                written
+            });
+            while over.recv_timeout(TELL_EVERY) == Err(RecvTimeoutError::Timeout) {
+                passed(begun.load(Ordering::Relaxed), parts);
+            }
+            written.join().unwrap_or(Err(DriveError::Ended))
         });
         if self.program.is_some() {
             self.close();

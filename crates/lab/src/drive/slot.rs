@@ -78,6 +78,10 @@ pub(super) struct Slot {
     pub(super) reads_much: bool,
     /// While a slow reader pauses: when it reads again.
     pub(super) reads_at: Option<Ns>,
+    /// While a connection that broke waits to be made again: when that is tried.
+    pub(super) connects_at: Option<Ns>,
+    /// How often its connection broke since the last answer.
+    pub(super) breaks: usize,
     pub(super) stream: Stream,
     pending: Vec<Option<Pending>>,
     free: Vec<Tag>,
@@ -106,6 +110,8 @@ impl Slot {
             blocked: false,
             reads_much: false,
             reads_at: None,
+            connects_at: None,
+            breaks: 0,
             stream,
             pending: vec![None; places],
             free: (0..places as Tag).rev().collect(),
@@ -281,7 +287,7 @@ impl Slot {
         }
         // A part is only taken once there is a place for it.
         let Some(tag) = self.free.pop() else { return false };
-        let Some(part) = parts.left.next() else { return false };
+        let Some(part) = parts.next() else { return false };
         let pending =
             Pending { scheduled: now, sent: now, operation: 0, stream: None, ends: false };
         self.pending[tag as usize] = Some(pending);
@@ -371,7 +377,7 @@ impl Slot {
         recorder: &mut Recorder,
     ) {
         if !events.done.is_empty() {
-            self.last_answer = now;
+            (self.last_answer, self.breaks) = (now, 0);
         }
         for done in &events.done {
             let place = self.pending.get_mut(done.tag as usize).and_then(Option::take);
@@ -443,6 +449,19 @@ impl Slot {
             }
         }
         expired
+    }
+
+    /// Counts everything under way as missing, and prepares for a new connection. Returns how many
+    /// requests were lost.
+    pub(super) fn break_off(
+        &mut self,
+        slot_config: &SlotConfig,
+        now: Ns,
+        recorder: &mut Recorder,
+    ) -> Result<usize, ProtocolError> {
+        let lost = self.expire(now, 0, recorder);
+        self.reopen(slot_config, now, recorder)?;
+        Ok(lost)
     }
 
     /// Counts everything under way as missing: the connection is gone.

@@ -171,7 +171,23 @@ impl Members {
         self.waited_for = self.waited_for.max(waited_for);
         let gone = self.ended.max(self.waited_for);
         let living = self.processes.iter().map(|process| process.usage);
-        (!self.processes.is_empty()).then(|| living.fold(gone, Usage::plus))
+        let mut all = living.fold(gone, Usage::plus);
+        let again_bytes = self.shared_again_bytes(scratch);
+        all.resident_bytes = all.resident_bytes.saturating_sub(again_bytes);
+        (!self.processes.is_empty()).then_some(all)
+    }
+
+    /// What adding up members' memory counts again of the memory that they share, such as the
+    /// buffers of a database: all of it but that of the member that has touched most.
+    fn shared_again_bytes(&self, scratch: &mut Scratch) -> u64 {
+        if self.processes.len() < 2 {
+            return 0;
+        }
+        let shared = self.processes.iter().filter_map(|process| {
+            process.status.read(scratch).and_then(|text| value_of(text, b"RssShmem:"))
+        });
+        let (sum, most) = shared.fold((0, 0), |(sum, most), kib| (sum + kib, kib.max(most)));
+        (sum - most) * 1024
     }
 
     /// Voluntary and involuntary context switches of the threads that live.
@@ -218,13 +234,14 @@ impl Members {
         are_ours && self.processes.iter().all(forget)
     }
 
-    /// The most memory that each living member has held, at whatever moment, together.
+    /// The most memory that each living member has held, at whatever moment, together; what they
+    /// share is counted once.
     pub(super) fn peak_bytes(&self, scratch: &mut Scratch) -> Option<u64> {
         let peaks = self.processes.iter().filter_map(|process| {
-            let status = Source::open(&format!("/proc/{}/status", process.pid));
-            status.read(scratch).and_then(|text| value_of(text, b"VmHWM:"))
+            process.status.read(scratch).and_then(|text| value_of(text, b"VmHWM:"))
         });
-        peaks.fold(None, |sum, kib| Some(sum.unwrap_or(0) + kib * 1024))
+        let peak = peaks.fold(None, |sum, kib| Some(sum.unwrap_or(0) + kib * 1024));
+        peak.map(|peak: u64| peak.saturating_sub(self.shared_again_bytes(scratch)))
     }
 
     /// How many threads ran or waited for at least `least_ns` since this was last asked, how long
@@ -240,8 +257,8 @@ impl Members {
     }
 }
 
-/// The same of threads that ran and waited so long. The waits of many add up to more than any of
-/// them lost, so they are not summed.
+/// The same, of threads by how long each ran and how long it waited, in nanoseconds. The waits of
+/// many add up to more than any of them lost, so they are not summed.
 fn busy_of(threads: impl Iterator<Item = [u64; 2]>, least_ns: u64) -> (usize, u64, u64) {
     threads.fold((0, 0, 0), |(busy, most_ran_ns, most_waited_ns), [ran_ns, waited_ns]| {
         let busy = busy + usize::from(ran_ns + waited_ns >= least_ns);
@@ -255,6 +272,7 @@ struct Process {
     stat: Source,
     open_files: Option<File>,
     io: Source,
+    status: Source,
     tasks: Vec<Task>,
     /// CPU time and wait of threads that have ended.
     ended: (u64, u64),
@@ -287,6 +305,7 @@ impl Process {
             stat,
             open_files: File::open(format!("/proc/{pid}/fd")).ok(),
             io: Source::open(&format!("/proc/{pid}/io")),
+            status: Source::open(&format!("/proc/{pid}/status")),
             tasks: Vec::new(),
             ended: (0, 0),
             usage: Usage::default(),

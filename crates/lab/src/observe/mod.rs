@@ -13,6 +13,7 @@
 //! | `floors` | what the simplest things cost on this host |
 //! | `group`, `members` | CPU time and memory of a process group |
 //! | `owner`, `roots` | whose an address is, and where a target's processes begin |
+//! | `route` | the way to an address, and whether it leaves this machine |
 //! | `counters` | the threads that read services' own counters |
 //! | `series_writer` | samples into the ledger |
 //! | `check` | which sensors are unseen on this host |
@@ -36,6 +37,7 @@ mod memory;
 mod owner;
 mod program;
 mod roots;
+mod route;
 mod sensor;
 mod sensors;
 mod series_writer;

@@ -3,25 +3,43 @@
 //! The kernel lists listening sockets with their inodes (`/proc/net/tcp`, `tcp6`, `udp`, `udp6`,
 //! `unix`; proc_pid_net(5)) and a process's descriptors as links to `socket:[INODE]`. Another
 //! user's descriptors are shown to root only, and another network namespace's sockets not at all.
-//! A socket that was inherited has several holders: all of them are the target's, but for those
-//! from which the lab descends, such as a manager of services that keeps sockets for others.
+//! A socket that was inherited has several holders: all that may be seen are the target's, but for
+//! those from which the lab descends, such as a manager of services that keeps sockets for others.
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use wire::Address;
 
 use super::roots::Roots;
+use super::route::Route;
+use crate::plan::Medium;
 
-/// The most lines that are read of a list of sockets. Those that listen stand first.
+/// The most lines that are read of a list of sockets. A list of TCP has those that listen first; in
+/// the others a socket behind that many is unseen.
 const LINES_LIMIT: usize = 1 << 20;
 
-/// Programs that pass on what comes to their sockets: the target is behind them.
-pub(super) const FORWARDERS: &[&str] =
-    &["docker-proxy", "rootlessport", "slirp4netns", "pasta", "pasta.avx2", "ssh", "kubectl"];
+/// Programs, by the name of their processes, that pass on what comes to their sockets: the target
+/// is behind them.
+pub(super) const FORWARDERS: &[&str] = &[
+    "docker-proxy",
+    "rootlesskit",
+    "rootlessport",
+    "slirp4netns",
+    "passt",
+    "passt.avx2",
+    "pasta",
+    "pasta.avx2",
+    "ssh",
+    "sshd",
+    "sshd-session",
+    "kubectl",
+];
 
 /// The state of a socket that listens (`TCP_LISTEN`), and of a datagram socket that is bound
 /// (`TCP_CLOSE`), in include/net/tcp_states.h.
@@ -34,16 +52,17 @@ const ACCEPTS: u32 = 0x0001_0000;
 /// Whose an address is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// These processes'.
+    /// These processes', of those that may be seen.
     Processes(Roots),
-    /// Of some on this host that can't be seen.
+    /// Not known: its processes are hidden, it may be in another network namespace or virtual
+    /// machine of this host, or nothing listens there.
     Unseen,
-    /// Another host's.
+    /// Another machine's: the way there leads through hardware.
     Elsewhere,
 }
 
 impl Owner {
-    /// The processes, where they are known.
+    /// Where the owner's processes begin; `None` where that isn't known, or not on this host.
     pub fn roots(&self) -> Option<&Roots> {
         match self {
             Self::Processes(roots) => Some(roots),
@@ -51,28 +70,38 @@ impl Owner {
         }
     }
 
-    /// The owner of an address to which datagrams or streams are sent.
-    pub fn of(address: &Address, datagrams: bool) -> Self {
-        match address {
-            Address::Internet(address) if !is_here(address.ip()) => Self::Elsewhere,
-            _ => Self::seen_in(Path::new("/proc"), address, datagrams, std::process::id()),
+    /// The owner of an address that is reached by this medium.
+    pub fn of(address: &Address, medium: Medium) -> Self {
+        if let Address::Internet(address) = address {
+            match route(*address) {
+                Ok(Route::Local) => {}
+                Ok(way) if way.leaves_the_machine(Path::new("/sys/class/net")) => {
+                    return Self::Elsewhere;
+                }
+                // What listens at this port here isn't what is reached.
+                Ok(Route::Through(_)) | Err(_) => return Self::Unseen,
+            }
         }
+        Self::seen_in(Path::new("/proc"), address, medium, std::process::id())
     }
 
     /// By the files below `proc`, for a lab of this number.
-    fn seen_in(proc: &Path, address: &Address, datagrams: bool, lab: u32) -> Self {
+    fn seen_in(proc: &Path, address: &Address, medium: Medium, lab: u32) -> Self {
         let inodes = match address {
-            Address::Internet(address) => listening(proc, *address, datagrams),
+            Address::Internet(address) => listening(proc, *address, medium),
             Address::Unix(path) => listening_at(proc, path),
         };
         let inodes = inodes.unwrap_or_default();
-        let apart = with_ancestors(proc, lab);
+        if inodes.is_empty() {
+            return Self::Unseen;
+        }
+        let not_target = with_ancestors(proc, lab);
         let (mut pids, mut found) = (Vec::new(), vec![false; inodes.len()]);
-        for pid in if inodes.is_empty() { Vec::new() } else { processes(proc) } {
+        for pid in processes(proc) {
             let folder = proc.join(pid.to_string());
             let held = held(&folder, &inodes);
             let holds = held.iter().any(|held| *held);
-            if !holds || apart.contains(&pid) || forwards(&folder) {
+            if !holds || not_target.contains(&pid) || forwards(&folder) {
                 continue;
             }
             found.iter_mut().zip(held).for_each(|(found, held)| *found |= held);
@@ -86,17 +115,21 @@ impl Owner {
     }
 }
 
-/// Whether an address is one of this host's: only to these can a socket be bound.
-fn is_here(ip: IpAddr) -> bool {
-    ip.is_loopback() || std::net::UdpSocket::bind((ip, 0)).is_ok()
+/// The way to an address. That to loopback is known where the kernel can't be asked, too.
+fn route(address: SocketAddr) -> std::io::Result<Route> {
+    let ip = address.ip().to_canonical();
+    match ip.is_loopback() || ip.is_unspecified() {
+        true => Ok(Route::Local),
+        false => Route::to(address),
+    }
 }
 
 /// The inodes of the sockets that get what is sent to an address: those of the address itself, or
 /// else of all addresses, of IPv4 or else of both families.
-fn listening(proc: &Path, address: SocketAddr, datagrams: bool) -> std::io::Result<Vec<u64>> {
-    let (state, files) = match datagrams {
-        true => (BOUND, ["net/udp", "net/udp6"]),
-        false => (LISTENS, ["net/tcp", "net/tcp6"]),
+fn listening(proc: &Path, address: SocketAddr, medium: Medium) -> std::io::Result<Vec<u64>> {
+    let (state, files) = match medium {
+        Medium::Udp => (BOUND, ["net/udp", "net/udp6"]),
+        Medium::Tcp | Medium::Tcp6 | Medium::Unix => (LISTENS, ["net/tcp", "net/tcp6"]),
     };
     let wanted = match address.ip().to_canonical() {
         // Nothing listens there: the kernel takes it for loopback.
@@ -112,8 +145,11 @@ fn listening(proc: &Path, address: SocketAddr, datagrams: bool) -> std::io::Resu
     };
     let mut found: Vec<(u32, u64)> = Vec::new();
     for file in files {
-        // A kernel without IPv6 has no list of it.
-        let Ok(file) = File::open(proc.join(file)) else { continue };
+        let file = match File::open(proc.join(file)) {
+            // A kernel without IPv6 has no list of it.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            file => file?,
+        };
         for line in BufReader::new(file).lines().take(LINES_LIMIT) {
             let line = line?;
             let row = socket(&line).filter(|row| row.state == state && row.port == address.port());
@@ -159,24 +195,37 @@ fn ip_of(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// The inodes of the Unix sockets that listen at a path. A server may have bound it by another name
-/// of the same file.
+/// The inode of the Unix socket that listens at a path, by whatever name of the same file it was
+/// bound; none where several have it: of a server that ends and the one that has taken its place,
+/// the list doesn't say which gets the connections.
 fn listening_at(proc: &Path, path: &Path) -> std::io::Result<Vec<u64>> {
-    let mut found = Vec::new();
-    for line in BufReader::new(File::open(proc.join("net/unix"))?).lines().take(LINES_LIMIT) {
+    let mut inodes = Vec::new();
+    let list = BufReader::new(File::open(proc.join("net/unix"))?);
+    for line in list.split(b'\n').take(LINES_LIMIT) {
         let line = line?;
-        let mut words = line.split_ascii_whitespace().skip(3);
-        let flags = words.next().and_then(|flags| u32::from_str_radix(flags, 16).ok());
-        let inode = words.nth(2).and_then(|inode| inode.parse().ok());
-        let bound = line.find('/').map(|start| Path::new(&line[start..]));
-        let listens = flags.is_some_and(|flags| flags & ACCEPTS != 0);
-        if let (true, Some(inode), Some(bound)) = (listens, inode, bound)
-            && is_same(bound, path)
-        {
-            found.push(inode);
-        }
+        let same = listener(&line).filter(|(_, bound)| is_same(bound, path));
+        inodes.extend(same.map(|(inode, _)| inode));
     }
-    Ok(found)
+    if inodes.len() > 1 {
+        inodes.clear();
+    }
+    Ok(inodes)
+}
+
+/// The inode and the path of a Unix socket that listens at one. That of an abstract socket begins
+/// with `@`, and what a relative one is relative to isn't known.
+fn listener(line: &[u8]) -> Option<(u64, &Path)> {
+    let mut rest = line;
+    let mut words = [&line[..0]; 7];
+    for word in &mut words {
+        rest = rest.trim_ascii_start();
+        let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
+        (*word, rest) = rest.split_at(end);
+    }
+    let [_, _, _, flags, _, _, inode] = words.map(|word| std::str::from_utf8(word).ok());
+    let path = rest.strip_prefix(b" ").filter(|path| path.starts_with(b"/"))?;
+    let listens = u32::from_str_radix(flags?, 16).ok()? & ACCEPTS != 0;
+    listens.then_some((inode?.parse().ok()?, Path::new(OsStr::from_bytes(path))))
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
@@ -295,9 +344,29 @@ mod tests {
             symlink(format!("socket:[{inode}]"), name).unwrap();
         }
 
-        fn owner(&self, address: &str, datagrams: bool) -> Owner {
+        fn owner(&self, address: &str, medium: Medium) -> Owner {
             let address = Address::Internet(address.parse().unwrap());
-            Owner::seen_in(self.path(), &address, datagrams, LAB)
+            Owner::seen_in(self.path(), &address, medium, LAB)
+        }
+
+        /// The kernel's rows of Unix sockets: whether they listen, inodes and names.
+        fn unix(&self, rows: &[(bool, u64, &[u8])]) {
+            let mut list = b"Num       RefCount Protocol Flags    Type St Inode Path\n".to_vec();
+            for (listens, inode, name) in rows {
+                let (flags, state) = if *listens { (ACCEPTS, 1) } else { (0, 3) };
+                let row = format!(
+                    "0000000093f76684: 00000003 00000000 {flags:08X} 0001 {state:02X} {inode:5}"
+                );
+                list.extend(
+                    [row.as_bytes(), if name.is_empty() { b"" } else { b" " }, name].concat(),
+                );
+                list.push(b'\n');
+            }
+            std::fs::write(self.path().join("net/unix"), list).unwrap();
+        }
+
+        fn owner_at(&self, path: &Path) -> Owner {
+            Owner::seen_in(self.path(), &Address::Unix(path.to_owned()), Medium::Unix, LAB)
         }
     }
 
@@ -314,10 +383,22 @@ mod tests {
         for (pid, inode) in [(1, 77), (10, 77), (11, 77), (12, 78), (11, 79), (12, 79), (LAB, 79)] {
             planted.holds(pid, inode);
         }
-        assert_eq!(planted.owner("127.0.0.1:18080", false), of(&[10, 11]));
-        assert_eq!(planted.owner("127.0.0.1:80", false), of(&[12]), "it listens at all addresses");
-        assert_eq!(planted.owner("127.0.0.1:81", false), Owner::Unseen, "nothing listens there");
-        assert_eq!(planted.owner("127.0.0.1:18080", true), Owner::Unseen, "not for datagrams");
+        assert_eq!(planted.owner("127.0.0.1:18080", Medium::Tcp), of(&[10, 11]));
+        assert_eq!(
+            planted.owner("127.0.0.1:80", Medium::Tcp),
+            of(&[12]),
+            "it listens at all addresses"
+        );
+        assert_eq!(
+            planted.owner("127.0.0.1:81", Medium::Tcp),
+            Owner::Unseen,
+            "nothing listens there"
+        );
+        assert_eq!(
+            planted.owner("127.0.0.1:18080", Medium::Udp),
+            Owner::Unseen,
+            "not for datagrams"
+        );
     }
 
     #[test]
@@ -341,9 +422,9 @@ mod tests {
             ("127.0.0.2:81", 10),
             ("[::1]:82", 11),
         ] {
-            assert_eq!(planted.owner(address, false), of(&[pid]), "{address}");
+            assert_eq!(planted.owner(address, Medium::Tcp), of(&[pid]), "{address}");
         }
-        assert_eq!(planted.owner("127.0.0.1:80", true), of(&[12]));
+        assert_eq!(planted.owner("127.0.0.1:80", Medium::Udp), of(&[12]));
     }
 
     #[test]
@@ -356,10 +437,18 @@ mod tests {
             planted.holds(pid, inode);
         }
         for port in 1..=3 {
-            assert_eq!(planted.owner(&format!("127.0.0.1:{port}"), false), Owner::Unseen, "{port}");
+            assert_eq!(
+                planted.owner(&format!("127.0.0.1:{port}"), Medium::Tcp),
+                Owner::Unseen,
+                "{port}"
+            );
         }
         planted.holds(11, 2);
-        assert_eq!(planted.owner("127.0.0.1:1", false), of(&[10, 11]), "each has its own socket");
+        assert_eq!(
+            planted.owner("127.0.0.1:1", Medium::Tcp),
+            of(&[10, 11]),
+            "each has its own socket"
+        );
     }
 
     #[test]
@@ -368,22 +457,44 @@ mod tests {
         let (bound, linked) = (planted.path().join("a socket"), planted.path().join("link"));
         std::fs::File::create(&bound).unwrap();
         symlink(&bound, &linked).unwrap();
-        planted.file(
-            "net/unix",
-            &format!(
-                "Num       RefCount Protocol Flags    Type St Inode Path\n\
-                 0000000093f76684: 00000003 00000000 00000000 0001 03  1057\n\
-                 000000000a942d77: 00000003 00000000 00000000 0001 03  1058 {0}\n\
-                 000000000a942d78: 00000002 00000000 00010000 0001 01  1059 {0}\n",
-                bound.display()
-            ),
-        );
+        let name = bound.as_os_str().as_bytes();
+        planted.unix(&[(false, 1057, b""), (false, 1058, name), (true, 59, name)]);
         planted.holds(11, 1058);
-        planted.holds(10, 1059);
+        planted.holds(10, 59);
         for path in [bound, linked] {
-            let owner = Owner::seen_in(planted.path(), &Address::Unix(path), false, LAB);
-            assert_eq!(owner, of(&[10]));
+            assert_eq!(planted.owner_at(&path), of(&[10]));
         }
+    }
+
+    #[test]
+    fn names_that_are_no_path_are_passed_over() {
+        let planted = Planted::new();
+        let path = Path::new("/run/app.sock");
+        let others: [(bool, u64, &[u8]); 4] = [
+            (true, 1, b"@/run/app.sock"),
+            (true, 2, b"./run/app.sock"),
+            (true, 3, b"@\xff\xfe"),
+            (true, 4, b"/run/app.sock 2"),
+        ];
+        planted.unix(&others);
+        for inode in 1..=4 {
+            planted.holds(12, inode);
+        }
+        planted.holds(10, 5);
+        assert_eq!(planted.owner_at(path), Owner::Unseen);
+        planted.unix(&[&others[..], &[(true, 5, b"/run/app.sock")]].concat());
+        assert_eq!(planted.owner_at(path), of(&[10]));
+        assert_eq!(planted.owner_at(Path::new("/run/app.sock 2")), of(&[12]));
+    }
+
+    #[test]
+    fn of_two_sockets_at_one_path_it_is_not_known_which_is_reached() {
+        let planted = Planted::new();
+        let path = Path::new("/run/app.sock");
+        planted.unix(&[(true, 1, b"/run/app.sock"), (true, 2, b"/run/app.sock")]);
+        planted.holds(10, 1);
+        planted.holds(12, 2);
+        assert_eq!(planted.owner_at(path), Owner::Unseen);
     }
 
     /// A process that inherits a socket which listens, and does nothing until it is dropped.
@@ -409,21 +520,25 @@ mod tests {
     fn a_listener_in_another_process_is_found_by_its_address() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Internet(listener.local_addr().unwrap());
-        assert_eq!(Owner::of(&address, false), Owner::Unseen, "it is the lab's own");
+        assert_eq!(Owner::of(&address, Medium::Tcp), Owner::Unseen, "it is the lab's own");
         let holder = Holder::of(listener);
-        assert_eq!(Owner::of(&address, false), of(&[holder.0.id()]));
+        assert_eq!(Owner::of(&address, Medium::Tcp), of(&[holder.0.id()]));
         drop(holder);
-        assert_eq!(Owner::of(&address, false), Owner::Unseen, "nothing listens any more");
+        assert_eq!(Owner::of(&address, Medium::Tcp), Owner::Unseen, "nothing listens any more");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let holder = Holder::of(UnixListener::bind(&path).unwrap());
-        assert_eq!(Owner::of(&Address::Unix(path), false), of(&[holder.0.id()]));
+        assert_eq!(Owner::of(&Address::Unix(path), Medium::Unix), of(&[holder.0.id()]));
     }
 
     #[test]
-    fn an_address_of_another_host_has_no_owner_here() {
+    fn an_address_of_another_network_is_not_looked_for_here() {
+        // It is bound at this port of all addresses of this host, not at that one.
+        let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let _holder = Holder::of(listener);
         // Reserved for documentation (RFC 5737).
-        let address = Address::Internet("192.0.2.1:80".parse().unwrap());
-        assert_eq!(Owner::of(&address, false), Owner::Elsewhere);
+        let address = Address::Internet(SocketAddr::from(([192, 0, 2, 1], port)));
+        assert_eq!(Owner::of(&address, Medium::Tcp).roots(), None);
     }
 }

@@ -157,7 +157,8 @@ impl Filling<'_> {
             if self.filled_bytes.get() > MAX_FILLED_BYTES {
                 let limit = MAX_FILLED_BYTES >> 20;
                 let message = format!("more than {limit} MiB are filled in, here by {{{name}}}");
-                let help = "write so long a text to a file, and name the file".to_owned();
+                let help =
+                    "a text of this length belongs in a file: write its name here".to_owned();
                 return Err(Unfilled { key: key.to_owned(), message, help });
             }
         }

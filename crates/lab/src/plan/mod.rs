@@ -45,8 +45,8 @@ pub use rounds::MIN_MEASURE;
 pub use rung::Rung;
 pub use sweep::parse_setting;
 pub use types::{
-    CheckArguments, CountersOf, DefaultOf, MakePage, Medium, Plan, Point, Registry, Rounds,
-    Sequence, Target, TargetKind,
+    CheckArguments, CountersOf, DefaultOf, KeptData, MakePage, Medium, Plan, Point, Registry,
+    Rounds, Sequence, Target, TargetKind,
 };
 
 pub use crate::drive::{Arrivals, Clients, Schedule, Spacing, Stretch};
@@ -89,7 +89,7 @@ impl Plan {
     pub fn shortest(&self) -> Span {
         let rounds = u64::from(self.rounds.at_least);
         let trial = |point: &Point| {
-            let targets = point.targets.iter().filter(|target| target.skipped.is_none());
+            let targets = point.targets.iter().filter(|target| target.is_measured());
             let parts = point.workload.workload.preparation().parts;
             let prepare_ns = START_NS + parts.saturating_mul(PREPARE_NS_PER_PART);
             let one = prepare_ns + self.rounds.warm_up.ns + self.rounds.measure.ns;
@@ -105,7 +105,7 @@ impl Plan {
         let slice_ns = slice.unwrap_or(*measure).ns.max(1);
         let again_ns = measure.ns.div_ceil(slice_ns).div_ceil(2) * slice_ns;
         let trials = |point: &Point| {
-            let here = point.targets.iter().filter(|target| target.skipped.is_none()).count();
+            let here = point.targets.iter().filter(|target| target.is_measured()).count();
             if *repeat_disturbed && !is_cold { here as u64 } else { 0 }
         };
         let trials: u64 = self.points.iter().map(trials).sum();

@@ -161,7 +161,7 @@ fn resolve_point(
     let service = service_of(source, &written, registry)?;
     let (workload, clients) = clients::resolve(source, &spec.clients, &written, service)?;
     let conditions = conditions_of(source, Written { spec, table, metrics });
-    let targets = resolve_targets(source, spec, &workload, registry);
+    let targets = resolve_targets(source, Written { spec, table, metrics }, &workload, registry);
     let (targets, [requirements, expected, abort_on]) = both(targets, conditions)?;
     let batches = targets.iter().filter(|target| matches!(target.kind, TargetKind::Batch(_)));
     if (service.name == batch::SERVICE.name) != (batches.count() == targets.len()) {
@@ -310,7 +310,7 @@ fn check_busy(source: &Source, clients: &[Clients], targets: &[Target]) -> Resul
 /// The suite's targets, rungs of a ladder first.
 fn resolve_targets(
     source: &Source,
-    spec: &SuiteSpec,
+    Written { spec, table, .. }: Written<'_>,
     workload: &Scenario,
     registry: Registry<'_>,
 ) -> Result<Vec<Target>> {
@@ -324,7 +324,7 @@ fn resolve_targets(
     };
     unique(source, &place, written.iter().map(|(target, _)| &target.name[..]))?;
     let resolve = |(target, rung): (_, Option<Rung>)| {
-        let target = target::resolve(source, &target, workload, registry)?;
+        let target = target::resolve(source, &target, table, workload, registry)?;
         Ok(Target { rung, ..target })
     };
     all_of(written.into_iter().map(resolve))

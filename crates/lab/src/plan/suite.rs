@@ -108,8 +108,16 @@ pub(crate) struct TargetSpec {
     pub(crate) cpus: Vec<usize>,
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
-    /// `keep`: what preparing it writes to `{data}` is kept, and copied before each start.
+    /// `keep`: what preparing it writes to `{data}` is kept, and copied before each start; `reuse`:
+    /// it is kept, and every start is given it as it is.
     pub(crate) data: Option<DataSpec>,
+    /// The points at which it is measured, by keys of the suite and their values there; all of them
+    /// unless said otherwise.
+    #[serde(default)]
+    pub(crate) only: BTreeMap<String, Vec<toml::Value>>,
+    /// Programs that have to be there besides its own.
+    #[serde(default)]
+    pub(crate) needs: Vec<String>,
     /// Run once before anything starts.
     pub(crate) build: Option<Vec<String>>,
     /// Run before each start, in the target's own folder.
@@ -148,6 +156,8 @@ pub(crate) enum BetterSpec {
 pub(crate) enum DataSpec {
     /// Prepared once, kept, and copied before each start.
     Keep,
+    /// Prepared once, and kept: every start has the same.
+    Reuse,
 }
 
 /// `speaks = "DIALECT"` or `speaks = { DIALECT = { OPTION = … } }`

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use base::units::Span;
-use load::{DialectRow, Reach, Scenario, Service, Speaks};
+use load::{DialectRow, Kind, Reach, Scenario, Service, Speaks};
 use regex_lite::Regex;
 
 use super::address;
 use super::check::{Result, check_cpus};
 use super::error::{Source, printable};
+use super::fill;
 use super::near::{nearest, nearest_first};
-use super::suite::{TargetSpec, TransportSpec};
-use super::types::{Medium, Registry, Target, TargetKind};
+use super::suite::{DataSpec, TargetSpec, TransportSpec};
+use super::types::{KeptData, Medium, Registry, Target, TargetKind};
 use crate::deploy;
 use crate::drive::program;
 use crate::placeholders;
@@ -22,6 +23,7 @@ const LONGEST_NAME_BYTES: usize = 100;
 pub(super) fn resolve(
     source: &Source,
     spec: &TargetSpec,
+    table: &toml::Table,
     workload: &Scenario,
     registry: Registry<'_>,
 ) -> Result<Target> {
@@ -29,7 +31,22 @@ pub(super) fn resolve(
     check_name(&spec.name).map_err(|problem| source.error_at(&key, problem, None))?;
     let target = resolve_in(source, spec, workload.service, registry)?;
     let kept_data = kept_data(source, spec, &target, workload)?;
-    Ok(Target { kept_data, ..target })
+    let is_here =
+        is_here(spec, table).map_err(|(key, problem)| source.error_at(&key, problem, None))?;
+    Ok(Target { kept_data, is_here, ..target })
+}
+
+/// Whether the point with this table is one of those at which the target is measured.
+fn is_here(spec: &TargetSpec, table: &toml::Table) -> std::result::Result<bool, (String, String)> {
+    let mut is_here = true;
+    for (key, values) in &spec.only {
+        let Some(value) = fill::value_at(table, key) else {
+            let message = format!("the suite says nothing at `{key}`");
+            return Err((format!("target.{}.only", spec.name), message));
+        };
+        is_here &= values.contains(value);
+    }
+    Ok(is_here)
 }
 
 fn resolve_in(
@@ -68,9 +85,8 @@ fn resolve_in(
     let options = spec.speaks.as_ref().map(|speaks| speaks.options.clone()).unwrap_or_default();
     let spoken = Speaks { dialect, options };
     (dialect.check_options)(&spoken).map_err(|error| wrong(&error.key, error.message, None))?;
-    let is_in_process = dialect.reach == Reach::InProcess;
-    if is_in_process != (kind == TargetKind::InProcess) {
-        return Err(wrong("name", misplaced(service, speaks, is_in_process), None));
+    if (dialect.reach == Reach::InProcess) != (kind == TargetKind::InProcess) {
+        return Err(wrong("name", misplaced(service, dialect), None));
     }
     let medium = resolve_medium(dialect, spec.transport)
         .map_err(|problem| wrong("transport", problem, None))?;
@@ -78,7 +94,7 @@ fn resolve_in(
     if commands.into_iter().flatten().any(Vec::is_empty) {
         return Err(wrong("name", "build, setup, wrap and client need a program".into(), None));
     }
-    let skipped = missing(spec, &kind);
+    let skipped = dialect.missing.map(str::to_owned).or_else(|| missing(spec, &kind));
     if let (Some(reason), false) = (&skipped, spec.optional) {
         let help = "install it, or say `optional = true` to leave it out where it is missing";
         return Err(wrong("command", reason.clone(), Some(help.into())));
@@ -106,15 +122,16 @@ fn resolve_in(
         wrap: spec.wrap.clone(),
         ready_within: spec.ready_within.unwrap_or(Span::from_ms(10_000)),
         skipped,
+        is_here: true,
         facts: Vec::new(),
     })
 }
 
 /// Why a dialect without a socket, or with one, does not fit its target.
-fn misplaced(service: &Service, dialect: &str, is_in_process: bool) -> String {
-    match is_in_process {
-        true => format!("{} needs no socket: say in_process = \"{dialect}\"", service.name),
-        false => format!("{dialect} of {} needs a service", service.name),
+fn misplaced(service: &Service, DialectRow { name, reach, .. }: &DialectRow) -> String {
+    match *reach == Reach::InProcess {
+        true => format!("{} needs no socket: say in_process = \"{name}\"", service.name),
+        false => format!("{name} of {} needs a service", service.name),
     }
 }
 
@@ -135,10 +152,10 @@ fn missing(spec: &TargetSpec, kind: &TargetKind) -> Option<String> {
         _ => None,
     };
     let all = [own, spec.wrap.as_ref(), spec.client.as_ref()];
+    let programs = all.into_iter().flatten().map(|command| &command[0]).chain(&spec.needs);
     // Nor can what comes from a commit's worktree, which isn't there yet.
-    let here = |command: &&Vec<String>| !command[0].contains("{worktree}");
-    let mut wanted = all.into_iter().flatten().filter(here);
-    wanted.find_map(|command| Some(printable(&deploy::missing_program(&command[0])?)))
+    let mut wanted = programs.filter(|program| !program.contains("{worktree}"));
+    wanted.find_map(|program| Some(printable(&deploy::missing_program(program)?)))
 }
 
 /// A service of this program serves its own operations.
@@ -238,10 +255,8 @@ fn kept_data(
     spec: &TargetSpec,
     target: &Target,
     workload: &Scenario,
-) -> Result<Option<String>> {
-    if spec.data.is_none() {
-        return Ok(None);
-    }
+) -> Result<Option<KeptData>> {
+    let Some(data) = spec.data else { return Ok(None) };
     let wrong =
         |message: &str| Err(source.error_at(&format!("target.{}.data", spec.name), message, None));
     let command = match &target.kind {
@@ -252,15 +267,31 @@ fn kept_data(
     if !command.iter().any(|argument| argument.contains("{data}")) {
         return wrong("say in its command where {data} goes, the folder that is kept");
     }
+    let mut done = workload.mix.iter().chain(&workload.steps).map(|(index, _)| *index);
+    let writes = done.find(|index| workload.operations()[*index].kind == Kind::Write);
+    if let Some(index) = writes.filter(|_| data == DataSpec::Reuse) {
+        let name = &workload.operations()[index].name;
+        let message = format!(
+            "what {name} writes would be there in the next round: say \"keep\", and each start has \
+             a copy"
+        );
+        return wrong(&message);
+    }
     let preparation = workload.workload.preparation();
     if preparation.parts == 0 {
         return wrong("this workload prepares nothing that could be kept");
     }
-    let program = deploy::program_file(&command[0]).and_then(|path| path.metadata().ok());
+    let program = match target.kind {
+        TargetKind::Service(..) => std::env::current_exe().ok(),
+        _ => deploy::program_file(&command[0]),
+    };
+    let program = program.and_then(|path| path.metadata().ok());
     let program = program.map(|program| (program.len(), program.modified().ok()));
-    let of = (&target.kind, &target.setup, &target.env, target.speaks.dialect.name, program);
+    let Speaks { dialect, options } = &target.speaks;
+    let of = (&target.kind, &target.setup, &target.env, dialect.name, options, program);
     let about = format!("{of:?} {} {}", workload.service.name, preparation.about);
-    Ok(Some(crate::observe::sha256(about.as_bytes())[..16].to_owned()))
+    let name = crate::observe::sha256(about.as_bytes())[..16].to_owned();
+    Ok(Some(KeptData { name, is_copied: data == DataSpec::Keep }))
 }
 
 /// Why there is no service of this name, with those that there are.

@@ -85,8 +85,8 @@ pub struct Target {
     pub env: BTreeMap<String, String>,
     /// What is picked out of a batch's output, by name.
     pub figures: Vec<(String, regex_lite::Regex)>,
-    /// The name under which the data that preparing it writes are kept, where they are.
-    pub kept_data: Option<String>,
+    /// The data that preparing it writes, where they are kept.
+    pub kept_data: Option<KeptData>,
     /// A command run once before anything starts.
     pub build: Option<Vec<String>>,
     /// A command run before each start.
@@ -99,8 +99,26 @@ pub struct Target {
     pub rung: Option<Rung>,
     /// Why it is left out, if it is.
     pub skipped: Option<String>,
+    /// Whether it is measured at this point.
+    pub is_here: bool,
     /// What is known of how it came to be, by name: the commit that it was built from.
     pub facts: Vec<(String, String)>,
+}
+
+impl Target {
+    /// Whether it is started at this point.
+    pub fn is_measured(&self) -> bool {
+        self.skipped.is_none() && self.is_here
+    }
+}
+
+/// A kept data set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptData {
+    /// Its name, which follows from all that the data depend on.
+    pub name: String,
+    /// Whether each start has a copy of its own; else all have the same.
+    pub is_copied: bool,
 }
 
 /// How a target comes to be.

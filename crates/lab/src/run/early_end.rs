@@ -145,7 +145,7 @@ mod tests {
         let mut both = [1, 2].map(|round| failed(0, round, Some("it died")));
         assert!(is_hopeless(&both, 1));
         let counts = crate::drive::Counts { operations: 1, ..crate::drive::Counts::default() };
-        both[1].add_outside(counts);
+        both[1].add_outside(&crate::drive::LoadResult { counts, ..Default::default() });
         assert!(!is_hopeless(&both, 1));
     }
 

@@ -1,18 +1,17 @@
 //! The events of a suite: performed while a slice is measured, with their times and outcomes.
 
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process_group};
 use wire::{Ns, clock};
 
-use crate::deploy::Guard;
+use crate::deploy::{NO_PROGRAM, Supervised};
 use crate::placeholders;
 use crate::plan::{Action, Event};
 
@@ -22,16 +21,13 @@ const GRACE: Duration = Duration::from_secs(30);
 /// The period at which the end of the slice is checked while a command runs.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// The exit status of a start gate, as of a shell, where there is no such program.
-const NO_PROGRAM: i32 = 127;
-
 /// The target of events and its environment.
 pub(super) struct Subject {
     pub(super) name: String,
     pub(super) group: Option<Pid>,
     pub(super) address: String,
-    /// Ends commands when the lab is killed.
-    pub(super) guard: Arc<Guard>,
+    /// This program, which supervises commands.
+    pub(super) exe: PathBuf,
     /// Set to stop the run.
     pub(super) stop: Arc<AtomicBool>,
 }
@@ -76,6 +72,7 @@ pub(super) fn perform(
         outcomes: Vec::new(),
         stops: Vec::new(),
         commands: Vec::new(),
+        ended: Vec::new(),
     };
     for (at_ns, step) in steps(events, subject, length_ns) {
         if !runner.wait(started + at_ns, over) {
@@ -114,15 +111,15 @@ struct EventRunner<'a> {
     /// Stops whose target has not been resumed yet: their numbers and their outcomes' indices.
     stops: Vec<(usize, usize)>,
     commands: Vec<Running>,
+    /// Commands that have ended: what they left behind may run until the slice is over.
+    ended: Vec<Supervised>,
 }
 
 /// A running command.
 struct Running {
     /// The index of its outcome.
     index: usize,
-    child: Child,
-    /// Readable once it has ended.
-    ended: OwnedFd,
+    command: Supervised,
 }
 
 impl EventRunner<'_> {
@@ -165,7 +162,7 @@ impl EventRunner<'_> {
                 };
             }
             Action::Command(command) => match self.start(command) {
-                Ok((child, ended)) => self.commands.push(Running { index, child, ended }),
+                Ok(command) => self.commands.push(Running { index, command }),
                 Err(error) => outcome = Err(format!("{}: {error}", command[0])),
             },
         }
@@ -196,7 +193,7 @@ impl EventRunner<'_> {
         kill_process_group(group, signal).map_err(|error| format!("signalling: {error}"))
     }
 
-    fn start(&self, command: &[String]) -> std::io::Result<(Child, OwnedFd)> {
+    fn start(&self, command: &[String]) -> std::io::Result<Supervised> {
         let group = self.subject.group;
         let pid = group.map_or(String::new(), |group| group.as_raw_nonzero().to_string());
         let address = &self.subject.address;
@@ -207,50 +204,37 @@ impl EventRunner<'_> {
         };
         let fill = |text: &String| placeholders::complete(text, &value);
         let command: Vec<String> = command.iter().map(fill).collect();
-        let guard = &self.subject.guard;
-        let command = guard.behind_gate(&command);
-        let mut child = Command::new(&command[0])
-            .args(&command[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()?;
-        match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            Ok(ended) => {
-                guard.release(&mut child);
-                Ok((child, ended))
-            }
-            Err(error) => {
-                child.kill().and_then(|()| child.wait())?;
-                Err(error.into())
-            }
-        }
+        let words = Supervised::words(&self.subject.exe, &command);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null());
+        Supervised::start(command)
     }
 
     /// Waits up to `wait` for commands to end, and keeps the outcomes of those that have.
     fn look(&mut self, wait: Duration) {
+        let events: Vec<_> = self.commands.iter().map(|one| one.command.end_event()).collect();
         let mut ends: Vec<PollFd<'_>> =
-            self.commands.iter().map(|one| PollFd::new(&one.ended, PollFlags::IN)).collect();
+            events.iter().map(|event| PollFd::new(event, PollFlags::IN)).collect();
         let wait = Timespec::try_from(wait).unwrap_or_default();
         // An interrupted wait is only shorter.
         let _ = poll(&mut ends, Some(&wait));
         drop(ends);
         let now = clock::now() - self.clock_zero;
-        let (outcomes, guard) = (&mut self.outcomes, &self.subject.guard);
-        self.commands.retain_mut(|one| {
-            let (status, failure) = match one.child.try_wait() {
-                Ok(None) => return true,
+        for mut one in std::mem::take(&mut self.commands) {
+            let (status, failure) = match one.command.try_status() {
+                Ok(None) => {
+                    self.commands.push(one);
+                    continue;
+                }
                 Ok(Some(status)) => (status.code(), failure_of(status)),
                 Err(error) => (None, Some(error.to_string())),
             };
-            guard.forget(one.child.id());
-            let event = &mut outcomes[one.index];
+            let event = &mut self.outcomes[one.index];
             event.took_ns = now.saturating_sub(event.at);
             event.exit_status = status;
             event.failure = failure.map(|how| format!("{}: {how}", event.name));
-            false
-        });
+            self.ended.push(one.command);
+        }
     }
 
     /// Waits for the commands that still run, and returns all outcomes.
@@ -273,9 +257,7 @@ impl EventRunner<'_> {
     /// Kills the commands that still run, with all that they have started.
     fn give_up(&mut self, why: &str) {
         for mut one in self.commands.drain(..) {
-            let _ = kill_process_group(Pid::from_child(&one.child), Signal::KILL);
-            let _ = one.child.wait();
-            self.subject.guard.forget(one.child.id());
+            one.command.kill();
             let event = &mut self.outcomes[one.index];
             event.took_ns = (clock::now() - self.clock_zero).saturating_sub(event.at);
             event.failure = Some(format!("{}: {why}", event.name));
@@ -288,7 +270,11 @@ fn is_over(over: &Receiver<()>) -> bool {
 }
 
 fn failure_of(status: ExitStatus) -> Option<String> {
-    let missing = if status.code() == Some(NO_PROGRAM) { ": is there such a program?" } else { "" };
+    let missing = if status.code() == Some(i32::from(NO_PROGRAM)) {
+        ": is there such a program?"
+    } else {
+        ""
+    };
     (!status.success()).then(|| format!("{status}{missing}"))
 }
 
@@ -296,7 +282,9 @@ fn failure_of(status: ExitStatus) -> Option<String> {
 mod tests {
     use std::io::ErrorKind;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
     use std::path::Path;
+    use std::process::Child;
     use std::sync::mpsc::channel;
     use std::thread::yield_now;
 
@@ -313,21 +301,36 @@ mod tests {
         Action::Command(["sh", "-c", script].map(str::to_owned).to_vec())
     }
 
-    /// A guard whose gate is a shell script, as this test is no `loadline`.
-    fn guard(folder: &Path) -> Guard {
-        let exe = folder.join("exe");
-        let gate = "#!/bin/sh\n[ $1 = enter ] || exec cat\nshift\nhead -c 1 > /dev/null\n\
-                     exec \"$@\" < /dev/null\n";
-        std::fs::write(&exe, gate).expect("written");
+    /// The supervisor, as a test of this program, which is no `loadline`.
+    #[test]
+    #[ignore = "the others have it run, by a script"]
+    #[expect(clippy::exit, reason = "it stands for a whole process")]
+    fn the_supervisor() {
+        let words = std::env::args().skip_while(|word| word != "supervise").skip(1);
+        let command: Vec<String> = words.collect();
+        if !command.is_empty() {
+            let _ = crate::deploy::supervise_main(&command);
+            std::process::exit(i32::from(NO_PROGRAM));
+        }
+    }
+
+    /// A script that is as `loadline` to those who start a supervisor.
+    fn exe(folder: &Path) -> PathBuf {
+        let (exe, own) = (folder.join("exe"), std::env::current_exe().expect("this program"));
+        let name = "run::events::tests::the_supervisor";
+        let script =
+            format!("#!/bin/sh\nexec {own:?} --ignored --exact --nocapture {name} -- \"$@\"\n");
+        std::fs::write(&exe, script).expect("written");
         let may_run = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(&exe, may_run).expect("it may run");
         // A child that another test forks at this moment still holds the file open for writing.
         loop {
-            match Guard::start(&exe) {
+            match Command::new(&exe).stdout(Stdio::null()).status() {
                 Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => yield_now(),
-                started => return started.expect("a guard"),
+                ran => break assert!(ran.expect("it runs").success()),
             }
         }
+        exe
     }
 
     /// The outcomes of a slice of 200 ms for this child, which leads a group.
@@ -338,7 +341,7 @@ mod tests {
             name: "it".to_owned(),
             group,
             address: "there:1".to_owned(),
-            guard: Arc::new(guard(folder.path())),
+            exe: exe(folder.path()),
             stop: Arc::default(),
         };
         let (_goes_on, over) = channel();

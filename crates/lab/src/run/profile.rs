@@ -39,7 +39,7 @@ impl Runner<'_> {
         let Some(here) = self.plan.points.first() else { return Ok(()) };
         for ordinal in 1..=times {
             let targets = here.targets.iter().enumerate();
-            for (index, target) in targets.filter(|(_, target)| target.skipped.is_none()) {
+            for (index, target) in targets.filter(|(_, target)| target.is_measured()) {
                 if self.stopped() {
                     return Ok(());
                 }

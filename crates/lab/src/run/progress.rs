@@ -18,6 +18,15 @@ pub enum RunEvent<'a> {
     Begins(&'a LiveFeed),
     /// The run does something else, or the same at another place.
     Activity(Activity<'a>),
+    /// A target is being prepared, which takes longer than a second.
+    Preparing {
+        /// Its name.
+        target: &'a str,
+        /// How many parts have been begun.
+        begun: u64,
+        /// How many there are.
+        parts: u64,
+    },
     /// A message worth a line of its own.
     Note(&'a str),
     /// A slice begins that is long enough to be shown second by second.

@@ -18,11 +18,11 @@ use super::target_run::TargetRun;
 use super::trial::Trial;
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::program::Program;
-use crate::drive::{Session, SessionConfig};
+use crate::drive::{DriveError, LoadResult, Session, SessionConfig};
 use crate::in_process::Assignment;
 use crate::observe::{CounterMeter, GroupMeter, Owner, Roots, group_members};
 use crate::placeholders;
-use crate::plan::{CountersOf, Medium, Point, Target, TargetKind};
+use crate::plan::{CountersOf, Point, Target, TargetKind};
 
 /// Longer slices are shown second by second while they are measured.
 const SHOWN_BY_SECOND_NS: u64 = 1_000_000_000;
@@ -110,7 +110,7 @@ impl Runner<'_> {
         let runs =
             |index: usize| target_runs.iter().any(|target_run| target_run.trial.target == index);
         let wanted = |(index, target): &(usize, &Target)| {
-            target.skipped.is_none() && turn.contains(index) && !runs(*index)
+            target.is_measured() && turn.contains(index) && !runs(*index)
         };
         let mut order: Vec<(usize, &Target)> =
             here.targets.iter().enumerate().filter(wanted).collect();
@@ -168,12 +168,12 @@ impl Runner<'_> {
         }
         let meter = owner.roots().cloned().map(GroupMeter::new);
         let service = deployed.as_ref().and_then(|deployed| self.service(target, deployed));
-        let (guard, stop) = (Arc::clone(self.deployer.guard()), Arc::clone(&self.stop));
+        let (exe, stop) = (self.deployer.exe().to_owned(), Arc::clone(&self.stop));
         let (session, outside, measured, repeats) = (None, None, 0, 0);
         TargetRun {
             session,
             deployed,
-            guard,
+            exe,
             stop,
             owner,
             meter,
@@ -283,7 +283,7 @@ impl Runner<'_> {
         let outcome = Session::open(&load).and_then(|mut session| {
             let before = self.now();
             if !is_restored {
-                let result = session.prepare()?;
+                let result = self.prepare(&mut session, target)?;
                 target_run.trial.prepared(result, self.now() - before);
             }
             let before = self.now();
@@ -301,6 +301,17 @@ impl Runner<'_> {
             }
             Err(error) => target_run.fail(FailedAt::Prepare, &error),
         }
+    }
+
+    /// Writes what the workload prepares, and says how far it is.
+    fn prepare(
+        &mut self,
+        session: &mut Session,
+        target: &Target,
+    ) -> Result<LoadResult, DriveError> {
+        let target = &target.name;
+        let mut passed = |begun, parts| self.report(&RunEvent::Preparing { target, begun, parts });
+        session.prepare(&mut passed)
     }
 
     /// The point's load, by this program's own clients, of a target that has been started.
@@ -332,7 +343,9 @@ impl Runner<'_> {
         let Some(deployed) = target_run.deployed.as_ref().filter(is_wanted) else { return };
         let load = self.load(here, deployed, target, round);
         let before = self.now();
-        match Session::open(&load).and_then(|mut session| session.prepare()) {
+        let prepared =
+            Session::open(&load).and_then(|mut session| self.prepare(&mut session, target));
+        match prepared {
             Ok(result) => target_run.trial.prepared(result, self.now() - before),
             Err(error) => return target_run.fail(FailedAt::Prepare, &error),
         }
@@ -420,7 +433,7 @@ impl Runner<'_> {
 fn owner_of(target: &Target, deployed: &Deployed) -> Owner {
     match (deployed.group(), &target.kind) {
         (Some(group), _) => Owner::Processes(Roots::Group(group)),
-        (None, TargetKind::Address(address)) => Owner::of(address, target.medium == Medium::Udp),
+        (None, TargetKind::Address(address)) => Owner::of(address, target.medium),
         (None, _) => Owner::Unseen,
     }
 }

@@ -76,7 +76,7 @@ impl TargetStatus {
     /// The reasons without their figures, which differ from round to round.
     pub fn kind_of_reason(&self) -> String {
         let kind = |why: &Why| match why {
-            Why::Disturbed(cause) => format!("{:?} {:?}; ", cause.kind, cause.target),
+            Why::Disturbed(cause) => format!("{:?}; ", cause.kind),
             Why::Invalid(reason) => reason.replace(|c: char| c.is_ascii_digit(), ""),
         };
         self.why.iter().map(kind).collect()

@@ -1,5 +1,6 @@
 //! One target in one round: its process, its connections, and its slices.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +11,7 @@ use super::limit_figures::{each_once, generator_cpus};
 use super::slice_stats::SliceStats;
 use super::trial::{Slice, Trial};
 use super::usage::{ProcessReadings, Window};
-use crate::deploy::{Deployed, Guard};
+use crate::deploy::Deployed;
 use crate::drive::{DriveError, LoadResult, Session};
 use crate::observe::{
     self, CounterMeter, Cpu, Disturbance, GroupMeter, OwnCpu, Owner, Totals, Wait, Watch,
@@ -22,8 +23,8 @@ use crate::plan::{Event, Point};
 pub(super) struct TargetRun {
     pub(super) session: Option<Session>,
     pub(super) deployed: Option<Deployed>,
-    /// Kills what events start, when the lab is killed.
-    pub(super) guard: Arc<Guard>,
+    /// This program.
+    pub(super) exe: PathBuf,
     /// Set to stop the run.
     pub(super) stop: Arc<AtomicBool>,
     /// Whose it is.
@@ -81,7 +82,13 @@ impl TargetRun {
         self.trial.usage.is_elsewhere = self.owner == Owner::Elsewhere;
         self.trial.usage.server_cpus = server.map(|_| self.cpus.clone());
         let broken = result.trouble.is_some();
-        if broken && let Some(how) = self.death() {
+        // Connections that are made again may be those of a target that has just ended.
+        let died = match (broken, result.counts.broken) {
+            (true, _) => self.death(),
+            (false, 0) => None,
+            (false, _) => self.end_of_target(),
+        };
+        if let Some(how) = died {
             self.trial.fail(FailedAt::Measure, how);
         }
         let counted = counted.zip(self.service.as_ref().map(CounterMeter::read));
@@ -158,7 +165,7 @@ impl TargetRun {
             name: deployed.name.clone(),
             group: deployed.group(),
             address: deployed.address.to_string(),
-            guard: Arc::clone(&self.guard),
+            exe: self.exe.clone(),
             stop: Arc::clone(&self.stop),
         });
         let (before, totals) = (watch.mark(), watch.totals());
@@ -245,14 +252,19 @@ impl TargetRun {
 
     /// How the target died, if it did. Its connections may close a moment before it ends.
     fn death(&mut self) -> Option<String> {
-        let deployed = self.deployed.as_mut()?;
         for _ in 0..100 {
-            if let Some(how) = deployed.ended() {
-                return Some(format!("{} died: {how}", deployed.name));
+            if let Some(how) = self.end_of_target() {
+                return Some(how);
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         None
+    }
+
+    /// How the target has died, if it has.
+    fn end_of_target(&mut self) -> Option<String> {
+        let deployed = self.deployed.as_mut()?;
+        deployed.ended().map(|how| format!("{} died: {how}", deployed.name))
     }
 
     pub(super) fn fail(&mut self, at: FailedAt, error: &DriveError) {

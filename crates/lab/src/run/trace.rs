@@ -32,7 +32,7 @@ impl Runner<'_> {
         let plan = self.plan;
         for (point, here) in plan.points.iter().enumerate() {
             let targets = here.targets.iter().enumerate();
-            for (index, target) in targets.filter(|(_, target)| target.skipped.is_none()) {
+            for (index, target) in targets.filter(|(_, target)| target.is_measured()) {
                 if self.stopped() {
                     return Ok(());
                 }

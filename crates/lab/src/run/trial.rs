@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use findings::Why;
+use findings::{CONNECTIONS_BROKEN, Why};
 use hdrhistogram::Histogram;
 use ledger::{Cause, FailedAt, Validity};
 use load::{CounterKind, Kind};
@@ -83,6 +83,8 @@ pub struct Trial {
     pub(crate) streams: Vec<StreamSum>,
     /// The stage at which its target failed.
     pub(crate) failed_at: Option<FailedAt>,
+    /// The first fault of a connection that broke under the load.
+    broken_by: Option<String>,
     /// Every metric that was seen, once the trial is in the ledger.
     metrics: Vec<(Cow<'static, str>, f64)>,
     /// Every latency, and the age of every value on arrival, once the metrics are set.
@@ -134,6 +136,7 @@ impl Trial {
             events: Vec::new(),
             streams: Vec::new(),
             failed_at: None,
+            broken_by: None,
             metrics: Vec::new(),
             latencies: Distribution::default(),
             ages: Distribution::default(),
@@ -168,7 +171,7 @@ impl Trial {
     /// Adds the preparation. A target that isn't completely prepared has failed.
     pub(crate) fn prepared(&mut self, result: LoadResult, took_ns: u64) {
         self.prepare_ns = Some(took_ns);
-        self.add_outside(result.counts);
+        self.add_outside(&result);
         let missing = result.counts.missing;
         if missing > 0 && result.trouble.is_none() {
             self.invalidate(format!("{missing} writes unanswered while preparing"));
@@ -285,16 +288,18 @@ impl Trial {
         self.validity == Validity::Valid
     }
 
-    /// Adds answers outside the slices that count.
-    pub(super) fn add_outside(&mut self, counts: Counts) {
-        self.wrong_outside += counts.wrong;
-        self.answered_outside |= counts.operations > 0;
+    /// Adds answers, and connections that broke, outside the slices that count.
+    pub(super) fn add_outside(&mut self, result: &LoadResult) {
+        self.wrong_outside += result.counts.wrong;
+        self.answered_outside |= result.counts.operations > 0;
+        self.counts.broken += result.counts.broken;
+        self.broken_by = self.broken_by.take().or_else(|| result.fault.clone());
     }
 
     /// Sets a disturbed slice aside, which is measured again. Its wrong answers count, but apart:
     /// its operations don't.
     pub(crate) fn set_aside(&mut self, slice: Slice, result: LoadResult) {
-        self.add_outside(result.counts);
+        self.add_outside(&result);
         self.judge_trouble(result.trouble.as_deref());
         let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
         self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
@@ -317,6 +322,7 @@ impl Trial {
         self.server = self.server.zip(slice.server).map(|(sum, server)| sum.plus(server));
         self.counters = Some(observe::plus(self.counters.as_ref(), slice.counters.clone()));
         self.slices.push(slice);
+        self.broken_by = self.broken_by.take().or(result.fault);
         self.judge_claims(result.counts);
         self.judge_trouble(result.trouble.as_deref());
         let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
@@ -387,28 +393,44 @@ impl Trial {
         }
     }
 
-    /// Wrong answers make a trial invalid, for the speed of a wrong answer means nothing; unless a
-    /// requirement allows as many.
+    /// Wrong answers make a trial invalid, for the speed of a wrong answer means nothing, and so do
+    /// connections that broke; unless a requirement allows as many.
     pub(super) fn judge_answers(&mut self, requirements: &[Requirement]) {
-        if self.wrong_answers_in_all() == 0 || requirements.iter().any(|one| self.is_within(one)) {
+        let allows = |outcome| requirements.iter().any(|one| self.is_within(one, outcome));
+        let broken = self.counts.broken;
+        let (allows_wrong, allows_broken) = (allows("wrong"), allows("missing"));
+        if self.wrong_answers_in_all() > 0 && !allows_wrong {
+            self.invalidate(match self.wrong_answers.first() {
+                Some(first) => format!("wrong answers: {}", first.finding.note),
+                None => "wrong answers".to_owned(),
+            });
+        }
+        if broken == 0 {
             return;
         }
-        self.invalidate(match self.wrong_answers.first() {
-            Some(first) => format!("wrong answers: {}", first.finding.note),
-            None => "wrong answers".to_owned(),
-        });
+        self.figures.push((CONNECTIONS_BROKEN.to_owned(), broken as f64));
+        if !allows_broken {
+            let broken =
+                if broken == 1 { "a connection".into() } else { format!("{broken} connections") };
+            let by = self.broken_by.clone().unwrap_or_default();
+            self.invalidate(format!(
+                "{broken} broke: {by}; \"errors\" in [require] may allow some"
+            ));
+        }
     }
 
-    /// Whether this is an upper limit of wrong answers that it keeps.
-    fn is_within(&self, requirement: &Requirement) -> bool {
+    /// Whether this is an upper limit of answers of this outcome (`wrong`, `missing`), or of all
+    /// errors, that it keeps.
+    fn is_within(&self, requirement: &Requirement, outcome: &str) -> bool {
         let Expression::Name(name) = &requirement.figure else { return false };
-        let outcome = name.strip_suffix(OF_THOSE_ASKED).unwrap_or(name);
+        let limited = name.strip_suffix(OF_THOSE_ASKED).unwrap_or(name);
         let limits = matches!(requirement.comparison, Comparison::Less | Comparison::LessOrEqual);
-        let value = match outcome {
-            ERRORS | "wrong" if outcome != name => self.computed(name),
-            ERRORS => self.computed(ERRORS),
+        let value = match limited {
+            _ if limited != ERRORS && limited != outcome => None,
+            ERRORS => self.computed(name),
+            _ if limited != name => self.computed(name),
             "wrong" => Some(self.wrong_answers_in_all() as f64),
-            _ => None,
+            _ => Some(self.counts.missing as f64),
         };
         limits && value.is_some_and(|value| requirement.holds(value))
     }

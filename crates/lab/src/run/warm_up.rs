@@ -56,7 +56,7 @@ fn tail_ns(result: &LoadResult) -> f64 {
 }
 
 fn keep_wrong_answers(trial: &mut Trial, result: LoadResult) {
-    trial.add_outside(result.counts);
+    trial.add_outside(&result);
     if let Some(trouble) = result.trouble {
         trial.fail(FailedAt::WarmUp, trouble);
     }

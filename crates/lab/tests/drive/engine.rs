@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::units::{Rate, Span};
-use lab::drive::{Figure, LoadResult};
+use lab::drive::{Counts, Figure, LoadResult};
 use lab::plan::{Arrivals, Clients, Spacing};
 use load::{
     Busy, Caller, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Outcome, Reach,
@@ -292,9 +292,32 @@ fn a_wrong_answer_is_found_with_its_bytes() {
 }
 
 #[test]
-fn a_connection_that_breaks_is_said_and_its_requests_are_missing() {
-    let result = run(Habit { leaves_at: Some(5), ..Habit::default() }, &PLAIN, 2, LONG, SHORT);
+fn a_connection_that_breaks_is_counted_and_made_again_and_its_requests_are_missing() {
+    let result = run(Habit { leaves_at: Some(5), ..Habit::default() }, &PLAIN, 1, LONG, SHORT);
+    assert_eq!(result.trouble, None);
+    assert!(result.fault.unwrap().contains("the target closed the connection"));
+    let Counts { broken, missing, operations, .. } = result.counts;
+    assert!(broken > 3, "each of three connections breaks more than once: {broken}");
+    assert_eq!(missing, broken, "one request was under way on each");
+    assert!(operations >= 5 * (broken - 3), "five answers before each: {operations}");
+}
+
+#[test]
+fn a_schedule_goes_on_when_connections_break() {
+    let arrivals = Arrivals::open(Rate { per_second: 2_000.0 }, Spacing::Constant);
+    let clients = Clients { arrivals, ..clients(1, LONG) };
+    let habit = Habit { leaves_at: Some(5), ..Habit::default() };
+    let result = run_clients(habit, &PLAIN, clients, SHORT);
+    assert_eq!(result.trouble, None);
+    assert!(result.counts.broken > 0);
+    assert_eq!(result.counts.operations + result.counts.missing, 400);
+}
+
+#[test]
+fn a_connection_that_breaks_again_and_again_without_an_answer_is_given_up() {
+    let result = run(Habit { leaves_at: Some(0), ..Habit::default() }, &PLAIN, 1, LONG, SHORT);
     assert!(result.trouble.unwrap().contains("the target closed the connection"));
+    assert_eq!(result.counts.operations, 0);
     assert!(result.counts.missing >= 3);
 }
 

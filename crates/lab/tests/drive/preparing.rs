@@ -117,7 +117,7 @@ fn prepare(keeps: fn(usize) -> bool) -> (LoadResult, Vec<(Address, u64, bool)>) 
     let clients = Clients { timeout: Span::from_ms(20), ..common::clients() };
     let workload = common::scenario(&SERVICE, "operation = 'say'");
     let result = common::load((server, address), &TOY, &workload, clients, |session| {
-        session.prepare().expect("a result")
+        session.prepare(&mut |_, _| {}).expect("a result")
     });
     let heard = std::mem::take(&mut *heard.lock().expect("no panic"));
     (result, heard)

@@ -189,7 +189,7 @@ fn run(habit: Habit, streams: usize, pause: Span, lengths: &[Duration]) -> Vec<L
         ..common::clients()
     };
     common::load(common::serve(make), &DIALECT, &workload, clients, |session| {
-        assert_eq!(session.prepare().expect("nothing to write").counts.operations, 0);
+        assert_eq!(session.prepare(&mut |_, _| {}).expect("nothing to write").counts.operations, 0);
         let results = lengths.iter().map(|length| session.run(length.as_nanos() as u64));
         results.map(|result| result.expect("a result")).collect()
     })

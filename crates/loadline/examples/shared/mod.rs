@@ -13,10 +13,6 @@ pub(crate) fn main(
     service: &'static Service,
     suite: &str,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    if std::env::args().nth(1).as_deref() == Some("guard") {
-        lab::deploy::guard_main(); // The lab starts this program once more, to clean up after it.
-        return Ok(());
-    }
     let folder = std::env::temp_dir().join(format!("loadline-example-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let summary = run(service, suite, &std::env::current_exe()?, &folder)?;
@@ -24,7 +20,7 @@ pub(crate) fn main(
     Ok(std::fs::remove_dir_all(folder)?)
 }
 
-/// Runs `suite` in `folder`. `exe` is a program with the subcommand `guard`.
+/// Runs `suite` in `folder`. `exe` is this program.
 pub(crate) fn run(
     service: &'static Service,
     suite: &str,

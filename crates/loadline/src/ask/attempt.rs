@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use base::units::{ByteCount, Rate, Span, UnitError};
@@ -54,7 +55,8 @@ pub(crate) struct TryArgs {
     /// Connections, or commands at a time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     connections: Option<u32>,
-    /// Measured time of each side; slices that other programs disturb are measured again
+    /// Measured time of each side; slices that other programs disturb are measured again, and a
+    /// command is run five times at least
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = time)]
     time: Span,
     /// The size of values, such as 1KiB; of records the number of elements
@@ -132,11 +134,12 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
         let message = "two sides at most: a suite has as many as you like (loadline new compare)";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let question = Question {
+    let mut question = Question {
         sides,
         rate: args.rate,
         connections: args.connections.map(|connections| connections as usize),
         time: args.time,
+        command_took: Vec::new(),
         size: args.size.map(|size| size.bytes),
         keys: args.keys,
         status: args.status,
@@ -148,10 +151,34 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
         allow_remote: args.allow_remote,
         typed: command_line(),
     };
-    let text = question.suite().map_err(Failure::Usage)?;
     let path = args.save.as_deref().unwrap_or(Path::new("try.toml"));
+    let (_, plan) = planned(&question, path)?;
+    question.command_took = ask_first(&question, &plan)?;
+    // How long a command takes decides how often it is run.
+    let (text, plan) = planned(&question, path)?;
+    if let Some(file) = &args.save {
+        save(file, &text)?;
+    }
+    if let Some(option) = args.command.iter().skip(1).find(|word| is_own(word)) {
+        note(format!("{option} is given to the command: an option of try stands before --"));
+    }
+    note(seconds::wrapped(&one_line(&question.announcement(&plan))));
+    let mut how = HowArgs::shown_by_caller(args.json, args.ledger, args.wait);
+    how.doubt = Some(doubt);
+    // What runs already is never started again: a difference of two such is likely at most.
+    how.accept = Some("likely".to_owned());
+    measure(&plan, &how)
+}
+
+/// The suite that a question stands for, as text and as a plan.
+fn planned(question: &Question, path: &Path) -> Result<(String, Plan), Failure> {
+    let text = question.suite().map_err(Failure::Usage)?;
     let plan = Plan::parse(path, text.clone(), &[], crate::registry::registry());
-    let plan = plan.map_err(crate::exit::suite)?;
+    Ok((text, plan.map_err(crate::exit::suite)?))
+}
+
+/// Asks every side once, before anything is measured. Returns how long each command took.
+fn ask_first(question: &Question, plan: &Plan) -> Result<Vec<Duration>, Failure> {
     let mut command_took = Vec::new();
     for (index, side) in question.sides.iter().enumerate() {
         match side {
@@ -160,22 +187,11 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
                 let trust = question.trust.as_ref().unwrap_or(&Trust::System);
                 greeting::check(web, trust, question.right_status())?;
             }
-            Side::Web(_) | Side::Service(..) => first_request::check(&plan, index)?,
+            Side::Web(_) | Side::Service(..) => first_request::check(plan, index)?,
             Side::Command(words) => command_took.push(first_request::rehearse(side, words)?),
         }
     }
-    if let Some(file) = &args.save {
-        save(file, &text)?;
-    }
-    if let Some(option) = args.command.iter().skip(1).find(|word| is_own(word)) {
-        note(format!("{option} is given to the command: an option of try stands before --"));
-    }
-    note(seconds::wrapped(&one_line(&question.announcement(&plan, &command_took))));
-    let mut how = HowArgs::shown_by_caller(args.json, args.ledger, args.wait);
-    how.doubt = Some(doubt);
-    // What runs already is never started again: a difference of two such is likely at most.
-    how.accept = Some("likely".to_owned());
-    measure(&plan, &how)
+    Ok(command_took)
 }
 
 /// Why the figures of a run can't be relied on: Little's law is broken, so that a latency or a

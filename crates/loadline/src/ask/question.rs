@@ -22,6 +22,8 @@ pub(super) struct Question {
     pub(super) connections: Option<usize>,
     /// Measured time of each side.
     pub(super) time: Span,
+    /// How long a run of each command took; empty until that is known.
+    pub(super) command_took: Vec<Duration>,
     pub(super) size: Option<u64>,
     pub(super) keys: Option<u64>,
     /// The right status of a page.
@@ -133,7 +135,7 @@ impl Question {
 
     /// What is going to be measured, and for how long: at least, and at most, where every slice
     /// that may be measured again is disturbed. Of commands it is known how long one run took.
-    pub(super) fn announcement(&self, plan: &Plan, command_took: &[Duration]) -> String {
+    pub(super) fn announcement(&self, plan: &Plan) -> String {
         let rounds = u64::from(plan.rounds.at_least);
         let (measure, warm_up) = (plan.rounds.measure.ns, plan.rounds.warm_up.ns);
         // A run that has begun is measured to its end, and one that was due is not left out.
@@ -143,13 +145,13 @@ impl Question {
             let due = (ns as f64 * per_ns).ceil() as u64;
             if per_ns > 0.0 { ns.max(due * each) } else { ns.div_ceil(each).max(1) * each }
         };
-        let took: Vec<u64> =
-            command_took.iter().map(|took| took.as_nanos().max(1) as u64).collect();
+        let took = self.took_ns();
         let of_each = |ns: u64| match self.is_batch() {
             true => took.iter().map(|each| whole(ns, *each)).sum(),
             false => self.sides.len() as u64 * ns,
         };
-        let least_ns = rounds * of_each(measure) + of_each(warm_up) + AROUND.ns;
+        let before_ns = if warm_up > 0 { of_each(warm_up) } else { 0 };
+        let least_ns = rounds * of_each(measure) + before_ns + AROUND.ns;
         // The lab measures up to half of the slices again.
         let slices = plan.rounds.slice.map_or(1, |slice| measure.div_ceil(slice.ns));
         let most_ns = least_ns + rounds * of_each(measure) * slices.div_ceil(2) / slices;
@@ -279,9 +281,33 @@ impl Question {
         text
     }
 
+    /// How long a run of each command took, in nanoseconds.
+    fn took_ns(&self) -> Vec<u64> {
+        self.command_took.iter().map(|took| took.as_nanos().max(1) as u64).collect()
+    }
+
+    /// How many rounds there are, how long each measures, and how long the load before lasts, in
+    /// nanoseconds. A run of a command that has begun is measured to its end, so that one of a slow
+    /// command is a round, and as many of them as have room in the time are measured.
+    fn lengths(&self) -> (u64, u64, u64) {
+        let took = self.took_ns();
+        let (least, most) = (took.iter().min().copied(), took.iter().max().copied());
+        let round = ROUND.ns.max(most.unwrap_or(0));
+        let rounds = |round: u64| (self.time.ns / round).clamp(*ROUNDS.start(), *ROUNDS.end());
+        let (measure, warm_up) =
+            (self.time.ns / rounds(round), (self.time.ns / 10).min(WARM_UP.ns));
+        match least.zip(most) {
+            Some((least, most)) if 2 * least > measure && self.rate.is_none() => {
+                // It was run once before, which has warmed up what it reads.
+                let warm_up = if least > warm_up { 0 } else { warm_up };
+                (rounds(most), measure.min(least / 2).max(1_000_000), warm_up)
+            }
+            _ => (rounds(round), measure, warm_up),
+        }
+    }
+
     fn rounds(&self) -> String {
-        let rounds = (self.time.ns / ROUND.ns).clamp(*ROUNDS.start(), *ROUNDS.end());
-        let measure = self.time.ns / rounds;
+        let (rounds, measure, warm_up) = self.lengths();
         // A slice of a slow schedule is to hold some requests.
         let some = self.rate.as_ref().map_or(0.0, |(_, rate)| 100e9 / rate.per_second.max(0.01));
         let slice = SLICE.ns.max(some as u64);
@@ -289,7 +315,7 @@ impl Question {
             true => "none".to_owned(),
             false => typed(slice),
         };
-        let warm_up = typed((self.time.ns / 10).min(WARM_UP.ns));
+        let warm_up = typed(warm_up);
         let primary = match (self.is_batch(), &self.rate) {
             (true, _) => "wall_ns",
             (false, Some(_)) => "latency.p50",
@@ -338,6 +364,7 @@ mod tests {
             rate: None,
             connections: None,
             time: Span::from_ms(10_000),
+            command_took: Vec::new(),
             size: None,
             keys: None,
             status: None,
@@ -419,20 +446,40 @@ mod tests {
     #[test]
     fn it_is_said_how_long_it_takes() {
         let asked = question(vec![web("a:1", "127.0.0.1:1", "/x")]);
-        let said = asked.announcement(&plan(&asked), &[]);
+        let said = asked.announcement(&plan(&asked));
         assert_eq!(said, "measuring a:1: 10 rounds of 1 s, about 12 to 22 s in all");
         let command = |word: &str| Side::Command(vec!["sleep".into(), word.into()]);
-        let asked = question(vec![command("3"), command("4")]);
         let took = [3, 4].map(Duration::from_secs);
-        let said = asked.announcement(&plan(&asked), &took);
-        assert!(said.ends_with("10 rounds of 1 s each, about 79 s to 2.48 min in all"), "{said}");
+        let asked = question(vec![command("3"), command("4")]);
+        let asked = Question { command_took: took.to_vec(), ..asked };
+        let said = asked.announcement(&plan(&asked));
+        assert!(said.ends_with("5 rounds of 1.5 s each, about 37 to 72 s in all"), "{said}");
         let rate = Some(("2/s".to_owned(), Rate { per_second: 2.0 }));
-        let asked = Question { rate, ..question(vec![command("3")]) };
-        let said = asked.announcement(&plan(&asked), &took[..1]);
+        let command_took = took[..1].to_vec();
+        let asked = Question { rate, command_took, ..question(vec![command("3")]) };
+        let said = asked.announcement(&plan(&asked));
         assert!(
             said.ends_with("about 65 s to 2.08 min in all"),
             "two are due in each second: {said}"
         );
+    }
+
+    #[test]
+    fn a_slow_command_is_run_as_often_as_the_time_has_room_for_and_five_times_at_least() {
+        let runs = |took_ms: &[u64], time_ms: u64| {
+            let command = Side::Command(vec!["sleep".into()]);
+            let command_took = took_ms.iter().copied().map(Duration::from_millis).collect();
+            let time = Span::from_ms(time_ms);
+            let asked = Question { time, command_took, ..question(vec![command; took_ms.len()]) };
+            let rounds = plan(&asked).rounds;
+            let each = took_ms.iter().map(|took| rounds.measure.ns.div_ceil(took * 1_000_000));
+            (rounds.at_least, each.collect::<Vec<_>>())
+        };
+        assert_eq!(runs(&[30_000], 10_000), (5, vec![1]), "the least");
+        assert_eq!(runs(&[1_500], 10_000), (6, vec![1]), "9 s");
+        assert_eq!(runs(&[600], 10_000), (16, vec![1]), "9.6 s");
+        assert_eq!(runs(&[100], 10_000), (10, vec![10]));
+        assert_eq!(runs(&[400, 3_000], 10_000), (5, vec![5, 1]));
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Seconds {
     /// Why a round can't be compared, each reason once.
     fn reasons(&mut self, statuses: &[TargetStatus]) {
         for status in statuses {
-            let reason = report::reason(status.validity, &status.why);
+            let reason = report::validity_note(status.validity, &status.why);
             let (Some(reason), Some(side)) = (reason, self.sides.get(status.target)) else {
                 continue;
             };

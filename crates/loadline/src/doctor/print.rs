@@ -18,7 +18,7 @@ pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
     let mut out = String::new();
     let fact = |name| checkup.fact(name).unwrap_or("unseen");
     let mut line = |what: &str, says: String| {
-        let _ = writeln!(out, "  {what:<18} {says}");
+        let _ = writeln!(out, "  {what:<18}  {says}");
     };
     line(
         "host",
@@ -71,7 +71,7 @@ pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
     for advice in advice {
         let _ = writeln!(out, "- {advice}");
     }
-    out
+    report::wrapped(&out)
 }
 
 /// The CPU quota of this program's control group, and how often it was used up.

@@ -35,9 +35,9 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
             let sentence = report::run_sentence(&run, results.get(&run.id), colour);
             let (state, trials) = (run.state.word(), run.trials);
             let [started, title] = [&run.started_at, &run.title].map(|text| report::one_line(text));
-            let id = run.id;
-            writeln!(out, "{:>5}  {started}  {state:<11} {trials:>5} trials  {title}", id.get())?;
-            writeln!(out, "       {sentence}")?;
+            let id = run.id.get();
+            let head = format!("{id:>5}  {started}  {state:<11} {trials:>5} trials  {title}");
+            out.write_all(report::wrapped(&format!("{head}\n       {sentence}\n")).as_bytes())?;
         }
     }
     Ok(ExitCode::SUCCESS)

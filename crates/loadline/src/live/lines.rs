@@ -14,19 +14,25 @@ use super::state::{Side, State};
 /// The most columns of a line, unless a name is longer.
 const WIDTH: usize = 100;
 
+/// The interval of lines about how far a target is prepared.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
 /// A run's progress in lines.
 pub(super) struct Lines {
     state: State,
     began: Instant,
     /// The last line about an activity.
     last: String,
+    /// When a line last said how far a target is prepared.
+    told: Option<Duration>,
     /// The kinds of reasons that were printed, by target.
     reasons: HashSet<(usize, String)>,
 }
 
 impl Lines {
     pub(super) fn begin(state: State) -> Self {
-        Self { state, began: Instant::now(), last: String::new(), reasons: HashSet::new() }
+        let (last, reasons) = (String::new(), HashSet::new());
+        Self { state, began: Instant::now(), last, told: None, reasons }
     }
 
     /// The lines to be printed about this event.
@@ -43,6 +49,7 @@ impl Lines {
         match event {
             RunEvent::Note(text) => text.lines().map(one_line).collect(),
             RunEvent::Activity(_) => self.activity(at).into_iter().collect(),
+            RunEvent::Preparing { .. } => self.preparing(at).into_iter().collect(),
             RunEvent::RoundEnds(statuses) => self.round(at, statuses),
             RunEvent::StaysDisturbed { rounds, causes } => {
                 report::stays_disturbed(*rounds, causes).lines().map(one_line).collect()
@@ -70,6 +77,15 @@ impl Lines {
         is_new.then_some(line)
     }
 
+    /// How far a target is prepared, now and then.
+    fn preparing(&mut self, at: Duration) -> Option<String> {
+        let is_due = self.told.is_none_or(|told| at.saturating_sub(told) >= TELL_EVERY);
+        is_due.then(|| {
+            self.told = Some(at);
+            format!("  {}", one_line(&self.state.activity))
+        })
+    }
+
     /// Each target's figure of a round that has ended; every reason for which one doesn't count is
     /// printed once.
     fn round(&mut self, at: Duration, statuses: &[TargetStatus]) -> Vec<String> {
@@ -88,7 +104,7 @@ impl Lines {
         };
         for status in statuses {
             let name = self.state.targets.get(status.target).map(|side| one_line(&side.name));
-            let reason = report::reason(status.validity, &status.why);
+            let reason = report::validity_note(status.validity, &status.why);
             let Some((reason, name)) = reason.zip(name) else { continue };
             let grade = match status.validity {
                 Validity::Valid => String::new(),
@@ -189,5 +205,17 @@ mod tests {
             said[..2],
             ["the last 3 rounds were disturbed:", "  memcached: the host swapped 40 pages"]
         );
+    }
+
+    #[test]
+    fn how_far_a_target_is_prepared_is_told_now_and_then() {
+        let mut lines = Lines::begin(begun(&["loadline", "postgres-gist"]));
+        let mut told = |seconds, begun| {
+            let event = RunEvent::Preparing { target: "postgres-gist", begun, parts: 10_002 };
+            lines.at(Duration::from_secs(seconds), &event)
+        };
+        assert_eq!(told(1, 400), ["  preparing postgres-gist, 400 of 10,002 parts"]);
+        assert!(told(2, 900).is_empty());
+        assert_eq!(told(6, 4_000), ["  preparing postgres-gist, 4,000 of 10,002 parts"]);
     }
 }

@@ -211,7 +211,7 @@ impl Side {
         self.trials += 1;
         self.valid += u32::from(status.validity == Validity::Valid);
         if status.validity != Validity::Valid {
-            let reason = report::reason(status.validity, &status.why);
+            let reason = report::validity_note(status.validity, &status.why);
             self.reason = reason.or(self.reason.take());
         }
         self.limit = Some(status.limit.clone().unwrap_or_else(|| "none reached".to_owned()));
@@ -270,6 +270,9 @@ impl State {
         match event {
             RunEvent::Begins(_) => {}
             RunEvent::Activity(activity) => self.place(at, activity),
+            RunEvent::Preparing { target, begun, parts } => {
+                self.activity = preparing(target, *begun, *parts);
+            }
             RunEvent::Note(text) => self.say(text),
             RunEvent::SliceBegins { target, second } => self.begins(*target, *second),
             RunEvent::Seconds { measured, settled } => self.passed(measured, *settled),
@@ -387,4 +390,9 @@ impl State {
         }
         self.cores.sort_unstable_by_key(|(cpu, _)| *cpu);
     }
+}
+
+/// `preparing postgres-gist, 4,000 of 10,002 parts`.
+fn preparing(target: &str, begun: u64, parts: u64) -> String {
+    format!("preparing {target}, {} of {} parts", report::count(begun), report::count(parts))
 }

@@ -162,6 +162,9 @@ fn point_as_text(plan: &Plan, point: &Point) -> String {
     for requirement in &point.requirements {
         let _ = writeln!(text, "    requires {}", one_line(&requirement.text));
     }
+    for target in point.targets.iter().filter(|target| !target.is_here) {
+        let _ = writeln!(text, "    without {}", one_line(&target.name));
+    }
     for (target, first) in point.targets.iter().zip(plan.targets()) {
         let before = executed::of(first);
         let mut differs = executed::of(target);

@@ -33,7 +33,7 @@ impl Place {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
         command.current_dir(self.path()).args(arguments).stdin(Stdio::null());
-        command.env("TMPDIR", self.path());
+        command.env("LOADLINE_LOCK", self.path().join("loadline.lock"));
         command
     }
 
@@ -48,6 +48,20 @@ impl Place {
         let output = self.loadline(arguments);
         assert!(codes.contains(&code(&output)), "{}", stderr(&output));
         serde_json::from_str(&stdout(&output)).expect("JSON")
+    }
+
+    /// The trials of a run of its suite, each right.
+    pub(crate) fn trials(&self) -> Vec<serde_json::Value> {
+        let output = self.loadline(&["run", "suite.toml", "--json", "--wait"]);
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output))
+            .unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
+        let trials = json["trials"].as_array().expect("trials").clone();
+        for trial in &trials {
+            assert_eq!(trial["wrong"], 0, "{trial:#} {:#}", json["findings"]);
+            assert_ne!(trial["validity"], "invalid", "{trial:#}");
+            assert!(trial["operations"].as_u64().expect("a number") > 0, "{trial:#}");
+        }
+        trials
     }
 
     /// That it ends with this code and says this on standard error.

@@ -1,6 +1,6 @@
 //! The http workload against real web servers.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -52,6 +52,60 @@ fn assert_all_right(json: &serde_json::Value, trials: usize) {
         assert_eq!((&trial["wrong"], &trial["missing"]), (&0.into(), &0.into()), "{trial:#}");
         assert!(trial["operations"].as_u64().expect("a count") > 0, "{trial:#}");
     }
+}
+
+/// A web server that closes each connection instead of the hundredth answer.
+fn serve_hundreds() -> std::io::Result<std::net::SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let answer = |stream: TcpStream| -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let (mut stream, mut line) = (stream, String::new());
+        for _ in 1..100 {
+            // A request ends with an empty line; there is no body.
+            line.clear();
+            while reader.read_line(&mut line)? > 2 {
+                line.clear();
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")?;
+        }
+        Ok(())
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || answer(stream));
+        }
+    });
+    Ok(address)
+}
+
+#[test]
+fn requests_lost_with_a_connection_are_errors_and_judged_as_such() {
+    let address = serve_hundreds().expect("a server");
+    let suite = |require: &str| {
+        format!(
+            "title = 'Closing'\n[[target]]\nname = 'closing'\naddress = '{address}'\n\
+             speaks = 'http'\n[workload]\nservice = 'http'\noperation = 'index'\n\
+             [[workload.request]]\nname = 'index'\npath = '/'\n[[clients]]\nconnections = 2\n\
+             [require]\n{require}\n[rounds]\nmeasure = '100ms'\nslice = 'none'\n\
+             warm_up = '0s'\nat_least = 5\nat_most = 5\ndisturbed = 'ignore'\n"
+        )
+    };
+    let run = |require: &str, codes: &[i32]| {
+        Place::with(&suite(require)).json(&["run", "suite.toml", "--wait", "--json"], codes)
+    };
+    let json = run("errors = '< 5%'", &[0]);
+    let (trial, values) = (&json["trials"][0], &json["trials"][0]["values"][0]);
+    assert_eq!(trial["validity"], "valid", "{trial:#}");
+    assert_eq!(values["name"], "connections_broken", "{trial:#}");
+    assert_eq!(values["mean"].as_f64(), trial["missing"].as_f64(), "one was under way on each");
+    assert!(trial["missing"].as_u64() > Some(0), "{trial:#}");
+    assert_eq!(json["requirements"][0]["outcome"], "held", "{json:#}");
+    let broken = run("errors = '< 0.1%'", &[3]);
+    assert_eq!(broken["requirements"][0]["outcome"], "broken", "{broken:#}");
+    let reason = broken["trials"][0]["reason"].as_str().expect("why").to_owned();
+    assert!(reason.contains("connections broke: "), "{reason}");
+    assert_eq!(run("wrong = '= 0'", &[0, 4])["trials"][0]["validity"], "invalid");
 }
 
 #[test]

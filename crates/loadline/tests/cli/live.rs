@@ -66,7 +66,7 @@ impl OnTerminal {
         let mut command = Command::new("script");
         command.args(["--quiet", "--command", &line, "/dev/null"]).current_dir(place.path());
         command.env("TERM", "xterm").env("SHELL", "/bin/sh").env_remove("NO_COLOR");
-        command.env("TMPDIR", place.path());
+        command.env("LOADLINE_LOCK", place.path().join("loadline.lock"));
         command.envs(environment.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut script = command.spawn().expect("script runs");

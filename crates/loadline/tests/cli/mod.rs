@@ -3,6 +3,7 @@
 mod capacity;
 pub(crate) mod common;
 mod compare;
+mod conditions;
 mod counters;
 mod early_end;
 mod figures;

@@ -86,6 +86,35 @@ fn a_suite_whose_name_is_no_text_runs() {
     assert_eq!(code(&output), 3, "{}", stderr(&output));
 }
 
+/// No line is wider than 100 columns.
+fn assert_narrow(text: &str) {
+    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 100).collect();
+    assert!(!text.is_empty() && wide.is_empty(), "{wide:#?}");
+}
+
+#[test]
+fn the_doctor_and_the_list_of_runs_are_100_columns_wide_at_most() {
+    let long = "Small reads of a service whose name, title and purpose take many words to say";
+    let place = Place::with(&broken().replace("Small reads", long));
+    place.loadline(&["run", "suite.toml", "--wait"]);
+    let list = stdout(&place.loadline(&["ledger", "list"]));
+    assert!(list.contains("many words") && list.lines().count() > 2, "{list}");
+    assert_narrow(&list);
+    assert_narrow(&stdout(&place.loadline(&["doctor", "--wait"])));
+}
+
+#[test]
+fn runs_with_other_temporary_folders_see_each_other() {
+    let place = Place::with(&broken());
+    let lock = std::fs::File::create(place.path().join("loadline.lock")).expect("a lock");
+    lock.lock().expect("it is free");
+    let mut command = place.command(&["run", "suite.toml"]);
+    let output = command.env("TMPDIR", tempfile::tempdir().expect("a folder").path()).output();
+    let output = output.expect("loadline runs");
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    assert!(stderr(&output).contains("this host is measuring already"), "{}", stderr(&output));
+}
+
 #[test]
 fn a_lock_that_is_a_link_is_refused_and_what_it_points_at_stays_as_it_is() {
     let place = Place::with(&broken());

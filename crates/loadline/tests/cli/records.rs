@@ -48,27 +48,12 @@ fn suite(rest: &str, elements: u64) -> String {
     format!("title = \"Records\"\n{OURS}{theirs}{rest}{rounds}")
 }
 
-/// The trials of a run of this suite, each right.
-fn trials(suite: &str) -> Vec<Value> {
-    let place = Place::with(suite);
-    let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
-    let json: Value = serde_json::from_str(&stdout(&output))
-        .unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
-    let trials = json["trials"].as_array().expect("trials").clone();
-    for trial in &trials {
-        assert_eq!(trial["wrong"], 0, "{trial:#} {:#}", json["findings"]);
-        assert_ne!(trial["validity"], "invalid", "{trial:#}");
-        assert!(trial["operations"].as_u64().expect("a number") > 0, "{trial:#}");
-    }
-    trials
-}
-
 #[test]
 fn every_operation_is_answered_rightly_by_our_server_and_by_pvxs() {
     let rest = "[workload]\nroom = \"records\"\nmix = { get = 6, put = 3, connect = 1 }\n\
                 keys = { count = 10, bytes = 8 }\n[[clients]]\nconnections = 2\npipeline = 5\n\
                 timeout = \"20s\"\n[parameters]\ntype = \"long\"\n";
-    let trials = trials(&suite(rest, 0));
+    let trials = Place::with(&suite(rest, 0)).trials();
     assert!(trials.iter().all(|trial| trial["missing"] == 0));
 }
 
@@ -77,7 +62,7 @@ fn every_element_of_a_large_array_is_compared_and_counted() {
     let rest = "[workload]\nroom = \"records\"\nmix = { get = 1, put = 1 }\nsize = 300_000\n\
                 keys = { count = 1, bytes = 8 }\n[[clients]]\ntimeout = \"20s\"\n\
                 [parameters]\ntype = \"long[]\"\n";
-    for trial in trials(&suite(rest, 300_000)) {
+    for trial in Place::with(&suite(rest, 300_000)).trials() {
         let elements = trial["elements_per_s"].as_f64().expect("a number");
         let rate = trial["rate_per_s"].as_f64().expect("a number");
         assert!((elements / rate / 300_000.0 - 1.0).abs() < 1e-9, "{trial:#}");
@@ -91,7 +76,7 @@ fn what_one_client_writes_others_are_told_in_order_with_its_age() {
                 arrivals = { rate = \"500/s\" }\ntimeout = \"20s\"\n[[clients]]\n\
                 name = \"watchers\"\npipeline = 10\narrivals = \"subscribe\"\ntimeout = \"20s\"\n\
                 [parameters]\ntype = \"long\"\n";
-    for trial in trials(&suite(rest, 0)) {
+    for trial in Place::with(&suite(rest, 0)).trials() {
         assert_eq!((&trial["streams"], &trial["missing"]), (&10.into(), &0.into()), "{trial:#}");
         // What is missed is said by ours; pvxs never says it.
         let ours = trial["target"] == "loadline";

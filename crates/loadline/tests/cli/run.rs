@@ -95,16 +95,35 @@ fn a_target_that_dies_makes_its_trial_invalid_with_its_last_words() {
 
 #[test]
 fn ctrl_c_stops_at_once_keeps_what_was_measured_and_leaves_nothing_running() {
-    for (signal, bytes) in [("-INT", 67_108_901), ("-TERM", 67_108_902)] {
+    for (signal, bytes) in [("-INT", 67_108_901), ("-TERM", 67_108_902), ("-HUP", 67_108_904)] {
         let (target, marker) = marked(bytes);
         let place = Place::with(&suite(&target, "20s", ""));
         let mut child = measuring(&place, &marker);
         send_signal(signal, child.id());
+        if signal == "-HUP" {
+            // A shell sends it beside the kernel when its terminal closes.
+            send_signal(signal, child.id());
+        }
         assert_eq!(await_end(&mut child).code(), Some(130));
         assert_eq!(processes_with(&marker), [0_u32; 0], "left running");
         let list = place.loadline(&["ledger", "list"]);
         assert!(stdout(&list).contains("interrupted"), "{}{}", stdout(&list), stderr(&list));
     }
+}
+
+#[test]
+fn a_run_that_was_started_to_outlive_its_terminal_does() {
+    let (target, marker) = marked(67_108_905);
+    let place = Place::with(&suite(&target, "500ms", ""));
+    std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
+    let mut command = std::process::Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_loadline")).args(["run", "suite.toml", "--wait"]);
+    command.current_dir(place.path()).stdin(Stdio::null());
+    command.env("LOADLINE_LOCK", place.path().join("loadline.lock"));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("nohup");
+    await_that("the target runs", || !processes_with(&marker).is_empty());
+    send_signal("-HUP", child.id());
+    assert_eq!(await_end(&mut child).code(), Some(0));
 }
 
 #[test]
@@ -174,6 +193,40 @@ fn a_command_of_an_event_ends_with_the_run() {
     }
 }
 
+/// A target that leaves a process in a session of its own, and another one that has no parent left.
+#[test]
+fn sessions_and_daemons_of_a_target_end_with_the_run_however_it_ends() {
+    for (signal, marker) in
+        [(None, 67_108_931), (Some("-INT"), 67_108_932), (Some("-KILL"), 67_108_933)]
+    {
+        let script = format!("(setsid sleep {marker} &); setsid sleep {marker} & exec \"$@\"");
+        let target = format!("{SERVE}\nwrap = ['sh', '-c', '{script}', 'sh']");
+        let length = if signal.is_some() { "20s" } else { "500ms" };
+        let place = Place::with(&suite(&target, length, ""));
+        let sleepers = format!("sleep\0{marker}");
+        let mut child = measuring(&place, &sleepers);
+        if let Some(signal) = signal {
+            await_that("both run", || processes_with(&sleepers).len() == 2);
+            send_signal(signal, child.id());
+        }
+        await_end(&mut child);
+        match signal {
+            Some("-KILL") => {
+                await_that("both have ended", || processes_with(&sleepers).is_empty());
+            }
+            _ => assert_eq!(processes_with(&sleepers), [0_u32; 0], "{signal:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_a_command_leaves_behind_ends_with_each_of_its_runs() {
+    let place = Place::with("");
+    let script = "(setsid sleep 67108934 &)";
+    let tried = place.loadline(&["try", "--wait", "--for", "300ms", "--", "sh", "-c", script]);
+    assert_eq!(processes_with("sleep\x0067108934"), [0_u32; 0], "{}", stderr(&tried));
+}
+
 /// A cache with a memory size that no other test has, so that its process can be told apart.
 fn marked(bytes: u32) -> (String, String) {
     let target = format!("{SERVE}\noptions = {{ memory = {bytes} }}");
@@ -183,7 +236,11 @@ fn marked(bytes: u32) -> (String, String) {
 /// Starts a long run and waits until its target runs.
 fn measuring(place: &Place, marker: &str) -> std::process::Child {
     std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
-    let mut command = place.command(&["run", "suite.toml", "--wait"]);
+    // Tests may have been started to outlive their terminal, with SIGHUP ignored.
+    let mut command = std::process::Command::new("env");
+    command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_loadline")]);
+    command.args(["run", "suite.toml", "--wait"]).current_dir(place.path());
+    command.stdin(Stdio::null()).env("LOADLINE_LOCK", place.path().join("loadline.lock"));
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a run");
     await_that("the target runs", || !processes_with(marker).is_empty());
     child

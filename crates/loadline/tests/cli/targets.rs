@@ -122,7 +122,7 @@ fn a_program_that_is_replaced_while_it_measures_measures_no_more() {
     std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
     let mut command = std::process::Command::new(&own);
     command.args(["run", "suite.toml", "--wait"]).current_dir(place.path());
-    command.env("TMPDIR", place.path());
+    command.env("LOADLINE_LOCK", place.path().join("loadline.lock"));
     command.output().expect("it runs");
     let report = place.loadline(&["report", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&stdout(&report)).expect("JSON");

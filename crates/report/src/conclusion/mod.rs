@@ -7,7 +7,7 @@ use findings::Summary;
 use judge::{Direction, Inconclusive, Unit, Verdict};
 use ledger::{RequirementOutcome, RunState, Validity};
 
-use crate::causes::why_words;
+use crate::causes::why_text;
 use crate::escape::one_line;
 use crate::number::{count, in_one_unit, percent, rate, value_of};
 use crate::phrases::many;
@@ -84,7 +84,7 @@ fn unmeasured(summary: &Summary, target: usize) -> Option<String> {
     let is_invalid = own.iter().all(|trial| trial.row.validity == Validity::Invalid);
     let causes = findings::invalid(own.iter().copied());
     let cause = causes.first().filter(|_| is_invalid)?;
-    let why = one_line(&why_words(&cause.why));
+    let why = one_line(&why_text(&cause.why));
     let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(&why);
     let others = match causes.len() - 1 {
         0 => String::new(),

@@ -40,5 +40,5 @@ fn outcome(outcome: RequirementOutcome) -> Line {
         RequirementOutcome::Broken => Role::Bad,
         RequirementOutcome::CantTell => Role::Unsure,
     };
-    Line::toned(role, crate::requirements::outcome(outcome))
+    Line::with_role(role, crate::requirements::outcome(outcome))
 }

@@ -44,7 +44,7 @@ pub(crate) fn cost(summary: &Summary, point: usize) -> Vec<Block> {
     let caption = "What one operation costs".to_owned();
     let uncounted = (!counted).then(|| "system calls were not counted: run with --cost".to_owned());
     let further = uncounted.into_iter().chain(floors(summary));
-    let further = further.map(|words| Line::toned(Role::Dim, words)).collect::<Vec<_>>();
+    let further = further.map(|words| Line::with_role(Role::Dim, words)).collect::<Vec<_>>();
     vec![Table { caption, columns, rows, has_head: true }.into(), further.into()]
 }
 

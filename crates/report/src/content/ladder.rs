@@ -3,7 +3,7 @@
 use findings::{Compared, Profile, Step, Summary, ladder as steps};
 
 use super::point::{drawn, reach};
-use crate::document::{Line, Role};
+use crate::document::{Depth, Line, Role};
 use crate::number::percent;
 use crate::phrases::{interval, role_of, verdict};
 
@@ -17,7 +17,7 @@ pub(crate) fn ladder(summary: &Summary) -> Vec<Line> {
     let flags = summary.fingerprint.json.get("compiler_flags").and_then(|flags| flags.as_str());
     if let Some(flags) = flags.filter(|flags| !flags.is_empty() && !steps.is_empty()) {
         let words = format!("this program's compiler flags: {flags}");
-        lines.push(Line::toned(Role::Dim, words));
+        lines.push(Line::with_role(Role::Dim, words));
     }
     let all = steps.iter().flat_map(|step| step.before.iter().chain(&step.first));
     let reach = reach(all.filter_map(|one| one.interval.as_ref()));
@@ -47,7 +47,7 @@ fn compared(summary: &Summary, words: &str, one: &Compared, reach: f64) -> Line 
     Line::from(format!("against {words}: "))
         .and(role_of(one.verdict), verdict(one.verdict, None))
         .then(format!(", {}{place}", interval(one)))
-        .deeper(2)
+        .deeper(Depth::Two)
         .drawn(one.interval.and_then(|interval| drawn(interval, reach).drawing))
 }
 
@@ -56,10 +56,10 @@ fn decision(step: &Step<'_>) -> Option<Line> {
         Some((decision, reason)) => Line::from(format!("{}: {reason}", decision.word())),
         None => {
             let words = format!("undecided; the figures say: {}", step.proposed()?);
-            Line::toned(Role::Dim, words)
+            Line::with_role(Role::Dim, words)
         }
     };
-    Some(line.deeper(2))
+    Some(line.deeper(Depth::Two))
 }
 
 fn profile(profile: &Profile) -> impl Iterator<Item = Line> {
@@ -70,8 +70,8 @@ fn profile(profile: &Profile) -> impl Iterator<Item = Line> {
     let functions: Vec<String> = profile.functions.iter().map(function).collect();
     let words = format!("profile of {}: {}", profile.times, functions.join(" · "));
     let doubt = (!profile.is_stable)
-        .then(|| Line::toned(Role::Unsure, "unstable: don't act on it").deeper(2));
-    std::iter::once(Line::toned(Role::Dim, words).deeper(2)).chain(doubt)
+        .then(|| Line::with_role(Role::Unsure, "unstable: don't act on it").deeper(Depth::Two));
+    std::iter::once(Line::with_role(Role::Dim, words).deeper(Depth::Two)).chain(doubt)
 }
 
 /// The facts of a rung's build that the rung before hasn't.
@@ -83,5 +83,5 @@ fn facts(summary: &Summary, step: &Step<'_>) -> Option<Line> {
     let new = own.filter(|fact| before.is_none_or(|before| !before.contains(fact)));
     let facts = new.map(|(name, value)| format!("{} {value}", name.replace('_', " ")));
     let facts: Vec<String> = facts.collect();
-    (!facts.is_empty()).then(|| Line::toned(Role::Dim, facts.join(" · ")).deeper(2))
+    (!facts.is_empty()).then(|| Line::with_role(Role::Dim, facts.join(" · ")).deeper(Depth::Two))
 }

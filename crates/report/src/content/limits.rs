@@ -2,7 +2,7 @@
 
 use findings::{LimitSummary, LimitsSummary, Summary, TargetSummary};
 
-use crate::document::{Line, Role};
+use crate::document::{Depth, Line, Role};
 use crate::number::percent;
 
 /// The lines of one point; none when nothing was judged.
@@ -17,13 +17,13 @@ pub(super) fn lines(summary: &Summary, index: usize) -> Vec<Line> {
             _ => format!("{}: ", summary.targets[target.target].name),
         };
         let role = if target.limits.first().is_some() { Role::Strong } else { Role::Dim };
-        lines.push(Line::from(format!("limit: {whose}")).and(role, words(target)).common());
+        lines.push(Line::from(format!("limit: {whose}")).and(role, words(target)).printed_once());
         if let Some(limit) = target.limits.first().and_then(LimitSummary::limit)
             && !advised.contains(&limit.code)
         {
             advised.push(limit.code);
-            let advice = Line::toned(Role::Dim, format!("try: {}", limit.advice));
-            lines.push(advice.deeper(1).common());
+            let advice = Line::with_role(Role::Dim, format!("try: {}", limit.advice));
+            lines.push(advice.deeper(Depth::One).printed_once());
         }
     }
     let mut shared: Vec<&str> = Vec::new();
@@ -32,7 +32,8 @@ pub(super) fn lines(summary: &Summary, index: usize) -> Vec<Line> {
             shared.push(words);
         }
     }
-    let line = |words| Line::toned(Role::Dim, format!("shared by both sides: {words}")).common();
+    let line =
+        |words| Line::with_role(Role::Dim, format!("shared by both sides: {words}")).printed_once();
     lines.extend(shared.into_iter().map(line));
     lines
 }

@@ -2,16 +2,16 @@
 //! clients, overload, failed starts, drift, events, figures that calls measured themselves.
 
 use findings::{
-    BetweenSlices, GroupFigures, PointSummary, StreamFigures, Summary, TargetSummary, ValueFigures,
-    event_kinds,
+    BetweenSlices, CONNECTIONS_BROKEN, GroupFigures, PointSummary, StreamFigures, Summary,
+    TargetSummary, ValueFigures, event_kinds,
 };
 use judge::Unit;
 
-use crate::document::{Block, Cell, Line, Named, Role, Sheet, Table, named, number, words};
+use crate::document::{Block, Cell, Line, NamedFigure, Role, Sheet, Table, named, number, words};
 use crate::number::{Scale, bytes_per_s, count, duration, in_one_unit, percent, plain, thousands};
 use crate::phrases::{call_figure, event_words, many, unseen};
 
-/// What stands below the targets of a point.
+/// The tables and lines under the targets of a point.
 pub(super) fn blocks(summary: &Summary, index: usize) -> Vec<Block> {
     let point = &summary.points[index];
     let counted = point.targets.iter().filter_map(|target| counters(summary, target));
@@ -44,13 +44,13 @@ fn lines(summary: &Summary, index: usize) -> Vec<Line> {
         notes.extend(little(summary, index, target).map(|words| (Role::Unsure, words)));
         notes.extend(modes(summary, index, target).map(|words| (Role::Unsure, words)));
         let whose = whose(target.target);
-        let line = |(role, words): (Role, String)| Line::toned(role, format!("{whose}{words}"));
-        lines.extend(notes.into_iter().map(|note| line(note).common()));
+        let line = |(role, words): (Role, String)| Line::with_role(role, format!("{whose}{words}"));
+        lines.extend(notes.into_iter().map(|note| line(note).printed_once()));
     }
     for kind in event_kinds(summary, Some(index)) {
         let role = if kind.failed > 0 { Role::Bad } else { Role::Dim };
         let words = format!("{}event {}", whose(kind.target), event_words(&kind));
-        lines.push(Line::toned(role, words).common());
+        lines.push(Line::with_role(role, words).printed_once());
     }
     lines
 }
@@ -98,7 +98,7 @@ fn groups(summary: &Summary, point: &PointSummary) -> Table {
     Sheet::of("Groups of clients", groups)
         .with(words("group"), |(target, one)| clients(summary, target, &one.clients))
         .figures(number("requests"), Unit::PerSecond, rate, |_, rate| {
-            Cell::from(rate.clone()).typed(format!("{} requests", unseen(rate)))
+            Cell::from(rate.clone()).terminal_text(format!("{} requests", unseen(rate)))
         })
         .figures(named("p50"), Unit::Nanoseconds, ns(|one| one.latency.p50_ns), |_, one| {
             unseen(one)
@@ -131,7 +131,7 @@ fn stream_groups(summary: &Summary, point: &PointSummary) -> Table {
             number("updates"),
             Unit::PerSecond,
             |(_, (_, one))| one.updates_per_s,
-            |_, rate| Cell::from(rate.clone()).typed(format!("{} updates", unseen(rate))),
+            |_, rate| Cell::from(rate.clone()).terminal_text(format!("{} updates", unseen(rate))),
         )
         .with(number("missed"), |(_, (_, one))| format!("{} missed", count(one.missed)))
         .with(number("least"), |(_, (_, one))| {
@@ -248,9 +248,11 @@ fn modes(summary: &Summary, point: usize, target: &TargetSummary) -> Option<Stri
 /// Figures that calls measured themselves: `wall_s  min 1.2  median 1.3  mean 1.3  max 1.5  of 20`.
 fn values(summary: &Summary, point: &PointSummary) -> Table {
     let all = point.targets.iter().flat_map(|target| {
-        target.values.iter().map(move |one| (&summary.targets[target.target].name, one))
+        // It stands beside the answers.
+        let shown = target.values.iter().filter(|one| one.name != CONNECTIONS_BROKEN);
+        shown.map(move |one| (&summary.targets[target.target].name, one))
     });
-    let parts: [Named<ValueFigures, f64>; 4] = [
+    let parts: [NamedFigure<ValueFigures, f64>; 4] = [
         ("min", |one| one.min),
         ("median", |one| one.median),
         ("mean", |one| one.mean),
@@ -262,7 +264,7 @@ fn values(summary: &Summary, point: &PointSummary) -> Table {
         sheet.with(named(name), |(_, one)| call_figure(&one.name).1(of(one)))
     });
     let values = |(_, one): &(&String, &ValueFigures)| {
-        Cell::from(count(one.count)).typed(format!("of {}", count(one.count)))
+        Cell::from(count(one.count)).terminal_text(format!("of {}", count(one.count)))
     };
     sheet.with(number("values"), values).without_head()
 }

@@ -10,8 +10,8 @@ use super::bytes::difference;
 use super::target::{name, targets};
 use super::{limits, notes};
 use crate::document::{
-    Block, Cell, Drawing, EVERYWHERE, Line, PAGE, Role, Sheet, TEXT, number as figures, verdict,
-    words,
+    Block, Cell, Depth, Drawing, EVERYWHERE, Line, PAGE, Role, Sheet, TEXT, number as figures,
+    verdict, words,
 };
 use crate::names;
 use crate::number::{self, count, duration, in_one_unit, ratio, ratio_within, whole_percent};
@@ -99,7 +99,7 @@ fn verdicts(summary: &Summary, index: usize) -> Vec<Line> {
         let line = Line::from("verdict: ").and(role_of(compared.verdict), words);
         lines.push(line.then(format!(", {metric}{}{advice}", interval(compared))));
         let likely = phrases::likely(summary, compared);
-        lines.extend(likely.map(|words| Line::from(words + &behind("against")).deeper(1)));
+        lines.extend(likely.map(|words| Line::from(words + &behind("against")).deeper(Depth::One)));
     }
     lines
 }
@@ -119,7 +119,7 @@ fn comparisons(summary: &Summary, index: usize) -> Vec<Block> {
         .primary(|(one, _)| one.primary)
         .with(words("against").on(PAGE), |(one, _)| name(summary, one.b))
         .with(words("metric"), |(one, _)| {
-            Cell::from(names::metric(&one.metric)).typed(&*one.metric.suite)
+            Cell::from(names::metric(&one.metric).into_owned()).terminal_text(&*one.metric.suite)
         });
     if summary.contest.is_some() {
         for target in [0, 1] {
@@ -147,7 +147,7 @@ fn comparisons(summary: &Summary, index: usize) -> Vec<Block> {
                   without correction for their number.";
     vec![
         Block::from(table).on(forms),
-        Block::from(vec![Line::toned(Role::Dim, caveat)]).on(PAGE),
+        Block::from(vec![Line::with_role(Role::Dim, caveat)]).on(PAGE),
         program_sizes(summary).into_iter().collect::<Vec<Line>>().into(),
     ]
 }
@@ -167,7 +167,7 @@ fn judged(summary: &Summary, one: &Compared) -> Line {
         (false, Some(_)) => "a bound (generator-bound)".to_owned(),
         (false, None) => phrases::verdict_beside(one),
     };
-    Line::toned(role_of(one.verdict), words)
+    Line::with_role(role_of(one.verdict), words)
 }
 
 /// The extent of these intervals from 1, on the logarithmic scale.
@@ -194,7 +194,7 @@ fn program_sizes(summary: &Summary) -> Option<Line> {
     let (a, b) = (bytes(0)?, bytes(1)?);
     let [ours, theirs] = in_one_unit([a, b], Unit::Bytes);
     let words = format!("program's size: {ours} against {theirs}, {}×", ratio(a / b));
-    Some(Line::from(words).common())
+    Some(Line::from(words).printed_once())
 }
 
 /// The verdicts of the secondary metrics.
@@ -221,7 +221,7 @@ fn besides(summary: &Summary, index: usize) -> Vec<Line> {
             1 => String::new(),
             _ => format!(" {}", summary.targets[*other].name),
         };
-        lines.push(Line::toned(Role::Dim, format!("beside{against}: {words}")));
+        lines.push(Line::with_role(Role::Dim, format!("beside{against}: {words}")));
     }
     lines
 }
@@ -245,7 +245,7 @@ fn requirements(summary: &Summary, index: usize) -> Vec<Line> {
 fn spoiled(summary: &Summary, index: usize) -> Vec<Line> {
     let line = |(validity, words): (Validity, String)| {
         let role = if validity == Validity::Invalid { Role::Bad } else { Role::Unsure };
-        Line::toned(role, validity.word()).then(format!(": {words}")).common()
+        Line::with_role(role, validity.word()).then(format!(": {words}")).printed_once()
     };
     crate::grade::lines(summary, index).into_iter().map(line).collect()
 }
@@ -262,21 +262,21 @@ fn wrong_answers(summary: &Summary, index: usize) -> Vec<Line> {
         let trial = &trials[index];
         let name = &summary.targets[trial.target].name;
         let title = format!("wrong answers of {name}, round {}:", trial.round);
-        lines.push(Line::toned(Role::Bad, title));
+        lines.push(Line::with_role(Role::Bad, title));
         for FindingSummary { row, .. } in here.iter().take(FINDINGS_SHOWN) {
             let at = duration(row.at_ns as f64);
             let words = format!("{} {} at {at}: {}", row.operation, row.key, row.note);
-            lines.push(Line::from(words).deeper(1));
+            lines.push(Line::from(words).deeper(Depth::One));
             // Of a program that failed there are none to compare.
             if !(row.expected.is_empty() && row.received.is_empty()) {
                 let bytes = difference(&row.expected, &row.received).into_iter();
-                lines.extend(bytes.map(|line| Line::from(line).deeper(2).aligned()));
+                lines.extend(bytes.map(|line| Line::from(line).deeper(Depth::Two).preformatted()));
             }
         }
         let known = trial.row.wrong.max(here.len() as u64);
         let rest = known - here.len().min(FINDINGS_SHOWN) as u64;
         if rest > 0 {
-            lines.push(Line::from(format!("and {} more", count(rest))).deeper(1));
+            lines.push(Line::from(format!("and {} more", count(rest))).deeper(Depth::One));
         }
     }
     lines

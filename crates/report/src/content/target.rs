@@ -5,8 +5,8 @@ use judge::Unit;
 use ledger::Validity;
 
 use crate::document::{
-    Cell, Line, MARKDOWN, Named, PAGE, Role, Sheet, TEXT_AND_PAGE, Table, named, number, verdict,
-    words,
+    Cell, Line, MARKDOWN, NamedFigure, PAGE, Role, Sheet, TEXT_AND_PAGE, Table, named, number,
+    verdict, words,
 };
 use crate::names;
 use crate::number::{count, percent, share};
@@ -49,7 +49,7 @@ pub(crate) fn targets(summary: &Summary, index: usize) -> Table {
         primary(sheet, summary).figures(number("rate"), Unit::PerSecond, rate, |one, figure| {
             match figure {
                 _ if !is_measured(one) => "nothing was measured".into(),
-                None => Cell::from("unseen").typed("rate unseen"),
+                None => Cell::from("unseen").terminal_text("rate unseen"),
                 Some(figure) => Cell::from(figure + &width(one.rate)),
             }
         });
@@ -81,7 +81,7 @@ fn of(of: impl Fn(&Figures) -> Option<f64>) -> impl Fn(&&TargetSummary) -> Optio
 
 /// A target's name with its look.
 pub(crate) fn name(summary: &Summary, target: usize) -> Cell {
-    Cell::from(Line::toned(Role::Strong, &summary.targets[target].name)).of_target(target)
+    Cell::from(Line::with_role(Role::Strong, &summary.targets[target].name)).of_target(target)
 }
 
 fn is_measured(one: &TargetSummary) -> bool {
@@ -101,7 +101,7 @@ fn grade(one: &TargetSummary) -> Cell {
         _ if one.grade.is_clean() => Role::Good,
         _ => Role::Unsure,
     };
-    Line::toned(role, one.grade.word()).into()
+    Line::with_role(role, one.grade.word()).into()
 }
 
 /// The run's primary metric, where no other column has it.
@@ -121,7 +121,7 @@ fn primary<'a>(sheet: Targets<'a>, summary: &Summary) -> Targets<'a> {
             true => Cell::default(),
             false => {
                 let figure = unseen(figure) + &width(one.primary);
-                Cell::from(&figure).typed(format!("{} {figure}", metric.suite))
+                Cell::from(figure.as_str()).terminal_text(format!("{} {figure}", metric.suite))
             }
         }
     })
@@ -129,7 +129,7 @@ fn primary<'a>(sheet: Targets<'a>, summary: &Summary) -> Targets<'a> {
 
 /// The staleness of updates, and those that were missed.
 fn streams(sheet: Targets<'_>) -> Targets<'_> {
-    let ages: [Named<Latency, Option<u64>>; 3] = [
+    let ages: [NamedFigure<Latency, Option<u64>>; 3] = [
         ("stale p50", |one| one.p50_ns),
         ("stale p99", |one| one.p99_ns),
         ("stale max", |one| one.max_ns),
@@ -172,7 +172,7 @@ fn rough(is_rough: bool) -> String {
 }
 
 fn latencies(sheet: Targets<'_>, has_lag: bool) -> Targets<'_> {
-    let all: [Named<Figures, Option<u64>>; 6] = [
+    let all: [NamedFigure<Figures, Option<u64>>; 6] = [
         ("p50", |one| one.latency.p50_ns),
         ("p90", |one| one.latency.p90_ns),
         ("p99", |one| one.latency.p99_ns),
@@ -208,10 +208,9 @@ fn server(one: &&TargetSummary, cpu: Option<String>) -> Cell {
     let kernel = one.figures.server.kernel_share();
     let kernel = kernel.map_or(String::new(), |share| format!(" ({} kernel)", percent(share)));
     match cpu {
-        Some(cpu) => {
-            Cell::from(format!("{cpu}{kernel}")).typed(format!("server {cpu} CPU/op{kernel}"))
-        }
-        None if is_answered(one) => Cell::from("unseen").typed("server CPU unseen"),
+        Some(cpu) => Cell::from(format!("{cpu}{kernel}"))
+            .terminal_text(format!("server {cpu} CPU/op{kernel}")),
+        None if is_answered(one) => Cell::from("unseen").terminal_text("server CPU unseen"),
         None => Cell::default(),
     }
 }
@@ -220,13 +219,14 @@ fn generator(one: &&TargetSummary, cpu: Option<String>) -> Cell {
     let busy = one.figures.generator_busy.map(|busy| format!("{} busy", percent(busy)));
     match (cpu, busy) {
         _ if !is_answered(one) => Cell::default(),
-        (Some(cpu), Some(busy)) => {
-            Cell::from(format!("{cpu} ({busy})")).typed(format!("generator {cpu} CPU/op ({busy})"))
+        (Some(cpu), Some(busy)) => Cell::from(format!("{cpu} ({busy})"))
+            .terminal_text(format!("generator {cpu} CPU/op ({busy})")),
+        (Some(cpu), None) => {
+            Cell::from(cpu.as_str()).terminal_text(format!("generator {cpu} CPU/op"))
         }
-        (Some(cpu), None) => Cell::from(cpu.as_str()).typed(format!("generator {cpu} CPU/op")),
         (None, busy) => {
             let busy = unseen(busy);
-            Cell::from(&busy).typed(format!("generator {busy}"))
+            Cell::from(busy.as_str()).terminal_text(format!("generator {busy}"))
         }
     }
 }

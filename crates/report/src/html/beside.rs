@@ -78,8 +78,8 @@ fn both(caption: &str, (a, b): (&Summary, &Summary), facts: Vec<(&str, String, S
     let role = |(_, a, b): &(&str, String, String)| if a == b { Role::Plain } else { Role::Unsure };
     let sheet = Sheet::of(caption, facts)
         .with(words("fact"), |(name, ..)| *name)
-        .with(wrapped(format!("run {}", a.id)), |one| Line::toned(role(one), &one.1))
-        .with(wrapped(format!("run {}", b.id)), |one| Line::toned(role(one), &one.2));
+        .with(wrapped(format!("run {}", a.id)), |one| Line::with_role(role(one), &one.1))
+        .with(wrapped(format!("run {}", b.id)), |one| Line::with_role(role(one), &one.2));
     table(&sheet.table())
 }
 

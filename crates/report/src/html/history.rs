@@ -33,7 +33,7 @@ pub fn suites(all: &[RunLine]) -> String {
         }
     }
     let sheet = Sheet::of("Suites", titles)
-        .with(wrapped("suite"), |(title, _)| Cell::from(*title).to(Some(history_of(title))))
+        .with(wrapped("suite"), |(title, _)| Cell::from(*title).link(Some(history_of(title))))
         .with(number("runs"), |(_, runs)| count(*runs as u64));
     let (table, more) = within(&sheet.table(), &mut page_budget());
     let contents = html! {

@@ -11,7 +11,7 @@ use super::chart::{Axis, Chart, Line as Curve, Scale};
 use super::page::{page, page_budget};
 use super::render::within;
 use super::served::{ledger_nav, state};
-use crate::causes::reason;
+use crate::causes::validity_note;
 use crate::document::{Cell, Drawing, Line, Role, Sheet, Table, number, words, wrapped};
 use crate::number::{count, duration, moment, percent, plain, rate};
 use crate::phrases::{many, mean_of};
@@ -153,15 +153,16 @@ fn this_second(progress: &Progress, now: &Now) -> Markup {
     let most = rates().filter(|rate| rate.is_finite()).fold(f64::MIN_POSITIVE, f64::max);
     let lately = |one: &&TargetNow| {
         let rates = &one.rates[one.rates.len().saturating_sub(RATES_DRAWN)..];
-        let (look, words) = (one.target, "the latest rates".to_owned());
+        let (palette_index, words) = (one.target, "the latest rates".to_owned());
         let heights = rates.iter().map(|rate| rate / most).collect();
-        Line::default().drawn(Some(Drawing::Bars { look, heights, words }))
+        Line::default().drawn(Some(Drawing::Bars { palette_index, heights, words }))
     };
     let caption = "This second; latencies are of all rounds of the point so far";
     let sheet = Sheet::of(caption, now.targets.iter().take(MAX_TARGETS_NOW))
         .with(words("target"), |one| name(progress, one.target))
         .with(number("rate"), |one| {
-            one.rate_per_s.map_or_else(Line::default, |one| Line::toned(Role::Strong, rate(one)))
+            one.rate_per_s
+                .map_or_else(Line::default, |one| Line::with_role(Role::Strong, rate(one)))
         })
         .with(words("lately"), lately)
         .with(number("p50"), |one| one.p50_ns.map(duration))
@@ -179,7 +180,7 @@ fn name(progress: &Progress, target: usize) -> Cell {
 }
 
 fn wrong(answers: u64) -> Line {
-    Line::toned(if answers > 0 { Role::Bad } else { Role::Plain }, count(answers))
+    Line::with_role(if answers > 0 { Role::Bad } else { Role::Plain }, count(answers))
 }
 
 /// Each target's figures over the rounds of each point that have ended.
@@ -202,7 +203,7 @@ fn ended(progress: &Progress) -> Table {
         .with(words("target"), |(_, _, target, _)| name(progress, *target))
         .with(number("valid"), |(.., own)| {
             let trials = own.valid + own.disturbed + own.invalid;
-            let why = reason(Validity::Disturbed, &own.why).filter(|_| own.valid < trials);
+            let why = validity_note(Validity::Disturbed, &own.why).filter(|_| own.valid < trials);
             let why = why.as_ref().map_or("".into(), |why| fit(why, 200));
             Cell::from(format!("{} of {trials}", own.valid)).note(why)
         })

@@ -160,7 +160,8 @@ fn points(summary: &Summary, data: &ChartData, mut budget: Budget) -> (Markup, u
 }
 
 fn head(summary: &Summary, budget: &Budget) -> Markup {
-    let class = match (summary.run.state, outcome(summary).exit_code(false)) {
+    // What is worse is no failure, but nothing good either.
+    let class = match (summary.run.state, outcome(summary).exit_code(true)) {
         (RunState::Failed, _) | (_, 3) => "answer bad",
         (RunState::Interrupted, _) | (_, 4) => "answer unsure",
         (RunState::Running, _) => "answer",

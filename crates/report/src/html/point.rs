@@ -39,7 +39,7 @@ pub(super) fn overview(
     let sheet =
         Sheet::of(format!("{metric} at each point"), rows).with(wrapped("point"), |index| {
             let way = (*index < in_full).then(|| format!("#point-{index}"));
-            Cell::from(clipped(&point(index).row.label)).to(way)
+            Cell::from(clipped(&point(index).row.label).into_owned()).link(way)
         });
     let targets = summary.targets.iter().enumerate();
     let mut sheet = targets.fold(sheet, |sheet, (target, row)| {
@@ -59,7 +59,7 @@ pub(super) fn overview(
         sheet = sheet.with(column("trials"), |index| {
             let trials = point(index).rounds * point(index).targets.len();
             let way = format!("/runs/{}/points/{}", summary.id, index + 1);
-            Cell::from(phrases::many(trials, "trial")).to(Some(way))
+            Cell::from(phrases::many(trials, "trial")).link(Some(way))
         });
     }
     // Of a ladder each rung is judged, and its verdicts stand together.

@@ -4,7 +4,9 @@ use maud::{Markup, html};
 
 use super::budget::{Budget, clipped, fit};
 use super::chart::{LOOKS, event_key};
-use crate::document::{Block, Cell, Column, Drawing, Form, Kind, Line, Part, Role, Row, Table};
+use crate::document::{
+    Block, Cell, Column, ColumnKind, Depth, Drawing, Form, Line, Part, Role, Row, Table,
+};
 use crate::number::ratio;
 
 /// The bytes that the words of one role in a line may take.
@@ -27,9 +29,13 @@ pub(super) fn lines(lines: &[Line]) -> Markup {
 
 /// One line of a list.
 pub(super) fn item(line: &Line) -> Markup {
-    let depth = (line.depth > 0).then(|| format!("in{}", line.depth));
+    let depth = match line.depth {
+        Depth::Part => None,
+        Depth::One => Some("in1"),
+        Depth::Two => Some("in2"),
+    };
     html! { li class=[depth] {
-        @if line.is_aligned { code { (words(line)) } } @else { (words(line)) }
+        @if line.is_preformatted { code { (words(line)) } } @else { (words(line)) }
     } }
 }
 
@@ -104,31 +110,33 @@ fn row<'a>(row: &Row, cells: impl Iterator<Item = (&'a Column, Option<&'a Cell>)
 
 fn class(column: &Column) -> Option<&'static str> {
     match column.kind {
-        Kind::Words => None,
-        Kind::Wrapped => Some("wrap"),
-        Kind::Number => Some("n"),
-        Kind::Verdict => Some("verdict"),
+        ColumnKind::Words => None,
+        ColumnKind::Wrapped => Some("wrap"),
+        ColumnKind::Number => Some("n"),
+        ColumnKind::Verdict => Some("verdict"),
     }
 }
 
 fn contents(column: &Column, cell: Option<&Cell>) -> Markup {
-    let Some(cell) = cell.filter(|cell| !cell.is_empty()) else {
-        return html! { @if column.kind == Kind::Number { "–" } };
+    let Some(cell) = cell.filter(|cell| !cell.is_empty(Form::Page)) else {
+        return html! { @if column.kind == ColumnKind::Number { "–" } };
     };
     html! {
-        @if let Some(look) = cell.look { span class=(format!("dot s{}", look % LOOKS)) {} }
-        @match &cell.way {
-            Some(way) => a href=(way) { (words(&cell.line)) },
+        @if let Some(index) = cell.palette_index {
+            span class=(format!("dot s{}", index % LOOKS)) {}
+        }
+        @match &cell.link {
+            Some(link) => a href=(link) { (words(&cell.line)) },
             None => (words(&cell.line)),
         }
-        @if !cell.note.is_empty() { p.note.wrap { (words(&cell.note)) } }
+        @if !cell.note.is_empty(Form::Page) { p.note.wrap { (words(&cell.note)) } }
     }
 }
 
 fn drawn(drawing: &Drawing) -> Markup {
     match drawing {
         Drawing::Interval { ratio, low, high, reach } => whiskers([*ratio, *low, *high], *reach),
-        Drawing::Bars { look, heights, words } => spark(*look, heights, words),
+        Drawing::Bars { palette_index, heights, words } => spark(*palette_index, heights, words),
         Drawing::Event(mark) => event_key(*mark),
     }
 }
@@ -152,14 +160,14 @@ fn whiskers([middle, low, high]: [f64; 3], reach: f64) -> Markup {
 }
 
 /// Bars from 0 to 1.
-fn spark(look: usize, heights: &[f64], words: &str) -> Markup {
+fn spark(palette_index: usize, heights: &[f64], words: &str) -> Markup {
     let bar = |(at, height): (usize, &f64)| {
         let height = 22.0 * if height.is_finite() { height.clamp(0.0, 1.0) } else { 0.0 };
         format!("M{} 23v-{height:.1}h2.4v{height:.1}z", at * 3)
     };
     let seen = heights.iter().enumerate().filter(|(_, height)| **height > 0.0);
     html! {
-        svg class=(format!("spark s{}", look % LOOKS)) viewBox="0 0 144 24" role="img"
+        svg class=(format!("spark s{}", palette_index % LOOKS)) viewBox="0 0 144 24" role="img"
             aria-label=(words) {
             title { (words) }
             path.bars d=(seen.map(bar).collect::<String>()) {}

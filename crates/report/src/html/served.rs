@@ -158,19 +158,19 @@ fn table(shown: &[&RunLine], results: &Results) -> Table {
     let way = |run: &RunLine| format!("/runs/{}", run.id);
     let found = |run: &RunLine| {
         let (role, words) = sentence(run, results.get(&run.id));
-        Line::toned(role, words)
+        Line::with_role(role, words)
     };
     Sheet::of("Runs and what came of them", shown.iter().copied())
-        .with(number("run"), |run| Cell::from(run.id.to_string()).to(Some(way(run))))
+        .with(number("run"), |run| Cell::from(run.id.to_string()).link(Some(way(run))))
         .with(wrapped("suite, and what came of it"), |run| {
             let title = fit(&run.title, 200).into_owned();
-            Cell { note: found(run), ..Cell::from(title).to(Some(way(run))) }
+            Cell { note: found(run), ..Cell::from(title).link(Some(way(run))) }
         })
         .with(wrapped("note"), |run| run.note.as_ref().map(|note| fit(note, 200).into_owned()))
         .with(words("started"), |run| moment(&run.started_at))
         .with(words("asks"), |run| run.kind.word())
         .with(words("state"), |run| match run.state {
-            RunState::Running => Cell::from("watch it").to(Some(format!("{}/live", way(run)))),
+            RunState::Running => Cell::from("watch it").link(Some(format!("{}/live", way(run)))),
             _ => Cell::default(),
         })
         .with(number("points"), |run| count(run.points))

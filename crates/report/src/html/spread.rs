@@ -10,7 +10,7 @@ use maud::Markup;
 use super::chart::{Axis, Chart, Dot, Line as Curve, Scale};
 use super::render::table;
 use crate::content;
-use crate::document::{Drawing, Line, Named, Sheet, number, words};
+use crate::document::{Drawing, Line, NamedFigure, Sheet, number, words};
 use crate::number::{count, duration, percent, plain};
 
 /// Columns of a small histogram, and of a power of ten of a large one.
@@ -103,7 +103,7 @@ fn each(
 pub(super) fn rows(summary: &Summary, data: &ChartData, index: usize) -> Markup {
     let targets = summary.points[index].targets.iter();
     let seen = targets.filter_map(|one| Some((one, data.distribution(index, one.target)?)));
-    let figures: [Named<Histogram<u64>, f64>; 5] = [
+    let figures: [NamedFigure<Histogram<u64>, f64>; 5] = [
         ("min", |all| all.min() as f64),
         ("median", |all| all.value_at_quantile(0.5) as f64),
         ("mean", Histogram::mean),
@@ -121,7 +121,7 @@ pub(super) fn rows(summary: &Summary, data: &ChartData, index: usize) -> Markup 
     table(&sheet.with(number("answers"), |(_, all)| count(all.len())).table())
 }
 
-fn small(look: usize, histogram: &Histogram<u64>) -> Line {
+fn small(palette_index: usize, histogram: &Histogram<u64>) -> Line {
     let ns = |value: u64| duration(value as f64);
     // The slowest percent would squeeze all others together.
     let (low, high) = (histogram.min(), histogram.value_at_quantile(0.99));
@@ -134,7 +134,7 @@ fn small(look: usize, histogram: &Histogram<u64>) -> Line {
     let most = bins.iter().copied().max().unwrap_or(1).max(1) as f64;
     let heights = bins.iter().map(|answers| *answers as f64 / most).collect();
     let words = format!("histogram from {} to p99 {}", ns(low), ns(high));
-    Line::default().drawn(Some(Drawing::Bars { look, heights, words }))
+    Line::default().drawn(Some(Drawing::Bars { palette_index, heights, words }))
 }
 
 /// `2,963 samples × 64 evaluations · 32 B in 2 allocations each`, of operations in process.

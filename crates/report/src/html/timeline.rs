@@ -103,9 +103,8 @@ fn events(summary: &Summary, data: &ChartData, budget: &mut Budget) -> Markup {
         .with(number("last at"), |kind| at(kind.last_ns))
         .with(number("took"), |kind| event_took(kind).unwrap_or_else(|| "at once".to_owned()))
         .with(wrapped("failed"), |kind| match kind.failure {
-            Some(why) => {
-                Line::toned(Role::Bad, format!("{} failed", kind.failed)).then(format!(": {why}"))
-            }
+            Some(why) => Line::with_role(Role::Bad, format!("{} failed", kind.failed))
+                .then(format!(": {why}")),
             None => Line::default(),
         });
     let (table, more) = within(&sheet.table(), budget);

@@ -11,9 +11,9 @@ use super::page::{page, page_budget, rest_in};
 use super::point::article;
 use super::render::within;
 use super::served::ledger_nav;
-use crate::causes::reason;
+use crate::causes::validity_note;
 use crate::content;
-use crate::document::{Line, Named, Role, Sheet, Table, number, words, wrapped};
+use crate::document::{Line, NamedFigure, Role, Sheet, Table, number, words, wrapped};
 use crate::names;
 use crate::number::{count, duration, nanoseconds, percent, rate};
 use crate::phrases::unseen;
@@ -87,7 +87,7 @@ fn every(summary: &Summary, trials: &[&TrialSummary]) -> Table {
         .with(words("target"), |one| content::name(summary, one.target))
         .with(wrapped("validity"), |one| validity(one))
         .with(number("rate"), |one| unseen(one.figures.rate_per_s.map(rate)));
-    let latencies: [Named<Latency, Option<u64>>; 3] =
+    let latencies: [NamedFigure<Latency, Option<u64>>; 3] =
         [("p50", |one| one.p50_ns), ("p99", |one| one.p99_ns), ("max", |one| one.max_ns)];
     let sheet = latencies.into_iter().fold(sheet, |sheet, (name, of)| {
         sheet.with(number(name), |one| of(&one.figures.latency).map(|ns| duration(ns as f64)))
@@ -112,8 +112,9 @@ fn validity(trial: &TrialSummary) -> Line {
         Validity::Disturbed => Role::Unsure,
         Validity::Invalid => Role::Bad,
     };
-    let why = reason(row.validity, &trial.why()).map_or(String::new(), |why| format!(" {why}"));
-    let line = Line::toned(role, row.validity.word()).then(why);
+    let why =
+        validity_note(row.validity, &trial.why()).map_or(String::new(), |why| format!(" {why}"));
+    let line = Line::with_role(role, row.validity.word()).then(why);
     if row.overloaded { line.and(Role::Bad, " overloaded") } else { line }
 }
 

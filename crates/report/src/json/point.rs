@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::parts::{interval, joined, list};
 use super::trial::{figures, stream_groups};
-use crate::causes::why_words;
+use crate::causes::why_text;
 
 pub(super) fn point(summary: &Summary, index: usize) -> Value {
     let point = &summary.points[index];
@@ -63,7 +63,7 @@ fn grade(grade: &Grade) -> Value {
         "causes": list(&grade.causes, |cause| {
             let disturbance = if let Why::Disturbed(one) = &cause.why { Some(one) } else { None };
             json!({
-                "cause": why_words(&cause.why),
+                "cause": why_text(&cause.why),
                 "rounds": cause.rounds.len(),
                 "disturbance": disturbance,
             })

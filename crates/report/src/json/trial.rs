@@ -8,7 +8,7 @@ use judge::metric_named;
 use serde_json::{Value, json};
 
 use super::parts::{joined, list};
-use crate::causes::reason;
+use crate::causes::validity_note;
 use crate::number::hex;
 
 pub(super) fn trial(summary: &Summary, trial: &TrialSummary) -> Value {
@@ -19,7 +19,7 @@ pub(super) fn trial(summary: &Summary, trial: &TrialSummary) -> Value {
         "point": summary.points[trial.point].row.keys,
         "round": trial.round,
         "validity": row.validity.word(),
-        "reason": reason(row.validity, &trial.why()),
+        "reason": validity_note(row.validity, &trial.why()),
         "causes": row.causes,
         "state": row.state.word(),
         "measured_ns": row.measured_ns,

@@ -9,7 +9,7 @@ use ledger::RunState;
 
 use crate::conclusion::conclusion;
 use crate::content;
-use crate::document::{Block, Cell, Column, Form, Line, Part, Role, Row, Table};
+use crate::document::{Block, Cell, Column, Depth, Form, Line, Part, Role, Row, Table};
 use crate::escape::one_line;
 use crate::scaling::scaling_words;
 use crate::wrap::{self, wrapped};
@@ -68,14 +68,14 @@ fn points(summary: &Summary, paint: Paint) -> Vec<String> {
     let mut points: Vec<Vec<Printed>> = all.collect();
     let mut places: HashMap<String, usize> = HashMap::new();
     for point in &points {
-        for (at, line) in point.iter().enumerate().filter(|(_, line)| line.is_common) {
+        for (at, line) in point.iter().enumerate().filter(|(_, line)| line.print_once) {
             let is_first = !point[..at].contains(line);
             *places.entry(line.text.clone()).or_default() += usize::from(is_first);
         }
     }
     for point in &mut points {
         point.retain_mut(|line| {
-            let Some(found) = line.is_common.then(|| places.remove(&line.text)) else {
+            let Some(found) = line.print_once.then(|| places.remove(&line.text)) else {
                 return true;
             };
             let place = match found {
@@ -97,14 +97,14 @@ fn points(summary: &Summary, paint: Paint) -> Vec<String> {
 struct Printed {
     text: String,
     /// Whether it stands once where several points have the same.
-    is_common: bool,
+    print_once: bool,
 }
 
 /// One point, as wide as it is.
 fn printed(summary: &Summary, index: usize, paint: Paint) -> Vec<Printed> {
     let label = one_line(&summary.points[index].row.label);
     let measured = words(&content::measured(summary, index), paint);
-    let own = |text: String| Printed { text, is_common: false };
+    let own = |text: String| Printed { text, print_once: false };
     let mut all = vec![own(format!("{label} · {measured}\n"))];
     for block in content::point(summary, index).iter().filter(|one| one.forms.contains(&Form::Text))
     {
@@ -113,7 +113,7 @@ fn printed(summary: &Summary, index: usize, paint: Paint) -> Vec<Printed> {
             Part::Lines(lines) => all.extend(
                 lines
                     .iter()
-                    .map(|one| Printed { text: line(one, paint), is_common: one.is_common }),
+                    .map(|one| Printed { text: line(one, paint), print_once: one.print_once }),
             ),
         }
     }
@@ -155,8 +155,12 @@ fn head(summary: &Summary, colour: bool) -> String {
 
 /// A line with its end.
 fn line(line: &Line, paint: Paint) -> String {
-    format!("{}{}\n", " ".repeat(2 + 2 * line.depth), words(line, paint)).trim_end().to_owned()
-        + "\n"
+    let indent = match line.depth {
+        Depth::Part => "  ",
+        Depth::One => "    ",
+        Depth::Two => "      ",
+    };
+    format!("{indent}{}", words(line, paint)).trim_end().to_owned() + "\n"
 }
 
 fn words(line: &Line, paint: Paint) -> String {
@@ -166,9 +170,9 @@ fn words(line: &Line, paint: Paint) -> String {
 /// A table, each line with its end.
 pub(crate) fn table(table: &Table, paint: Paint) -> String {
     let shown = table.shown_in(Form::Text);
-    let cell = |(column, cell): (&Column, &Cell)| match &cell.typed {
-        Some(typed) => one_line(typed),
-        None if column.names_cells && !table.has_head && !cell.is_empty() => {
+    let cell = |(column, cell): (&Column, &Cell)| match &cell.terminal_text {
+        Some(text) => one_line(text),
+        None if column.names_cells && !table.has_head && !cell.is_empty(Form::Text) => {
             format!("{} {}", column.name, words(&cell.line, paint))
         }
         None => words(&cell.line, paint),

@@ -47,28 +47,44 @@ impl Guard {
     /// Why a request is refused, if it is.
     fn refusal(&self, request: &Request) -> Option<Response> {
         if !self.takes_names && !names_us(request, self.port, self.is_public) {
-            let words = "Ask for this server by its address and port, or as localhost.\n";
-            return Some((StatusCode::MISDIRECTED_REQUEST, words).into_response());
+            let fix = "ask for it by its address and port, or as localhost";
+            return Some(self.say(StatusCode::MISDIRECTED_REQUEST, "not this server's name", fix));
         }
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
         let tokens = self.tokens.as_ref().filter(|_| self.face == Face::Pages || !is_read);
         if !tokens.is_none_or(|tokens| carries_one(request, tokens)) {
-            let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
-            let words = "A token is needed: Authorization: Bearer TOKEN.\n";
-            return Some((StatusCode::UNAUTHORIZED, challenge, words).into_response());
+            let fix = "send Authorization: Bearer TOKEN";
+            let mut answer = self.say(StatusCode::UNAUTHORIZED, "a token is needed", fix);
+            let challenge = HeaderValue::from_static("Bearer");
+            answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+            return Some(answer);
         }
         if self.face == Face::Api {
             return (!is_read && is_of_another_origin(request)).then(|| {
-                let words = "Pages of another origin may only read here.\n";
-                (StatusCode::FORBIDDEN, words).into_response()
+                let error = "pages of another origin may only read here";
+                self.say(StatusCode::FORBIDDEN, error, "send it from a program, or a page of ours")
             });
         }
         if !is_read {
-            let allowed = [(header::ALLOW, "GET, HEAD")];
-            let words = "This is only for reading: GET and HEAD.\n";
-            return Some((StatusCode::METHOD_NOT_ALLOWED, allowed, words).into_response());
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            let mut answer = self.say(status, "this is only for reading", "use GET or HEAD");
+            answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return Some(answer);
         }
         None
+    }
+
+    /// What is wrong and what can be done, in words that need no escape in JSON. `detail`, too, is
+    /// where clients of an interface look for both.
+    fn say(&self, status: StatusCode, error: &str, fix: &str) -> Response {
+        match self.face {
+            Face::Pages => (status, format!("{error}: {fix}\n")).into_response(),
+            Face::Api => {
+                let both = format!("{error}: {fix}");
+                let json = format!(r#"{{"error":"{error}","fix":"{fix}","detail":"{both}"}}"#);
+                (status, [(header::CONTENT_TYPE, "application/json")], json).into_response()
+            }
+        }
     }
 }
 

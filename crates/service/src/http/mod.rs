@@ -2,6 +2,7 @@
 //! clients don't keep others from it.
 
 mod guard;
+mod patient;
 mod settings;
 
 use std::collections::VecDeque;
@@ -25,6 +26,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::metrics;
 use guard::{Guard, guard};
+use patient::Patient;
 
 pub use settings::{Face, HttpArgs, HttpSettings, socket_address};
 
@@ -113,12 +115,25 @@ impl BoundHttp {
             .context("cannot start the HTTP control plane")?;
         let (end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
+            let _whole = OrExit;
             runtime.block_on(serve(listener, router, max_connections, ended));
             // What still runs on another thread is not waited for.
             runtime.shutdown_background();
         });
         let thread = Some(thread.context("cannot start the HTTP control plane")?);
         Ok(HttpServer { address, end: Some(end), thread })
+    }
+}
+
+/// Ends the process when its thread panics, which has been printed: what would go on keeps the data
+/// directory locked, and answers nothing.
+struct OrExit;
+
+impl Drop for OrExit {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::exit(1);
+        }
     }
 }
 
@@ -178,7 +193,8 @@ fn converse(
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     builder.max_buf_size(MAX_HEAD_BYTES);
     let service = TowerToHyperService::new(router.clone());
-    let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+    let connection =
+        graceful.watch(builder.serve_connection(TokioIo::new(Patient::new(stream)), service));
     async {
         // A client that breaks the protocol or goes away is no concern of others.
         let _ = connection.await;
@@ -288,7 +304,11 @@ mod tests {
             ask(&server, &GET.replace("GET", "POST").replace("\r\nConnection", &line))
         };
         let token = "Authorization: Bearer 0123456789abcdef\r\n";
-        assert!(post("").starts_with("HTTP/1.1 401 "));
+        let refused = post("");
+        assert!(
+            refused.starts_with("HTTP/1.1 401 ") && refused.contains("www-authenticate: Bearer")
+        );
+        assert!(refused.contains("\r\n\r\n{\"error\":\"a token is needed\",\"fix\":"), "{refused}");
         let changed = post(token);
         assert!(changed.ends_with("\r\n\r\nchanged"), "{changed}");
         assert!(changed.contains("cache-control: no-store\r\n"), "{changed}");

@@ -45,6 +45,10 @@ pub(in crate::drive) struct Worker<T> {
     pub(super) lent: Input,
     pub(super) submissions: Submissions,
     pub(super) trouble: Option<String>,
+    /// The first fault of a connection that broke and was made again.
+    pub(super) fault: Option<String>,
+    /// Whether every connection was made once.
+    pub(super) is_open: bool,
     /// The largest datagram that has been sent to prepare, in bytes.
     pub(super) largest_bytes: usize,
     /// How many runs have begun: each gets arrivals of its own.

@@ -14,6 +14,7 @@ use wire::{Input, Ns, clock};
 
 use super::super::slot::{Slot, State};
 use super::super::transport::Transport;
+use super::broken::is_break;
 use super::state::{READ_BYTES, Submissions, Work, Worker};
 
 /// A slot with more to send uses a system call of its own.
@@ -126,11 +127,12 @@ impl<T: Transport> Worker<T> {
         work: &mut Work,
     ) -> bool {
         self.count_read(index, &outcome);
+        let is_broken = is_break(&outcome);
         let slot = &mut self.slots[index];
         let understood = slot.understand(now, outcome, input, &mut self.events);
         self.settle(index, now, work);
         if let Err(fault) = understood {
-            self.lose(index, &fault);
+            self.fail(index, &fault, is_broken, work);
             return false;
         }
         if self.events.close || self.slots[index].is_used_up() {

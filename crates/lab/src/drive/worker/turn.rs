@@ -13,6 +13,7 @@ use super::super::recorder::Recorder;
 use super::super::result::LoadResult;
 use super::super::slot::{Slot, SlotConfig, State};
 use super::super::transport::Transport;
+use super::broken::is_break;
 use super::state::{READ_BYTES, Submissions, Work, Worker};
 use crate::cpus::pin_this_thread;
 use crate::observe::thread_cpu;
@@ -86,6 +87,8 @@ impl<T: Transport> Worker<T> {
             lent: Input::new(),
             submissions,
             trouble: None,
+            fault: None,
+            is_open: false,
             largest_bytes: 0,
             runs: 0,
             unix_ns: 0,
@@ -110,13 +113,14 @@ impl<T: Transport> Worker<T> {
                 return Err(overdue(states, self.slot_config.speaks.dialect.name));
             }
         }
+        self.is_open = true;
         Ok(())
     }
 
     /// Executes a command, and returns its result.
     pub(in crate::drive) fn execute(&mut self, command: Command) -> LoadResult {
         self.recorder.clear();
-        self.trouble = None;
+        (self.trouble, self.fault) = (None, None);
         let (start, cpu) = (clock::now(), thread_cpu());
         let mut work = match command {
             Command::Prepare(parts) => Work::Prepare(parts),
@@ -135,6 +139,7 @@ impl<T: Transport> Worker<T> {
             most_waited_ns: generator.waited_ns,
             busy: busy_ns as f64 / wall_ns.max(1) as f64,
             trouble: self.trouble.take(),
+            fault: self.fault.take(),
             pressure: match work {
                 Work::Timed(timed) => timed.pressure,
                 Work::Prepare(_)
@@ -262,6 +267,7 @@ impl<T: Transport> Worker<T> {
                 break;
             }
             now = clock::now();
+            let is_broken = is_break(&outcome);
             let slot = &mut self.slots[index];
             let understood = slot.understand(now, outcome, &mut self.lent, &mut self.events);
             if datagrams {
@@ -271,7 +277,7 @@ impl<T: Transport> Worker<T> {
             self.settle(index, now, work);
             match understood {
                 Err(fault) => {
-                    self.lose(index, &fault);
+                    self.fail(index, &fault, is_broken, work);
                     return now;
                 }
                 Ok(()) if self.events.close || self.slots[index].is_used_up() => {
@@ -365,12 +371,16 @@ impl<T: Transport> Worker<T> {
         if slot.output.is_empty() && !slot.blocked {
             return;
         }
-        let before = slot.output.len();
+        let (before, datagrams) = (slot.output.len(), self.slot_config.datagrams);
         let outcome = self.transport.flush(index, &mut slot.output, MAX_WRITTEN);
         self.recorder.counts.sent_bytes += (before - slot.output.len()) as u64;
         let blocked = match outcome {
             FlushOutcome::Done => false,
             FlushOutcome::Blocked | FlushOutcome::More => true,
+            // The read that follows says the same, behind the last answers.
+            FlushOutcome::Failed(_) if self.is_open && slot.reads_at.is_none() && !datagrams => {
+                return;
+            }
             FlushOutcome::Failed(kind) => {
                 return self.lose(index, &ProtocolError::new(format!("writing: {kind}")));
             }
@@ -393,7 +403,8 @@ impl<T: Transport> Worker<T> {
     fn greet(&mut self, index: usize, work: &mut Work) -> Ns {
         let now = clock::now();
         if let Err(error) = self.transport.connected(index) {
-            self.lose(index, &ProtocolError::new(format!("connecting: {error}")));
+            let fault = ProtocolError::new(format!("connecting: {error}"));
+            self.fail(index, &fault, true, work);
             return now;
         }
         let slot = &mut self.slots[index];
@@ -408,15 +419,6 @@ impl<T: Transport> Worker<T> {
             Err(fault) => self.lose(index, &fault),
         }
         now
-    }
-
-    /// A connection has broken: what was under way is missing, and the result names the fault.
-    #[cold]
-    pub(super) fn lose(&mut self, index: usize, fault: &ProtocolError) {
-        let slot = &mut self.slots[index];
-        slot.lose(clock::now(), &mut self.recorder);
-        self.transport.leave(index);
-        self.trouble.get_or_insert_with(|| format!("connection {index}: {fault}"));
     }
 
     /// Makes a connection again that the server closes, or that has carried all that it may.
@@ -446,6 +448,9 @@ impl<T: Transport> Worker<T> {
             }
             if self.slots[index].reads_at.is_some_and(|at| at <= now) {
                 self.read_again(index);
+            }
+            if self.slots[index].connects_at.is_some_and(|at| at <= now) {
+                self.connect_again(index);
             }
             let slot = &mut self.slots[index];
             let expired = slot.expire(now, timeout_ns, &mut self.recorder);

@@ -3,16 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use ledger::{Cause, CauseKind, Program};
+use ledger::{Cause, CauseKind, MAX_PROGRAMS, Program};
 
 use crate::observe::census::OtherPrograms;
 use crate::observe::mark::{CoreMark, Mark};
 
 /// The kernel prints idle and stolen time in ticks of this length.
 const TICK_NS: u64 = 10_000_000;
-
-/// The most programs that are named.
-const NAMES: usize = 3;
 
 /// The least part of other programs' CPU time that is worth a name.
 const NAMED_PART: f64 = 0.1;
@@ -133,7 +130,7 @@ pub static RULES: &[Rule] = &[
         amount: |seen| Some(seen.swapped_pages? as f64),
     },
     Rule {
-        kind: CauseKind::Wait,
+        kind: CauseKind::Wait { target: None },
         limit: 0.05,
         why: "of the time, by one thread, where there is a core for each runnable thread of the \
               run: measured, quiet runs stay under 2 % and disturbed ones begin at 9 %",
@@ -229,7 +226,8 @@ impl Disturbance {
         let scale = if seen > foreign && !others.also_elsewhere { foreign / seen } else { 1.0 };
         let scaled = others.cores.iter().map(|(name, cores)| (name.clone(), cores * scale));
         let is_worth = |cores: f64| cores >= NAMED_PART * foreign;
-        let named = scaled.filter(|(_, cores)| is_worth(*cores)).take(NAMES);
+        // One more stands for what no reading saw.
+        let named = scaled.filter(|(_, cores)| is_worth(*cores)).take(MAX_PROGRAMS - 1);
         // What ran on cores that are none of the run's can't be told from what disturbed.
         let used = |cores: f64| Some(cores).filter(|_| !others.also_elsewhere);
         let named = named.map(|(name, cores)| Program { name: Some(name), cores: used(cores) });
@@ -241,12 +239,14 @@ impl Disturbance {
     pub fn causes(&self) -> Vec<Cause> {
         let cause = |rule: &Rule| {
             let amount = (rule.amount)(self).filter(|amount| *amount > rule.limit)?;
-            let cause = Cause::new(rule.kind, amount);
-            Some(match rule.kind {
+            let cause = Cause::new(rule.kind.clone(), amount);
+            Some(match &rule.kind {
                 CauseKind::Foreign | CauseKind::ForeignTicks | CauseKind::Unassigned => {
                     Cause { programs: self.programs(), ..cause }
                 }
-                CauseKind::Wait => Cause { target: self.most_waited.clone()?.0, ..cause },
+                CauseKind::Wait { .. } => {
+                    Cause { kind: CauseKind::Wait { target: self.most_waited.clone()?.0 }, ..cause }
+                }
                 _ => cause,
             })
         };

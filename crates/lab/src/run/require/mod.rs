@@ -127,7 +127,7 @@ pub(super) fn judge_requirement(
             let all = trials.iter().filter(|trial| trial.target == 0).collect();
             rounds(all).count()
         }
-        // Wrong answers make a trial invalid; how many there are is asked here.
+        // Errors make a trial invalid; how many there are is asked here.
         Kind::Share(outcome) => rounds(undisturbed(measured, proves, least)).share(outcome),
         Kind::Greatest => rounds(usable()).greatest(),
         Kind::EachRound => rounds(usable()).each_round(),
@@ -471,10 +471,12 @@ fn unreported<'a>(requirement: &'a Requirement, trials: &[&Trial]) -> Option<&'a
 }
 
 /// Whether a trial can show that a count holds: answers were checked while it was measured. One
-/// that is invalid for another reason than wrong answers measured something else.
+/// that is invalid for another reason than errors measured something else.
 fn proves(trial: &Trial) -> bool {
     let is_measured = trial.measured_ns > 0 && trial.counts.operations > 0;
-    is_measured && (trial.validity != Validity::Invalid || trial.counts.wrong > 0)
+    let has_broken = trial.counts.broken > 0 && !trial.has_failed();
+    let has_errors = trial.counts.wrong > 0 || has_broken;
+    is_measured && (trial.validity != Validity::Invalid || has_errors)
 }
 
 /// Whether any of its answers were checked, if there were any.

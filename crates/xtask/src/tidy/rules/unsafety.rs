@@ -19,6 +19,11 @@ const FILES: &[(&str, &str)] = &[
          connections; the cache uses it wherever the kernel allows it (`--io auto`)",
     ),
     (
+        "crates/conditions/src/server/map.rs",
+        "data larger than memory are read where the system maps them: a file that another process \
+         cuts meanwhile can't be excluded by types",
+    ),
+    (
         "crates/records/src/shared.rs",
         "memory that processes share is mapped by the system, which gives a pointer: through it \
          clients of the same host get arrays of 80 MB without a copy",

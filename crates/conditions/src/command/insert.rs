@@ -1,0 +1,117 @@
+//! `loadline conditions insert`.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use super::context::{Context, many};
+use super::input::{self, BadInput};
+use super::parts::{self, Parts, Place};
+use crate::model::ColumnSpec;
+use crate::protocol::{BatchBody, InsertBody, ObjectBody, time};
+
+/// How the objects of a file are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum FileFormat {
+    /// A header, then a line for each object
+    Csv,
+    /// A JSON object a line
+    Jsonl,
+    /// The binary form of an insertion, as `export` writes it
+    Bin,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct InsertArgs {
+    /// The folder; files of JSON lines may name it in each line, binary ones always do
+    #[arg(required_unless_present = "file")]
+    folder: Option<String>,
+    /// The object's values
+    #[arg(value_name = "COLUMN=VALUE")]
+    values: Vec<String>,
+    /// The object's channel
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, conflicts_with = "file")]
+    channel: u32,
+    /// The object's first time
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "file")]
+    since: Option<u64>,
+    /// The first time after it; it stays open without one
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "file")]
+    until: Option<u64>,
+    /// Insert the objects of a file: .csv, .jsonl or .bin
+    #[arg(long, value_name = "FILE", conflicts_with = "values")]
+    file: Option<PathBuf>,
+    /// How the file is written, whatever its name
+    #[arg(long, value_name = "FORMAT", requires = "file")]
+    format: Option<FileFormat>,
+    /// Insert with this tag of users, which is made if it isn't there
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// Show it by the tag only, not by the head
+    #[arg(long, requires = "tag")]
+    only_tag: bool,
+    /// Send this many objects at a time at most, each part all or nothing
+    #[arg(long, value_name = "OBJECTS", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
+}
+
+pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
+    let Some(path) = &args.file else { return insert_one(context, args) };
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let format = match (args.format, extension) {
+        (Some(format), _) => format,
+        (None, Some("csv")) => FileFormat::Csv,
+        (None, Some("jsonl")) => FileFormat::Jsonl,
+        (None, Some("bin")) => FileFormat::Bin,
+        _ => {
+            let why = "is it CSV, JSON lines or binary? Add --format csv, jsonl or bin";
+            return Err(BadInput(format!("{}: {why}", path.display())).into());
+        }
+    };
+    if format == FileFormat::Bin && (args.folder.is_some() || args.tag.is_some()) {
+        let why = "a binary file names its folders and tags itself: leave them out";
+        return Err(BadInput(format!("{}: {why}", path.display())).into());
+    }
+    let place: Option<Place> =
+        args.folder.clone().map(|folder| (folder, args.tag.clone(), args.only_tag));
+    let fill = |parts: &mut Parts| match (format, place) {
+        (FileFormat::Bin, _) => input::binary(path, parts),
+        (FileFormat::Jsonl, place) => {
+            input::json_lines(path, place.as_ref(), parts, |folder| columns(context, folder))
+        }
+        (FileFormat::Csv, Some(place)) => {
+            input::csv(path, &place, parts, || columns(context, &place.0))
+        }
+        (FileFormat::Csv, None) => Err(BadInput("name the folder of a CSV".to_owned()).into()),
+    };
+    let sent = parts::send(&context.client, args.batch, fill)?;
+    let json = serde_json::json!({
+        "schema": 1, "objects": sent.objects, "parts": sent.parts, "revision": sent.revision,
+    });
+    let parts = if sent.parts > 1 { format!(" in {} parts", sent.parts) } else { String::new() };
+    let at = sent.revision.map_or(String::new(), |revision| format!(", revision {revision}"));
+    context.print(&json, &format!("{}{parts}{at}", many(sent.objects, "object")))
+}
+
+fn insert_one(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
+    let missing = |what: &str| BadInput(format!("{what} is missing; or use --file"));
+    let folder = args.folder.ok_or_else(|| missing("the folder"))?;
+    let since = args.since.ok_or_else(|| missing("--since"))?;
+    let values = Some(input::values(&columns(context, &folder)?, &args.values)?);
+    let (channel, until) = (args.channel, args.until);
+    let object = ObjectBody { channel, since, until, values, records: None };
+    let (tag, only_tag) = (args.tag, args.only_tag);
+    let batch = BatchBody { folder, tag, only_tag, objects: vec![object] };
+    let revision = context.client.post("/objects", &InsertBody { batches: vec![batch] })?;
+    let json = serde_json::json!({ "schema": 1, "objects": 1, "revision": revision });
+    context.print(&json, &format!("1 object, revision {revision}"))
+}
+
+/// The columns that a folder has now.
+fn columns(context: &Context, folder: &str) -> anyhow::Result<Vec<ColumnSpec>> {
+    let listed = context.client.get_json("/folders", &[("under", folder.to_owned())])?;
+    let folders = listed["folders"].as_array();
+    let own = folders.into_iter().flatten().find(|one| one["path"] == folder);
+    let own = own.with_context(|| format!("{folder} is a folder set: name a folder"))?;
+    Ok(serde_json::from_value(own["columns"].clone())?)
+}

@@ -1,0 +1,196 @@
+//! One slot's client of our own server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use load::{Caller, Op, Outcome};
+use serde_json::json;
+use wire::ProtocolError;
+
+use super::check::Check;
+use super::made::{Made, Piece};
+use super::operations::Do;
+use super::written::{Written, read, refused, right, wrong_answer};
+use crate::client::{Client, ClientError};
+use crate::model::{Answer, ColumnSpec, Kind, Versioning};
+use crate::protocol::{BatchBody, FolderBody, Format, InsertBody, ObjectBody, decode_slice};
+
+/// How long one request may take; the engine's own time-out is shorter.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// The set of the folders that are read.
+const READ: &str = "/load/read";
+
+/// The folder that slots insert into.
+const WRITTEN: &str = "/load/written";
+
+/// One slot, with a channel of its own.
+pub(super) struct Slot {
+    client: Client,
+    made: Arc<Made>,
+    written: Written,
+    /// The last revision that it has seen.
+    revision: u64,
+}
+
+impl Slot {
+    pub(super) fn new(address: SocketAddr, made: Arc<Made>, channel: u32) -> Self {
+        let client = Client::new(&address.to_string(), None, WAIT);
+        Self { client, made, written: Written::new(channel), revision: 0 }
+    }
+
+    /// Reads an interval of what is below these paths, a request each.
+    fn read(&self, op: Op, paths: &[String]) -> Result<Outcome, ClientError> {
+        let interval = self.made.interval(op.what);
+        let start = Instant::now();
+        let mut bodies = Vec::with_capacity(paths.len());
+        for path in paths {
+            let parameters = [
+                ("t", self.made.time(interval).to_string()),
+                ("under", path.clone()),
+                ("format", Format::Binary.name().to_owned()),
+            ];
+            bodies.push(self.client.get("/slice", &parameters)?.body);
+        }
+        // Whether it is right is looked at when it is here.
+        let took_ns = start.elapsed().as_nanos() as u64;
+        let mut check = Check::new(&self.made, interval);
+        for body in bodies {
+            match decode_slice(&body) {
+                Ok((_, folders)) => folders.iter().for_each(|one| see(&mut check, one)),
+                Err(error) => check.unreadable(error.to_string()),
+            }
+        }
+        Ok(self::read(op, interval, check.wrong(), took_ns))
+    }
+
+    fn slice(&self, op: Op) -> Result<Outcome, ClientError> {
+        self.read(op, &[READ.to_owned()])
+    }
+
+    fn read_folders(&self, op: Op) -> Result<Outcome, ClientError> {
+        let paths: Vec<String> = (0..self.made.spec.folders).map(path).collect();
+        self.read(op, &paths)
+    }
+
+    fn insert(&mut self, op: Op, count: u32) -> Result<Outcome, ClientError> {
+        let numbers = self.written.next(count);
+        let object = |since: u64| {
+            let values = Some(json!([self.written.value(since)]));
+            let (channel, until) = (self.written.channel, Some(since + 1));
+            ObjectBody { channel, since, until, values, records: None }
+        };
+        let objects = numbers.clone().map(object).collect();
+        let batch = BatchBody { folder: WRITTEN.to_owned(), tag: None, only_tag: false, objects };
+        let made = self.client.post("/objects", &InsertBody { batches: vec![batch] })?;
+        let before = std::mem::replace(&mut self.revision, made);
+        if made <= before {
+            let expected = format!("more than {before}");
+            let received = format!("revision {made}");
+            return Ok(wrong_answer(op, &format!("objects {numbers:?}"), &expected, &received));
+        }
+        Ok(right(count))
+    }
+
+    fn find(&self, op: Op) -> Result<Outcome, ClientError> {
+        let Some(last) = self.written.last() else { return Ok(Outcome::miss()) };
+        let parameters = [
+            ("folder", WRITTEN.to_owned()),
+            ("t", last.to_string()),
+            ("channels", self.written.channel.to_string()),
+        ];
+        let found = self.client.get_json("/find", &parameters)?;
+        let (object, value) = (&found["objects"][0], self.written.value(last));
+        if object["since"] != json!(last) || object["records"] != json!([[value]]) {
+            let key = format!("object {last} of channel {}", self.written.channel);
+            return Ok(wrong_answer(op, &key, &value.to_string(), &object.to_string()));
+        }
+        Ok(Outcome::right())
+    }
+
+    fn prepare(&self, piece: Piece) -> Result<(), ClientError> {
+        match piece {
+            Piece::Begin => self.client.post("/folders", &folder(WRITTEN.to_owned(), 1)).map(drop),
+            Piece::Objects { folder: number, intervals } => {
+                if intervals.start == 0 {
+                    self.client.post("/folders", &folder(path(number), self.made.spec.fields))?;
+                }
+                let object = |interval: u32, channel: u32| {
+                    let (since, until) = self.made.times(interval);
+                    let values: Vec<f32> = self.made.floats(number, channel, interval).collect();
+                    let (until, values) = (Some(until), Some(json!(values)));
+                    ObjectBody { channel, since, until, values, records: None }
+                };
+                let channels = 0..self.made.spec.channels;
+                let objects = intervals
+                    .flat_map(|interval| channels.clone().map(move |channel| (interval, channel)))
+                    .map(|(interval, channel)| object(interval, channel))
+                    .collect();
+                let folder = path(number);
+                let batch = BatchBody { folder, tag: None, only_tag: false, objects };
+                self.client.post("/objects", &InsertBody { batches: vec![batch] }).map(drop)
+            }
+            Piece::End => Ok(()),
+        }
+    }
+}
+
+fn path(folder: u32) -> String {
+    format!("{READ}/f{folder:05}")
+}
+
+fn folder(path: String, floats: u32) -> FolderBody {
+    let column = |number| ColumnSpec { name: format!("v{number}"), kind: Kind::Float };
+    let columns = (0..floats).map(column).collect();
+    let description = "of the load".to_owned();
+    FolderBody { path, description, versioning: Versioning::Single, columns }
+}
+
+/// Checks what a folder shows.
+fn see(check: &mut Check<'_>, answer: &Answer) {
+    let number = answer.folder.strip_prefix(READ).and_then(|rest| rest.strip_prefix("/f"));
+    let Some(number) = number.and_then(|number| number.parse().ok()) else {
+        return check.unreadable(format!("{}: there is no such folder", answer.folder));
+    };
+    let columns = &answer.payload.columns;
+    for (place, object) in answer.objects.iter().enumerate() {
+        if object.records != 1 || columns.iter().any(|cells| !cells.nulls().is_empty()) {
+            return check.unreadable(format!("{}: {object:?} with nulls", answer.folder));
+        }
+        let float = |bytes: &[u8]| {
+            let bytes = bytes.get(4 * place..4 * place + 4).and_then(|four| four.try_into().ok());
+            bytes.map_or(f32::NAN, f32::from_le_bytes)
+        };
+        let channels = object.channel..object.channel.saturating_add(1);
+        let values = columns.iter().map(|cells| float(cells.bytes()));
+        check.objects(number, channels, (object.since, object.until), values);
+    }
+}
+
+/// Without an answer the slot ends.
+fn outcome(asked: Result<Outcome, ClientError>) -> Result<Outcome, ProtocolError> {
+    match asked {
+        Err(ClientError::Refused { .. }) => Ok(refused()),
+        asked => asked.map_err(|error| ProtocolError::new(error.to_string())),
+    }
+}
+
+impl Caller for Slot {
+    fn prepare(&mut self, part: u64) -> Result<Outcome, ProtocolError> {
+        // What is not there makes every slice wrong, so that a refusal ends the slot as well.
+        let prepared = Slot::prepare(self, self.made.piece(part));
+        prepared.map_err(|error| ProtocolError::new(error.to_string()))?;
+        Ok(Outcome::right())
+    }
+
+    fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
+        outcome(match Do::of(op.operation) {
+            Do::Slice => self.slice(op),
+            Do::ReadFolders => self.read_folders(op),
+            Do::Insert => self.insert(op, 1),
+            Do::InsertBulk => self.insert(op, self.made.spec.bulk),
+            Do::Find => self.find(op),
+        })
+    }
+}

@@ -1,0 +1,273 @@
+//! One slot's client of PostgreSQL: a connection, and the statements that it has prepared.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use load::{Caller, Op, Outcome};
+use postgres::error::SqlState;
+use postgres::types::ToSql;
+use postgres::{Client, Error, NoTls, Row, Statement};
+use wire::ProtocolError;
+
+use super::super::check::Check;
+use super::super::made::{Made, Piece};
+use super::super::operations::Do;
+use super::super::options::TableOptions;
+use super::super::written::{Written, read, refused, right, wrong_answer};
+use super::copy::Rows;
+use super::schema::{LISTS, Schema, Shape, fill};
+
+/// How long connecting may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// One slot, with a channel of its own.
+pub(super) struct Slot {
+    client: Client,
+    schema: &'static Schema,
+    options: TableOptions,
+    made: Arc<Made>,
+    written: Written,
+    prepared: HashMap<&'static str, Statement>,
+}
+
+impl Slot {
+    pub(super) fn connect(
+        schema: &'static Schema,
+        options: TableOptions,
+        address: SocketAddr,
+        made: Arc<Made>,
+        channel: u32,
+    ) -> Result<Self, ProtocolError> {
+        let mut config = postgres::Config::new();
+        config.host(&address.ip().to_string()).port(address.port());
+        config.user("postgres").dbname("postgres").application_name("loadline");
+        let client = patiently(config.connect_timeout(CONNECT_WITHIN)).map_err(fault)?;
+        let (written, prepared) = (Written::new(channel), HashMap::new());
+        Ok(Self { client, schema, options, made, written, prepared })
+    }
+
+    /// Executes a statement of the schema, which is prepared the first time.
+    fn query(
+        &mut self,
+        statement: &'static str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Error> {
+        let prepared = match self.prepared.get(statement) {
+            Some(prepared) => prepared.clone(),
+            None => {
+                let text = fill(statement, &self.made.spec);
+                let prepared = self.client.prepare(&text)?;
+                self.prepared.insert(statement, prepared.clone());
+                prepared
+            }
+        };
+        self.client.query(&prepared, parameters)
+    }
+
+    /// Reads an interval: all folders at once, or by a statement each.
+    fn read(&mut self, op: Op, at_once: bool) -> Result<Outcome, Error> {
+        let made = Arc::clone(&self.made);
+        let interval = made.interval(op.what);
+        let time = made.time(interval) as i64;
+        let start = Instant::now();
+        let mut answers = Vec::new();
+        if at_once {
+            answers.push(self.query(self.schema.slice, &[&time])?);
+        } else {
+            for folder in 0..made.spec.folders as i32 {
+                answers.push(self.query(self.schema.folder, &[&folder, &time])?);
+            }
+        }
+        // Whether it is right is looked at when it is here.
+        let took_ns = start.elapsed().as_nanos() as u64;
+        let mut check = Check::new(&made, interval);
+        for row in answers.iter().flatten() {
+            if let Err(error) = see(&mut check, self.schema.shape, &made, row) {
+                check.unreadable(error.to_string());
+            }
+        }
+        Ok(self::read(op, interval, check.wrong(), took_ns))
+    }
+
+    fn insert(&mut self) -> Result<Outcome, Error> {
+        let (since, channel) = (self.written.next(1).start, self.written.channel as i32);
+        let value = self.written.value(since);
+        let (since, until) = (since as i64, since as i64 + 1);
+        self.query(self.schema.insert, &[&channel, &since, &until, &value])?;
+        Ok(right(1))
+    }
+
+    fn insert_bulk(&mut self) -> Result<Outcome, Error> {
+        let (count, channel) = (self.made.spec.bulk, self.written.channel);
+        let mut rows = Rows::begin();
+        for since in self.written.next(count) {
+            match self.schema.shape {
+                Shape::Ranges => {
+                    rows.row(3);
+                    rows.int4(channel);
+                    rows.int8range((since, since + 1));
+                }
+                Shape::Times | Shape::Vectors => {
+                    rows.row(4);
+                    rows.int4(channel);
+                    rows.int8(since);
+                    rows.int8(since + 1);
+                }
+            }
+            rows.float4(self.written.value(since));
+        }
+        self.copy("COPY written FROM STDIN (FORMAT binary)", rows)?;
+        Ok(right(count))
+    }
+
+    fn find(&mut self, op: Op) -> Result<Outcome, Error> {
+        let Some(last) = self.written.last() else { return Ok(Outcome::miss()) };
+        let (channel, time) = (self.written.channel as i32, last as i64);
+        let found = self.query(self.schema.find, &[&channel, &time])?;
+        let read = |row: &Row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?));
+        let found: Vec<Option<(i64, f32)>> = found.iter().map(read).collect();
+        let expected = vec![Some((time, self.written.value(last)))];
+        if found != expected {
+            let key = format!("object {last} of channel {channel}");
+            return Ok(wrong_answer(op, &key, &format!("{expected:?}"), &format!("{found:?}")));
+        }
+        Ok(Outcome::right())
+    }
+
+    fn copy(&mut self, statement: &str, rows: Rows) -> Result<(), Error> {
+        let mut writer = self.client.copy_in(statement)?;
+        // A write that fails is named by the end of the copy.
+        let _ = writer.write_all(&rows.end());
+        writer.finish().map(drop)
+    }
+
+    /// Everything is loaded in one transaction, which makes the tables: so nothing of it is logged
+    /// where `wal_level` is minimal, and rows are frozen from the start.
+    fn fill(&mut self, piece: &Piece) -> Result<(), Error> {
+        let (made, schema) = (Arc::clone(&self.made), self.schema);
+        match piece {
+            Piece::Begin => {
+                let tables = fill(&[LISTS, schema.tables].concat(), &made.spec);
+                self.client.batch_execute(&format!("BEGIN; {tables}"))
+            }
+            Piece::Objects { folder, intervals } => {
+                let mut rows = Rows::begin();
+                for interval in intervals.clone() {
+                    add(&mut rows, schema.shape, &made, *folder, interval);
+                }
+                self.copy("COPY conditions FROM STDIN (FORMAT binary, FREEZE)", rows)
+            }
+            Piece::End => {
+                self.client.batch_execute(&format!("{} COMMIT", schema.indexes))?;
+                if self.options.analyze {
+                    self.client.batch_execute("VACUUM ANALYZE")?;
+                }
+                // What is kept of it begins with nothing left to be written.
+                self.client.batch_execute("CHECKPOINT")
+            }
+        }
+    }
+}
+
+/// Connects. A server accepts connections while it starts, and refuses them until it has.
+fn patiently(config: &postgres::Config) -> Result<Client, Error> {
+    let start = Instant::now();
+    loop {
+        match config.connect(NoTls) {
+            Err(error)
+                if error.code() == Some(&SqlState::CANNOT_CONNECT_NOW)
+                    && start.elapsed() < CONNECT_WITHIN =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            connected => return connected,
+        }
+    }
+}
+
+/// Adds the rows of a folder in an interval.
+fn add(rows: &mut Rows, shape: Shape, made: &Made, folder: u32, interval: u32) {
+    let times = made.times(interval);
+    let values = |channel| made.floats(folder, channel, interval);
+    let channels = 0..made.spec.channels;
+    if shape == Shape::Vectors {
+        rows.row(4);
+        rows.int4(folder);
+        rows.int8(times.0);
+        rows.int8(times.1);
+        let payload: Vec<u8> = channels.flat_map(values).flat_map(f32::to_le_bytes).collect();
+        return rows.bytea(&payload);
+    }
+    for channel in channels {
+        let columns = if shape == Shape::Ranges { 3 } else { 4 };
+        rows.row(columns + made.spec.fields);
+        rows.int4(folder);
+        rows.int4(channel);
+        match shape {
+            Shape::Ranges => rows.int8range(times),
+            Shape::Times | Shape::Vectors => {
+                rows.int8(times.0);
+                rows.int8(times.1);
+            }
+        }
+        values(channel).for_each(|value| rows.float4(value));
+    }
+}
+
+/// Checks a row that was read.
+fn see(check: &mut Check<'_>, shape: Shape, made: &Made, row: &Row) -> Result<(), Error> {
+    let time = |column: usize| row.try_get::<_, i64>(column).map(i64::cast_unsigned);
+    let folder = row.try_get::<_, i32>(0)?.cast_unsigned();
+    if shape == Shape::Vectors {
+        let payload: &[u8] = row.try_get(3)?;
+        let values = payload.chunks(4);
+        let float = |bytes: &[u8]| bytes.try_into().map_or(f32::NAN, f32::from_le_bytes);
+        check.objects(folder, 0..made.spec.channels, (time(1)?, time(2)?), values.map(float));
+        return Ok(());
+    }
+    let channel = row.try_get::<_, i32>(1)?.cast_unsigned();
+    let mut values = Vec::with_capacity(row.len());
+    for column in 4..row.len() {
+        values.push(row.try_get::<_, f32>(column)?);
+    }
+    let channels = channel..channel.saturating_add(1);
+    check.objects(folder, channels, (time(2)?, time(3)?), values);
+    Ok(())
+}
+
+/// An error with what the server says of it.
+fn fault(error: Error) -> ProtocolError {
+    let said = error.as_db_error().map(|said| format!(": {}", said.message()));
+    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+    ProtocolError::new(format!("{error}{}", said.or(cause).unwrap_or_default()))
+}
+
+/// A row that meets another is refused; with any other error the slot ends.
+fn outcome(asked: Result<Outcome, Error>) -> Result<Outcome, ProtocolError> {
+    let meets = [SqlState::UNIQUE_VIOLATION, SqlState::EXCLUSION_VIOLATION];
+    match asked {
+        Err(error) if error.code().is_some_and(|code| meets.contains(code)) => Ok(refused()),
+        asked => asked.map_err(fault),
+    }
+}
+
+impl Caller for Slot {
+    fn prepare(&mut self, part: u64) -> Result<Outcome, ProtocolError> {
+        let piece = self.made.piece(part);
+        self.fill(&piece).map_err(fault)?;
+        Ok(Outcome::right())
+    }
+
+    fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
+        outcome(match Do::of(op.operation) {
+            Do::Slice => self.read(op, true),
+            Do::ReadFolders => self.read(op, false),
+            Do::Insert => self.insert(),
+            Do::InsertBulk => self.insert_bulk(),
+            Do::Find => self.find(op),
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! `[workload]`: how much there is, and which interval jobs read.
+
+use serde::Deserialize;
+
+/// The most objects of one part of the preparation.
+pub(super) const OBJECTS_PER_PART: u32 = 10_000;
+
+/// The most values of one slice: 256 MiB of them.
+const MAX_SLICE_VALUES: u64 = 64 << 20;
+
+/// Which interval jobs read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Written")]
+pub(super) enum Since {
+    /// Each equally often.
+    #[default]
+    Any,
+    /// The first one.
+    First,
+    /// The last one.
+    Last,
+    /// Each job the one after the job before it, whichever slot that was.
+    Next,
+    /// The one of this number, from 1 on.
+    Number(u32),
+}
+
+/// [`Since`] as it is written.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(i64),
+    Word(String),
+    Other(serde::de::IgnoredAny),
+}
+
+impl TryFrom<Written> for Since {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        match &written {
+            Written::Number(number) => {
+                let number = u32::try_from(*number).ok().filter(|number| *number > 0);
+                number.map(Self::Number)
+            }
+            Written::Word(word) => match &word[..] {
+                "any" => Some(Self::Any),
+                "first" => Some(Self::First),
+                "last" => Some(Self::Last),
+                "next" => Some(Self::Next),
+                _ => None,
+            },
+            Written::Other(_) => None,
+        }
+        .ok_or_else(|| {
+            "since is \"first\", \"last\", \"next\", \"any\" or the number of an interval, from 1 \
+             on"
+            .to_owned()
+        })
+    }
+}
+
+/// `[workload]`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Spec {
+    pub(super) folders: u32,
+    pub(super) channels: u32,
+    pub(super) intervals: u32,
+    /// Floats of each object.
+    pub(super) fields: u32,
+    #[serde(default)]
+    pub(super) since: Since,
+    /// Objects of one insertion in bulk.
+    #[serde(default = "thousand")]
+    pub(super) bulk: u32,
+}
+
+fn thousand() -> u32 {
+    1_000
+}
+
+impl Spec {
+    /// Refuses what can't be made; returns the key and why.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        for (key, value, most) in [
+            ("folders", self.folders, 10_000),
+            ("channels", self.channels, OBJECTS_PER_PART),
+            ("intervals", self.intervals, 10_000_000),
+            ("fields", self.fields, 1_000),
+            ("bulk", self.bulk, OBJECTS_PER_PART),
+        ] {
+            if !(1..=most).contains(&value) {
+                return Err((key, format!("{key} has to be 1 to {most}, not {value}")));
+            }
+        }
+        let values = self.values();
+        if values > MAX_SLICE_VALUES {
+            let why = format!(
+                "a slice of folders × channels × fields = {values} values: at most \
+                 {MAX_SLICE_VALUES}"
+            );
+            return Err(("folders", why));
+        }
+        match self.since {
+            Since::Number(number) if number > self.intervals => {
+                Err(("since", format!("there are {} intervals, not {number}", self.intervals)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Objects of one slice.
+    pub(super) fn objects(&self) -> u64 {
+        u64::from(self.folders) * u64::from(self.channels)
+    }
+
+    /// Values of one slice.
+    pub(super) fn values(&self) -> u64 {
+        self.objects() * u64::from(self.fields)
+    }
+}

@@ -1,0 +1,240 @@
+//! SQLite as a peer: the same objects in a table, read by the client's own process. The target
+//! only says which folder the database is in (`peers/sqlite/lend.py`), so that its data are kept as
+//! those of any other target.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use load::{Caller, Op, Outcome};
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, Params, Row, TransactionBehavior, params, params_from_iter};
+use wire::ProtocolError;
+
+use super::check::Check;
+use super::made::{Made, Piece};
+use super::operations::Do;
+use super::options::TableOptions;
+use super::written::{Written, read, refused, right, wrong_answer};
+
+/// How long the target may take to say its folder, and a statement to get a lock.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// The longest path of a folder.
+const MAX_PATH_BYTES: u64 = 4096;
+
+/// Every commit is on the disk, readers wait for no writer, and pages are read where they are
+/// mapped.
+const SETTINGS: &str = "
+    PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA mmap_size = 4294967296;";
+
+/// Rows lie in the order of the key; `written` is what slots insert into.
+const TABLES: &str = "
+    CREATE TABLE channels (folder INTEGER, channel INTEGER, PRIMARY KEY (folder, channel))
+        WITHOUT ROWID;
+    CREATE TABLE conditions (folder INTEGER, channel INTEGER, since INTEGER, until INTEGER NOT NULL,
+        {columns}, PRIMARY KEY (folder, channel, since)) WITHOUT ROWID;
+    CREATE TABLE written (channel INTEGER, since INTEGER, until INTEGER NOT NULL,
+        value REAL NOT NULL, PRIMARY KEY (channel, since)) WITHOUT ROWID;";
+
+/// The latest row of each channel before the time ?1, in all folders.
+const SLICE: &str = "
+    SELECT o.* FROM channels c JOIN conditions o
+        ON o.folder = c.folder AND o.channel = c.channel AND o.since = (
+            SELECT max(since) FROM conditions
+            WHERE folder = c.folder AND channel = c.channel AND since <= ?1)
+    WHERE o.until > ?1";
+
+/// The same in the folder ?2.
+const FOLDER: &str = "
+    SELECT o.* FROM channels c JOIN conditions o
+        ON o.folder = c.folder AND o.channel = c.channel AND o.since = (
+            SELECT max(since) FROM conditions
+            WHERE folder = c.folder AND channel = c.channel AND since <= ?1)
+    WHERE o.until > ?1 AND c.folder = ?2";
+
+const FIND: &str = "
+    SELECT since, value FROM written WHERE channel = ?1 AND since <= ?2 AND until > ?2
+    ORDER BY since DESC LIMIT 1";
+
+/// One slot, with a channel of its own.
+pub(super) struct Slot {
+    database: Connection,
+    options: TableOptions,
+    made: Arc<Made>,
+    written: Written,
+}
+
+/// One object as it was read: folder, channel, since, until, values.
+type Object = (u32, u32, i64, i64, Vec<f32>);
+
+impl Slot {
+    pub(super) fn open(
+        options: TableOptions,
+        address: SocketAddr,
+        made: Arc<Made>,
+        channel: u32,
+    ) -> Result<Self, ProtocolError> {
+        let folder = folder(address).map_err(|error| ProtocolError::new(error.to_string()))?;
+        let open = || {
+            let database = Connection::open(Path::new(&folder).join("conditions.sqlite"))?;
+            database.busy_timeout(WAIT)?;
+            database.execute_batch(SETTINGS)?;
+            Ok(Self { database, options, made, written: Written::new(channel) })
+        };
+        open().map_err(fault)
+    }
+
+    fn objects(&self, statement: &str, parameters: impl Params) -> rusqlite::Result<Vec<Object>> {
+        let fields = self.made.spec.fields as usize;
+        let object = |row: &Row<'_>| {
+            let values = (4..4 + fields).map(|column| row.get(column)).collect::<Result<_, _>>()?;
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, values))
+        };
+        self.database.prepare_cached(statement)?.query_map(parameters, object)?.collect()
+    }
+
+    /// Reads an interval: all folders at once, or by a statement each.
+    fn read(&self, op: Op, at_once: bool) -> rusqlite::Result<Outcome> {
+        let interval = self.made.interval(op.what);
+        let time = self.made.time(interval).cast_signed();
+        let start = Instant::now();
+        let mut answers = Vec::new();
+        if at_once {
+            answers.push(self.objects(SLICE, params![time])?);
+        } else {
+            for folder in 0..self.made.spec.folders {
+                answers.push(self.objects(FOLDER, params![time, folder])?);
+            }
+        }
+        // Whether it is right is looked at when it is here.
+        let took_ns = start.elapsed().as_nanos() as u64;
+        let mut check = Check::new(&self.made, interval);
+        for (folder, channel, since, until, values) in answers.into_iter().flatten() {
+            let times = (since.cast_unsigned(), until.cast_unsigned());
+            check.objects(folder, channel..channel.saturating_add(1), times, values);
+        }
+        Ok(self::read(op, interval, check.wrong(), took_ns))
+    }
+
+    fn insert(&mut self, count: u32) -> rusqlite::Result<Outcome> {
+        let transaction =
+            self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let channel = self.written.channel;
+        {
+            let mut insert =
+                transaction.prepare_cached("INSERT INTO written VALUES (?1, ?2, ?3, ?4)")?;
+            for number in self.written.next(count) {
+                let (value, since) = (self.written.value(number), number.cast_signed());
+                insert.execute(params![channel, since, since + 1, value])?;
+            }
+        }
+        transaction.commit()?;
+        Ok(right(count))
+    }
+
+    fn find(&self, op: Op) -> rusqlite::Result<Outcome> {
+        let Some(last) = self.written.last() else { return Ok(Outcome::miss()) };
+        let channel = self.written.channel;
+        let mut find = self.database.prepare_cached(FIND)?;
+        let found = find.query_map(params![channel, last.cast_signed()], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, f32>(1)?))
+        });
+        let found = found?.collect::<rusqlite::Result<Vec<_>>>()?;
+        let expected = vec![(last.cast_signed(), self.written.value(last))];
+        if found != expected {
+            let key = format!("object {last} of channel {channel}");
+            return Ok(wrong_answer(op, &key, &format!("{expected:?}"), &format!("{found:?}")));
+        }
+        Ok(Outcome::right())
+    }
+
+    /// Everything is loaded in one transaction.
+    fn fill(&self, piece: Piece) -> rusqlite::Result<()> {
+        let spec = &self.made.spec;
+        match piece {
+            Piece::Begin => {
+                let columns = (0..spec.fields).map(|n| format!("v{n} REAL NOT NULL"));
+                let columns = columns.collect::<Vec<_>>().join(", ");
+                self.database.execute_batch("BEGIN IMMEDIATE")?;
+                self.database.execute_batch(&TABLES.replace("{columns}", &columns))?;
+                let mut channel = self.database.prepare("INSERT INTO channels VALUES (?1, ?2)")?;
+                for (folder, number) in
+                    (0..spec.folders).flat_map(|f| (0..spec.channels).map(move |c| (f, c)))
+                {
+                    channel.execute(params![folder, number])?;
+                }
+                Ok(())
+            }
+            Piece::Objects { folder, intervals } => {
+                let marks = vec!["?"; 4 + spec.fields as usize].join(", ");
+                let insert = format!("INSERT INTO conditions VALUES ({marks})");
+                let mut insert = self.database.prepare_cached(&insert)?;
+                // In the order of the table, as far as a part goes.
+                for channel in 0..spec.channels {
+                    for interval in intervals.clone() {
+                        let (since, until) = self.made.times(interval);
+                        let head = [folder.into(), channel.into()];
+                        let times = [since.cast_signed().into(), until.cast_signed().into()];
+                        let values = self.made.floats(folder, channel, interval);
+                        let values = values.map(|value| Value::Real(value.into()));
+                        let row = head.into_iter().chain(times).chain(values);
+                        insert.execute(params_from_iter(row))?;
+                    }
+                }
+                Ok(())
+            }
+            Piece::End => {
+                self.database.execute_batch("COMMIT")?;
+                if self.options.analyze {
+                    self.database.execute_batch("ANALYZE")?;
+                }
+                // What is kept of it begins with nothing left in the log.
+                self.database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            }
+        }
+    }
+}
+
+/// The folder that the target lends.
+fn folder(address: SocketAddr) -> std::io::Result<String> {
+    let target = TcpStream::connect_timeout(&address, WAIT)?;
+    target.set_read_timeout(Some(WAIT))?;
+    let mut line = String::new();
+    BufReader::new(target.take(MAX_PATH_BYTES)).read_line(&mut line)?;
+    let folder = line.strip_suffix('\n').filter(|folder| !folder.is_empty());
+    folder.map(str::to_owned).ok_or_else(|| std::io::Error::other("the target names no folder"))
+}
+
+fn fault(error: rusqlite::Error) -> ProtocolError {
+    ProtocolError::new(error.to_string())
+}
+
+/// A row that meets another is refused; with any other error the slot ends.
+fn outcome(asked: rusqlite::Result<Outcome>) -> Result<Outcome, ProtocolError> {
+    match asked {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            Ok(refused())
+        }
+        asked => asked.map_err(fault),
+    }
+}
+
+impl Caller for Slot {
+    fn prepare(&mut self, part: u64) -> Result<Outcome, ProtocolError> {
+        self.fill(self.made.piece(part)).map_err(fault)?;
+        Ok(Outcome::right())
+    }
+
+    fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
+        outcome(match Do::of(op.operation) {
+            Do::Slice => self.read(op, true),
+            Do::ReadFolders => self.read(op, false),
+            Do::Insert => self.insert(1),
+            Do::InsertBulk => self.insert(self.made.spec.bulk),
+            Do::Find => self.find(op),
+        })
+    }
+}

@@ -1,0 +1,386 @@
+//! The data of one folder: what is sealed, and the objects with their payload that came since.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::base::Base;
+use super::change::{Batch, Numbers, Object, Versioning};
+use super::error::{ANSWER, ANSWER_BYTES, Refusal};
+use super::piece::{Inserted, MAX_TIME, NOTHING, Piece, Revision, Version};
+use super::recent::Changed;
+use super::segment::{Damage, Segment};
+use super::table::{Cells, Table};
+use super::value::Kind;
+use super::view::{Found, Place, View};
+
+/// About what an object or a piece takes in memory, as it counts for sealing.
+const PIECE_BYTES: u64 = 80;
+
+/// A change of a folder's data that was checked.
+#[derive(Clone, Debug)]
+pub(super) enum Touch {
+    /// Inserts objects, with the tag of users that the revision made.
+    Insert(Batch, Option<Revision>),
+    /// Ends what the head shows.
+    Truncate(u64, Numbers),
+    /// Copies what a version shows into a tag of users.
+    Copy(Version, Revision),
+    /// Drops a tag of users.
+    Forget(Revision),
+    /// Adds a column.
+    Column(Kind),
+}
+
+/// An object with its payload's place.
+#[derive(Debug)]
+struct Stored {
+    inserted: Inserted,
+    /// The segment that its rows lie in, where they are not in memory.
+    segment: Option<Arc<Segment>>,
+    first_row: u32,
+    records: u32,
+}
+
+/// A column whose first rows, which were there before it, have no value.
+#[derive(Debug)]
+struct Column {
+    first_row: usize,
+    cells: Cells,
+}
+
+/// The data of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    columns: Vec<Column>,
+    rows: u32,
+    objects: Vec<Stored>,
+    head: View,
+    /// What tags of users show, by the revisions that made them.
+    tagged: BTreeMap<Revision, View>,
+    /// About how much is in memory and isn't sealed.
+    unsealed_bytes: u64,
+    /// What is damaged of what is sealed.
+    damaged: Option<Damage>,
+    /// Why some of it is unknown: a change concerned what is damaged.
+    lost: Option<Damage>,
+}
+
+/// Where rows come from: a segment, or memory.
+type Source<'a> = Option<&'a Arc<Segment>>;
+
+impl Contents {
+    /// A folder of these columns, with what is sealed of the head and of tags of users.
+    pub(super) fn new(
+        kinds: impl IntoIterator<Item = Kind>,
+        bases: impl IntoIterator<Item = (Option<Revision>, Base)>,
+    ) -> Self {
+        let column = |kind| Column { first_row: 0, cells: Cells::new(kind) };
+        let mut contents =
+            Self { columns: kinds.into_iter().map(column).collect(), ..Self::default() };
+        for (tag, base) in bases {
+            contents.damaged = contents.damaged.or_else(|| base.damage().cloned());
+            let view = View { base, recent: BTreeMap::new() };
+            match tag {
+                None => contents.head = view,
+                Some(tag) => _ = contents.tagged.insert(tag, view),
+            }
+        }
+        contents
+    }
+
+    /// What the head, or a tag of users, shows.
+    pub(super) fn view(&self, tag: Option<Revision>) -> Option<&View> {
+        match tag {
+            None => Some(&self.head),
+            Some(tag) => self.tagged.get(&tag),
+        }
+    }
+
+    pub(super) fn views(&self) -> impl Iterator<Item = (Option<Revision>, &View)> {
+        let tagged = self.tagged.iter().map(|(tag, view)| (Some(*tag), view));
+        std::iter::once((None, &self.head)).chain(tagged)
+    }
+
+    pub(super) fn unsealed_bytes(&self) -> u64 {
+        self.unsealed_bytes
+    }
+
+    /// Refuses to read where a change concerned what is damaged.
+    pub(super) fn check_known(&self) -> Result<(), Damage> {
+        self.lost.clone().map_or(Ok(()), Err)
+    }
+
+    /// Refuses to change a folder that has a damaged segment: which pieces it holds is unknown.
+    pub(super) fn check_whole(&self) -> Result<(), Damage> {
+        self.check_known()?;
+        self.damaged.clone().map_or(Ok(()), Err)
+    }
+
+    /// Changes the data, and returns at which times something else is shown. Where some of it is
+    /// damaged, as only a start can find it, it is all refused from then on. `keeps_tags` leaves
+    /// what is to be dropped until it is sealed.
+    pub(super) fn touch(
+        &mut self,
+        touch: &Touch,
+        versioning: Versioning,
+        revision: Revision,
+        keeps_tags: bool,
+    ) -> Changed {
+        let damage = match touch {
+            Touch::Column(kind) => {
+                let first_row = self.rows as usize;
+                self.columns.push(Column { first_row, cells: Cells::new(*kind) });
+                return Changed::ALL;
+            }
+            Touch::Forget(_) if keeps_tags => return Changed::TAGGED,
+            Touch::Forget(tag) => {
+                self.tagged.remove(tag);
+                return Changed::TAGGED;
+            }
+            _ => self.check_whole(),
+        };
+        let touched = damage.and_then(|()| match touch {
+            Touch::Insert(batch, tag) => self.insert(batch, *tag, versioning, revision),
+            Touch::Truncate(until, channels) => {
+                self.truncate(*until, channels, revision).map(|()| Changed::ALL)
+            }
+            Touch::Copy(from, to) => self.copy_tag(*from, *to).map(|()| Changed::TAGGED),
+            Touch::Forget(_) | Touch::Column(_) => Ok(Changed::ALL),
+        });
+        touched.unwrap_or_else(|damage| {
+            self.lost.get_or_insert(damage);
+            Changed::ALL
+        })
+    }
+
+    fn insert(
+        &mut self,
+        batch: &Batch,
+        tag: Option<Revision>,
+        versioning: Versioning,
+        revision: Revision,
+    ) -> Result<Changed, Damage> {
+        let mut changed = Changed::default();
+        let mut first_row = self.rows;
+        let added = 0..batch.payload.rows as usize;
+        for (column, cells) in self.columns.iter_mut().zip(&batch.payload.columns) {
+            self.unsealed_bytes += cells.size_bytes(added.clone()) as u64;
+            column.cells.append(cells, added.clone());
+        }
+        self.rows += batch.payload.rows;
+        self.unsealed_bytes += PIECE_BYTES * batch.objects.len() as u64;
+        for new in &batch.objects {
+            let Object { channel, since, until, records } = *new;
+            let object = self.objects.len() as u32;
+            let inserted = Inserted { since, until, revision };
+            self.objects.push(Stored { inserted, segment: None, first_row, records });
+            first_row += records;
+            let piece = Piece { since, until, object, from: revision };
+            if !batch.only_tag {
+                // In a folder of one version all that can be there is an open end, which this
+                // object cuts.
+                let cuts = versioning == Versioning::Single
+                    && self.head.moment(since, revision).at(channel)?.is_some();
+                if cuts {
+                    changed.head.add(self.clear(channel, since, revision)?);
+                }
+                changed.head.add(cover(&mut self.head, &mut self.objects, channel, piece)?);
+            }
+            if let Some(tag) = tag {
+                let view = self.tagged.entry(tag).or_default();
+                changed.tagged.add(cover(view, &mut self.objects, channel, piece)?);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Lets the head show nothing of a channel from a time on. Returns the times whose answers are
+    /// others from then on.
+    fn clear(
+        &mut self,
+        channel: u32,
+        since: u64,
+        revision: Revision,
+    ) -> Result<Range<u64>, Damage> {
+        let piece = Piece { since, until: MAX_TIME, object: NOTHING, from: revision };
+        if since >= MAX_TIME {
+            return Ok(since..since);
+        }
+        self.unsealed_bytes += PIECE_BYTES;
+        cover(&mut self.head, &mut self.objects, channel, piece)
+    }
+
+    fn truncate(
+        &mut self,
+        until: u64,
+        channels: &Numbers,
+        revision: Revision,
+    ) -> Result<(), Damage> {
+        let all = self.head.channels()?;
+        for range in channels.ranges() {
+            for channel in all.range(range.0..=range.1) {
+                if !self.head.first_two(*channel, (until, MAX_TIME))?.is_empty() {
+                    self.clear(*channel, until, revision)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_tag(&mut self, from: Version, to: Revision) -> Result<(), Damage> {
+        let Some(view) = self.view(from.user_tag) else { return Ok(()) };
+        let mut copies = Vec::new();
+        let mut added = Vec::new();
+        for channel in view.channels()? {
+            for found in view.range(channel, (0, MAX_TIME), from.revision)? {
+                let Found { since, until, place, .. } = found;
+                let object = match place {
+                    Place::Recent(object) => object,
+                    Place::Sealed(segment, piece) => {
+                        added.push(Stored::sealed(segment, piece));
+                        (self.objects.len() + added.len() - 1) as u32
+                    }
+                };
+                copies.push((channel, Piece { since, until, object, from: to }));
+            }
+        }
+        self.objects.extend(added);
+        self.unsealed_bytes += PIECE_BYTES * copies.len() as u64;
+        let mut copy = View::default();
+        for (channel, piece) in copies {
+            copy.recent.entry(channel).or_default().take_in(piece);
+        }
+        self.tagged.insert(to, copy);
+        Ok(())
+    }
+
+    /// An object as it was inserted.
+    pub(super) fn inserted(&self, place: Place<'_>) -> Inserted {
+        match place {
+            Place::Recent(object) => self.objects[object as usize].inserted,
+            Place::Sealed(segment, piece) => segment.object(piece),
+        }
+    }
+
+    /// Where an object's rows lie.
+    fn rows_of<'a>(&'a self, place: Place<'a>) -> (Source<'a>, u32, u32) {
+        match place {
+            Place::Recent(object) => {
+                let Stored { segment, first_row, records, .. } = &self.objects[object as usize];
+                (segment.as_ref(), *first_row, *records)
+            }
+            Place::Sealed(segment, piece) => {
+                let (first_row, records) = segment.rows_of(piece);
+                (Some(segment), first_row, records)
+            }
+        }
+    }
+
+    /// How many rows an object has.
+    pub(super) fn records(&self, place: Place<'_>) -> u32 {
+        self.rows_of(place).2
+    }
+
+    /// About how many bytes an object's rows have.
+    pub(super) fn payload_bytes(&self, place: Place<'_>) -> u64 {
+        let (source, first_row, records) = self.rows_of(place);
+        match source {
+            Some(segment) => {
+                segment.payload_bytes().saturating_mul(records.into())
+                    / u64::from(segment.rows().max(1))
+            }
+            None => {
+                let rows = first_row as usize..(first_row + records) as usize;
+                let bytes = |column: &Column| {
+                    let first = column.first_row;
+                    let rows = rows.start.max(first) - first..rows.end.max(first) - first;
+                    column.cells.size_bytes(rows)
+                };
+                self.columns.iter().map(bytes).sum::<usize>() as u64
+            }
+        }
+    }
+
+    /// The rows of these objects, one after another, in the first columns of the folder.
+    pub(super) fn gather<'a>(
+        &'a self,
+        places: impl IntoIterator<Item = Place<'a>>,
+        kinds: impl IntoIterator<Item = Kind>,
+    ) -> Result<Table, Refusal> {
+        let mut runs: Vec<(Source<'_>, Range<usize>)> = Vec::new();
+        let mut payload = Table::new(kinds);
+        let mut count = 0_usize;
+        let id = |source: Source<'_>| source.map(Arc::as_ptr);
+        for place in places {
+            let (source, first, records) = self.rows_of(place);
+            let range = first as usize..first as usize + records as usize;
+            count += range.len();
+            match runs.last_mut() {
+                Some((last, rows)) if rows.end == range.start && id(*last) == id(source) => {
+                    rows.end = range.end;
+                }
+                _ => runs.push((source, range)),
+            }
+        }
+        payload.rows = u32::try_from(count).map_err(|_| too_many(count))?;
+        let mut bytes = 0;
+        for (number, into) in payload.columns.iter_mut().enumerate() {
+            for (source, rows) in &runs {
+                match source {
+                    Some(segment) => segment.append(number, rows.clone(), into)?,
+                    None => self.columns[number].append(rows, into),
+                }
+                ANSWER_BYTES.check(bytes + into.bytes_of(0..count))?;
+            }
+            bytes += into.bytes_of(0..count);
+        }
+        Ok(payload)
+    }
+}
+
+fn too_many(count: usize) -> Refusal {
+    Refusal::TooMany(count as u64, ANSWER.most, ANSWER.what)
+}
+
+impl Stored {
+    fn sealed(segment: &Arc<Segment>, piece: usize) -> Self {
+        let (first_row, records) = segment.rows_of(piece);
+        let inserted = segment.object(piece);
+        Self { inserted, segment: Some(segment.clone()), first_row, records }
+    }
+}
+
+impl Column {
+    fn append(&self, rows: &Range<usize>, into: &mut Cells) {
+        let first = self.first_row;
+        let absent = rows.len().min(first.saturating_sub(rows.start));
+        (0..absent).for_each(|_| into.push_null());
+        let there = rows.start + absent..rows.end;
+        if !there.is_empty() {
+            into.append(&self.cells, there.start - first..there.end - first);
+        }
+    }
+}
+
+/// Shows a piece, after the sealed pieces that it meets have been taken in, whole. Returns the
+/// times whose answers are others from then on.
+fn cover(
+    view: &mut View,
+    objects: &mut Vec<Stored>,
+    channel: u32,
+    piece: Piece,
+) -> Result<Range<u64>, Damage> {
+    let mut sealed = Vec::new();
+    for found in view.untouched(channel, (piece.since, piece.until), usize::MAX)? {
+        if let Place::Sealed(segment, number) = found.place {
+            let object = objects.len() as u32;
+            objects.push(Stored::sealed(segment, number));
+            let Found { since, until, from, .. } = found;
+            sealed.push(Piece { since, until, object, from });
+        }
+    }
+    let recent = view.recent.entry(channel).or_default();
+    sealed.into_iter().for_each(|piece| recent.take_in(piece));
+    Ok(recent.cover(piece))
+}

@@ -1,0 +1,50 @@
+//! Segments: sealed data as bytes that never change (docs/design-segments.md has the format).
+//!
+//! A *block* holds what the head, or a tag of users, of one folder shows over a range of times: all
+//! pieces that meet the range, those that began before it too, with their payload. A read at a time
+//! therefore touches one block, however long intervals are. A segment of the *past* holds pieces
+//! that are no longer shown.
+//!
+//! Everything but the payload is checked when a segment is opened, the payload in chunks when it is
+//! first read; what is damaged is named, and never returned.
+
+mod layout;
+mod read;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use layout::SegmentKind;
+pub use read::Segment;
+pub(super) use write::{Entry, SegmentOf, encode};
+
+/// What is damaged: a segment that is missing, or bytes whose checksum is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}, byte {offset}: {why}; restore all files from a backup")]
+pub struct Damage {
+    /// The file.
+    pub file: String,
+    /// Where what is wrong begins.
+    pub offset: u64,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl Damage {
+    /// Damage of the segment with this number.
+    pub fn of(id: u64, offset: usize, why: impl Into<String>) -> Self {
+        Self { file: segment_name(id), offset: offset as u64, why: why.into() }
+    }
+}
+
+/// The file of the segment with this number.
+pub fn segment_name(id: u64) -> String {
+    format!("{id:020}.segment")
+}
+
+/// The number of the segment whose file has this name; `None` where the name is none of ours.
+pub fn segment_id(name: &str) -> Option<u64> {
+    let id = name.strip_suffix(".segment")?.parse().ok()?;
+    (segment_name(id) == name).then_some(id)
+}

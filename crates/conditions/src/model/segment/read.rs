@@ -1,0 +1,386 @@
+//! Reading a segment.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use bytes::Bytes;
+
+use super::super::past::{Bounds, descend};
+use super::super::piece::Inserted;
+use super::super::table::Cells;
+use super::super::value::Kind;
+use super::Damage;
+use super::layout::{
+    BOUNDS_BYTES, BadHead, CHUNK_BYTES, COLUMN_BYTES, HEAD_BYTES, Head, OBJECT_BYTES, PIECE_BYTES,
+    Parts, SegmentKind, WHOLE, level_counts, u32_at, u64_at,
+};
+
+/// A segment that was opened: its index is undamaged, its payload is checked when it is read.
+pub struct Segment {
+    id: u64,
+    bytes: Bytes,
+    checksum: u32,
+    head: Head,
+    at: Parts,
+    columns: Box<[Column]>,
+    /// Where each level of bounds begins.
+    levels: Box<[usize]>,
+    /// A bit for each chunk of the payload whose checksum was found right.
+    checked: Box<[AtomicU64]>,
+}
+
+/// Where a column lies in the payload.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    kind: Kind,
+    data: usize,
+    data_bytes: usize,
+    ends: usize,
+    nulls: usize,
+    null_count: usize,
+}
+
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segment").field("id", &self.id).field("head", &self.head).finish()
+    }
+}
+
+impl Segment {
+    /// Opens the segment of this number, and checks its index.
+    ///
+    /// # Errors
+    /// When something is wrong with it.
+    pub fn open(id: u64, bytes: Bytes) -> Result<Self, Damage> {
+        let wrong = |at: usize, why: &str| Damage::of(id, at, why);
+        let decoded = Head::decode(&bytes).map_err(|why| match why {
+            BadHead::Cut => wrong(bytes.len(), "the file ends within the head"),
+            BadHead::Checksum => wrong(0, "the checksum of the head is wrong"),
+            BadHead::Version(found) => {
+                wrong(8, &format!("it has version {found}, which this program doesn't know"))
+            }
+            BadHead::Kind => wrong(10, "it is of no known kind"),
+        });
+        let (head, checksum) = decoded?;
+        if head.id != id {
+            return Err(wrong(16, &format!("this is segment {}", head.id)));
+        }
+        let at = head.parts().ok_or_else(|| wrong(72, "its counts are too large"))?;
+        if at.end != bytes.len() {
+            let (is, should) = (bytes.len(), at.end);
+            return Err(wrong(is.min(should), &format!("it has {is} bytes instead of {should}")));
+        }
+        if crc32fast::hash(&bytes[HEAD_BYTES..at.payload]) != head.index_crc {
+            return Err(wrong(HEAD_BYTES, "the checksum of the index is wrong"));
+        }
+        let columns = columns(&bytes, &head, &at);
+        let columns = columns.ok_or_else(|| wrong(at.columns, "its columns are none"))?;
+        let number = |channel: usize| u32_at(&bytes, at.numbers + 4 * channel);
+        let end = |channel: usize| u32_at(&bytes, at.ends + 4 * channel);
+        let count = head.channels as usize;
+        let is_sorted = (0..count).is_sorted_by_key(end)
+            && (0..count).is_sorted_by(|one, other| number(*one) < number(*other))
+            && count.checked_sub(1).map_or(0, end) == head.pieces;
+        if !is_sorted {
+            return Err(wrong(at.numbers, "its channels are out of order"));
+        }
+        let mut begin = 0;
+        let begins = level_counts(head.pieces as usize).map(|count| {
+            begin += count;
+            begin - count
+        });
+        let levels = begins.collect();
+        let chunks = (at.payload - at.chunks) / 4;
+        let checked = (0..chunks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Ok(Self { id, bytes, checksum, head, at, columns, levels, checked })
+    }
+
+    /// The checksum that stands for all of its index, and so for all of it.
+    pub fn checksum(&self) -> u32 {
+        self.checksum
+    }
+
+    /// How many bytes it has, without its index.
+    pub(in super::super) fn payload_bytes(&self) -> u64 {
+        self.head.payload_bytes
+    }
+
+    pub(in super::super) fn rows(&self) -> u32 {
+        self.head.rows
+    }
+
+    pub(in super::super) fn pieces(&self) -> usize {
+        self.head.pieces as usize
+    }
+
+    /// Whether it is a segment of this folder and tag, by the revisions that made them.
+    pub(in super::super) fn is_of(&self, kind: SegmentKind, folder: u64, tag: u64) -> bool {
+        (self.head.kind, self.head.folder, self.head.tag) == (kind, folder, tag)
+    }
+
+    /// What all pieces lie within.
+    pub(in super::super) fn all(&self) -> Bounds {
+        let Head { since, until, from, to, .. } = self.head;
+        Bounds { since, until, from, to }
+    }
+
+    pub(in super::super) fn channels(&self) -> usize {
+        self.head.channels as usize
+    }
+
+    /// A channel's number, by its place.
+    pub(in super::super) fn number(&self, place: usize) -> u32 {
+        u32_at(&self.bytes, self.at.numbers + 4 * place)
+    }
+
+    /// The pieces of a channel, by its place.
+    pub(in super::super) fn pieces_of(&self, place: usize) -> Range<usize> {
+        let end = |place: usize| u32_at(&self.bytes, self.at.ends + 4 * place) as usize;
+        place.checked_sub(1).map_or(0, end)..end(place)
+    }
+
+    /// The place of a channel, which is likely to be `guess`.
+    pub(in super::super) fn place(&self, channel: u32, guess: usize) -> Option<usize> {
+        let count = self.channels();
+        if guess < count && self.number(guess) == channel {
+            return Some(guess);
+        }
+        let place = partition(0..count, |place| self.number(place) < channel);
+        (place < count && self.number(place) == channel).then_some(place)
+    }
+
+    /// The last of a channel's pieces that starts at `time` or before; it is likely to be the
+    /// one of number `guess`.
+    pub(in super::super) fn before(
+        &self,
+        within: Range<usize>,
+        time: u64,
+        guess: usize,
+    ) -> Option<usize> {
+        let near = within.start + guess;
+        let is_it = near < within.end
+            && self.since(near) <= time
+            && (near + 1 == within.end || self.since(near + 1) > time);
+        if is_it {
+            return Some(near);
+        }
+        let start = within.start;
+        let place = partition(within, |piece| self.since(piece) <= time);
+        (place > start).then(|| place - 1)
+    }
+
+    pub(in super::super) fn since(&self, piece: usize) -> u64 {
+        u64_at(&self.bytes, self.at.sinces + 8 * piece)
+    }
+
+    fn piece(&self, piece: usize, at: usize) -> usize {
+        self.at.pieces + PIECE_BYTES * piece + at
+    }
+
+    pub(in super::super) fn until(&self, piece: usize) -> u64 {
+        u64_at(&self.bytes, self.piece(piece, 0))
+    }
+
+    pub(in super::super) fn from(&self, piece: usize) -> u64 {
+        u64_at(&self.bytes, self.piece(piece, 8))
+    }
+
+    /// The rows of a piece.
+    pub(in super::super) fn rows_of(&self, piece: usize) -> (u32, u32) {
+        (u32_at(&self.bytes, self.piece(piece, 16)), u32_at(&self.bytes, self.piece(piece, 20)))
+    }
+
+    /// The object of a piece, as it was inserted.
+    pub(in super::super) fn object(&self, piece: usize) -> Inserted {
+        let number = u32_at(&self.bytes, self.piece(piece, 24));
+        if number == WHOLE {
+            let (since, until) = (self.since(piece), self.until(piece));
+            return Inserted { since, until, revision: self.from(piece) };
+        }
+        let at = self.at.objects + OBJECT_BYTES * number as usize;
+        let value = |place: usize| u64_at(&self.bytes, at + 8 * place);
+        Inserted { since: value(0), until: value(1), revision: value(2) }
+    }
+
+    /// Of the past: a piece's times and revisions.
+    pub(in super::super) fn bounds(&self, piece: usize) -> Bounds {
+        Bounds {
+            since: self.since(piece),
+            until: self.until(piece),
+            from: self.from(piece),
+            to: u64_at(&self.bytes, self.at.tos + 8 * piece),
+        }
+    }
+
+    /// Of the past: hands on those of a channel's pieces whose bounds are wanted.
+    pub(in super::super) fn visit(
+        &self,
+        channel: u32,
+        wants: &mut dyn FnMut(Bounds) -> bool,
+        each: &mut dyn FnMut(usize),
+    ) {
+        let all = if wants(self.all()) { self.place(channel, usize::MAX) } else { None };
+        let Some(place) = all else { return };
+        let bounds = |level: usize, place: usize| {
+            let Some(begin) = level.checked_sub(1).and_then(|level| self.levels.get(level)) else {
+                return self.bounds(place);
+            };
+            let at = self.at.bounds + BOUNDS_BYTES * (begin + place);
+            let value = |place: usize| u64_at(&self.bytes, at + 8 * place);
+            Bounds { since: value(0), until: value(1), from: value(2), to: value(3) }
+        };
+        descend(self.levels.len(), self.pieces_of(place), &bounds, wants, each);
+    }
+
+    /// Appends rows of a column, none of which has a value where the column came later.
+    pub(in super::super) fn append(
+        &self,
+        column: usize,
+        rows: Range<usize>,
+        into: &mut Cells,
+    ) -> Result<(), Damage> {
+        let Some(column) = self.columns.get(column) else {
+            rows.for_each(|_| into.push_null());
+            return Ok(());
+        };
+        if rows.end > self.rows() as usize || column.kind != into.kind() {
+            return Err(Damage::of(self.id, self.at.pieces, "a piece has rows that aren't there"));
+        }
+        let (first, start) = (into.rows(), rows.start);
+        if let Some(width) = column.kind.width_bytes() {
+            let data = column.data + width * start..column.data + width * rows.end;
+            into.append_fixed(self.payload(data)?);
+        } else {
+            let ends = self.payload(column.ends + 8 * start..column.ends + 8 * rows.end)?;
+            let before = match start.checked_sub(1) {
+                Some(row) => {
+                    u64_at(self.payload(column.ends + 8 * row..column.ends + 8 * start)?, 0)
+                }
+                None => 0,
+            };
+            let last = ends.len().checked_sub(8).map_or(before, |at| u64_at(ends, at));
+            let is_there = before <= last && last <= column.data_bytes as u64;
+            let extent = column.data + before as usize..column.data + last as usize;
+            let ends = ends.chunks_exact(8).map(|end| u64_at(end, 0));
+            if !is_there || !into.append_varying(self.payload(extent)?, before, ends) {
+                let at = self.at.payload + column.ends;
+                return Err(Damage::of(self.id, at, "cells end before they begin"));
+            }
+        }
+        if column.null_count > 0 {
+            let nulls = self.payload(column.nulls..column.nulls + 4 * column.null_count)?;
+            let row = |place: usize| u32_at(nulls, 4 * place) as usize;
+            let begin = partition(0..column.null_count, |place| row(place) < start);
+            let inside = (begin..column.null_count).map(row).take_while(|row| *row < rows.end);
+            inside.for_each(|row| into.set_null((first + row - start) as u32));
+        }
+        Ok(())
+    }
+
+    /// Bytes of the payload, whose checksums are right.
+    fn payload(&self, range: Range<usize>) -> Result<&[u8], Damage> {
+        let all = &self.bytes[self.at.payload..];
+        let found = all.get(range.clone());
+        let found = found.ok_or_else(|| {
+            Damage::of(self.id, self.at.payload, "it has less payload than it should")
+        })?;
+        for chunk in range.start / CHUNK_BYTES..range.end.div_ceil(CHUNK_BYTES) {
+            self.check_chunk(chunk)?;
+        }
+        Ok(found)
+    }
+
+    fn check_chunk(&self, chunk: usize) -> Result<(), Damage> {
+        let (word, bit) = (&self.checked[chunk / 64], 1 << (chunk % 64));
+        if word.load(Relaxed) & bit != 0 {
+            return Ok(());
+        }
+        let start = self.at.payload + chunk * CHUNK_BYTES;
+        let bytes = &self.bytes[start..self.bytes.len().min(start + CHUNK_BYTES)];
+        if crc32fast::hash(bytes) != u32_at(&self.bytes, self.at.chunks + 4 * chunk) {
+            return Err(Damage::of(self.id, start, "the checksum of the payload is wrong"));
+        }
+        word.fetch_or(bit, Relaxed);
+        Ok(())
+    }
+
+    /// Checks all of it, and returns what is damaged: chunks of the payload, or else, what no
+    /// checksum tells, the first thing that makes no sense.
+    pub fn check(&self) -> Vec<Damage> {
+        let chunks = (self.at.payload - self.at.chunks) / 4;
+        let damaged: Vec<_> =
+            (0..chunks).filter_map(|chunk| self.check_chunk(chunk).err()).collect();
+        match damaged.is_empty() {
+            true => {
+                self.check_pieces().and_then(|()| self.check_cells()).err().into_iter().collect()
+            }
+            false => damaged,
+        }
+    }
+
+    fn check_pieces(&self) -> Result<(), Damage> {
+        let is_past = self.head.kind == SegmentKind::Past;
+        for place in 0..self.channels() {
+            let mut end = 0;
+            for piece in self.pieces_of(place) {
+                let (since, until) = (self.since(piece), self.until(piece));
+                let (first, records) = self.rows_of(piece);
+                let is_there = u64::from(first) + u64::from(records) <= u64::from(self.rows());
+                if since >= until || since < end || !is_there {
+                    let why = "a piece is out of order, or has rows that aren't there";
+                    return Err(Damage::of(self.id, self.at.sinces + 8 * piece, why));
+                }
+                end = if is_past { since } else { until };
+            }
+        }
+        Ok(())
+    }
+
+    fn check_cells(&self) -> Result<(), Damage> {
+        for (number, column) in self.columns.iter().enumerate() {
+            let mut cells = Cells::new(column.kind);
+            self.append(number, 0..self.rows() as usize, &mut cells)?;
+            if !cells.is_sound(self.rows()) {
+                let at = self.at.payload + column.data;
+                return Err(Damage::of(self.id, at, "the cells of a column make no sense"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the columns lie; `None` where they don't fill the payload.
+fn columns(bytes: &[u8], head: &Head, at: &Parts) -> Option<Box<[Column]>> {
+    let (mut begin, rows) = (0_usize, head.rows as usize);
+    let mut columns = Vec::new();
+    for entry in bytes[at.columns..at.numbers].chunks_exact(COLUMN_BYTES) {
+        let kind = Kind::numbered(u8::try_from(u32_at(entry, 0)).ok()?)?;
+        let null_count = u32_at(entry, 4) as usize;
+        let data_bytes = usize::try_from(u64_at(entry, 8)).ok()?;
+        let ends_bytes = match kind.width_bytes() {
+            Some(width) if rows.checked_mul(width)? != data_bytes => return None,
+            Some(_) => 0,
+            None => rows.checked_mul(8)?,
+        };
+        let data = begin;
+        let ends = data.checked_add(data_bytes)?;
+        let nulls = ends.checked_add(ends_bytes)?;
+        begin = nulls.checked_add(null_count.checked_mul(4)?)?;
+        columns.push(Column { kind, data, data_bytes, ends, nulls, null_count });
+    }
+    (begin as u64 == head.payload_bytes).then(|| columns.into())
+}
+
+/// The first place of the range for which the condition, which holds for those before, does not.
+fn partition(range: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match holds(middle) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    low
+}

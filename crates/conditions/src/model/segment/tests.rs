@@ -1,0 +1,172 @@
+//! Segments that are read as they were written, and damaged ones.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use super::super::past::Bounds;
+use super::super::piece::Inserted;
+use super::super::table::{Cells, Table};
+use super::super::value::{Kind, Value};
+use super::layout::{HEAD_BYTES, Head, PIECE_BYTES};
+use super::{Entry, Segment, SegmentKind, SegmentOf, encode};
+
+const ID: u64 = 7;
+
+/// The values of a row.
+fn row(number: u32) -> [Value; 4] {
+    let text = (0..number % 5).map(|_| 'é').collect();
+    let late = if number.is_multiple_of(3) { Value::Null } else { Value::Bool(number > 30) };
+    let blob = Value::Bytes(vec![number as u8; number as usize % 3]);
+    [Value::Integer(i128::from(number)), Value::Text(text), late, blob]
+}
+
+/// Three channels with 20 pieces each, of one row but for every seventh, which has none.
+fn entries(kind: SegmentKind) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for channel in [3, 5, 1_000_000] {
+        for number in 0..20 {
+            let row = entries.len() as u32;
+            let (since, from) = (10 * number, 100 + number);
+            let to = if kind == SegmentKind::Past { from + 5 } else { u64::MAX };
+            let until = since + 10;
+            let bounds = Bounds { since, until, from, to };
+            let until = if number % 4 == 0 { until + 5 } else { until };
+            let object = Inserted { since, until, revision: from };
+            let records = u32::from(!row.is_multiple_of(7));
+            entries.push(Entry { channel, bounds, object, first_row: row, records });
+        }
+    }
+    entries
+}
+
+fn bytes(kind: SegmentKind) -> Vec<u8> {
+    let entries = entries(kind);
+    let mut payload = Table::new([Kind::Uint16, Kind::String, Kind::Bool, Kind::Blob]);
+    for number in 0..entries.len() as u32 {
+        for (cells, value) in payload.columns.iter_mut().zip(row(number)) {
+            cells.push(&value).expect("of its kind");
+        }
+        payload.rows += 1;
+    }
+    let of = SegmentOf { kind, id: ID, folder: 1, tag: 0, since: 0, until: 200 };
+    encode(&of, &entries, &payload)
+}
+
+/// Reads all that there is, whatever it says.
+fn read(segment: &Segment) {
+    for place in 0..segment.channels() {
+        let (channel, pieces) = (segment.number(place), segment.pieces_of(place));
+        assert_eq!(segment.place(channel, 0), Some(place));
+        for time in [0, 55, u64::MAX] {
+            let _ = segment.before(pieces.clone(), time, 3);
+        }
+        let mut seen = 0;
+        segment.visit(channel, &mut |_| true, &mut |_| seen += 1);
+        for piece in pieces {
+            let (first, records) = segment.rows_of(piece);
+            let _ = (segment.object(piece), segment.bounds(piece));
+            for (number, kind) in
+                [Kind::Uint16, Kind::String, Kind::Bool, Kind::Blob].into_iter().enumerate()
+            {
+                let rows = first as usize..first as usize + records as usize;
+                let _ = segment.append(number, rows, &mut Cells::new(kind));
+            }
+        }
+    }
+    let _ = segment.check();
+}
+
+#[test]
+fn a_segment_is_read_as_it_was_written() {
+    for kind in [SegmentKind::Block, SegmentKind::Past] {
+        let segment = Segment::open(ID, Bytes::from(bytes(kind))).expect("a segment");
+        assert_eq!(segment.check(), []);
+        assert!(segment.is_of(kind, 1, 0) && !segment.is_of(kind, 1, 2));
+        assert_eq!(segment.place(4, 1), None);
+        let entries = entries(kind);
+        for (piece, entry) in entries.iter().enumerate() {
+            assert_eq!(segment.object(piece), entry.object);
+            let (first, records) = segment.rows_of(piece);
+            assert_eq!((first, records), (entry.first_row, entry.records));
+            let place = segment.place(entry.channel, 2).expect("a channel");
+            let pieces = segment.pieces_of(place);
+            let at = entry.bounds.since + 3;
+            assert_eq!(segment.before(pieces, at, piece % 7), Some(piece));
+            let mut row = Table::new([Kind::Uint16, Kind::String, Kind::Bool, Kind::Blob]);
+            for (number, cells) in row.columns.iter_mut().enumerate() {
+                segment.append(number, first as usize..first as usize + 1, cells).expect("rows");
+            }
+            assert_eq!(row.row(0).collect::<Vec<_>>(), self::row(first));
+            if kind == SegmentKind::Past {
+                assert_eq!(segment.bounds(piece), entry.bounds);
+                let (revision, mut found) = (entry.bounds.from + 4, Vec::new());
+                let mut wants = |bounds: Bounds| bounds.may_show(at, at, revision);
+                segment.visit(entry.channel, &mut wants, &mut |piece| found.push(piece));
+                assert_eq!(found, [piece]);
+            }
+        }
+        let mut late = Cells::new(Kind::Int32);
+        segment.append(4, 0..2, &mut late).expect("a column that came later");
+        assert_eq!((late.rows(), late.nulls()), (2, &[0, 1][..]));
+    }
+}
+
+#[test]
+fn every_flipped_byte_is_noticed_and_its_place_is_named() {
+    for kind in [SegmentKind::Block, SegmentKind::Past] {
+        let whole = bytes(kind);
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            let found = match Segment::open(ID, Bytes::from(bytes)) {
+                Ok(segment) => segment.check(),
+                Err(damage) => vec![damage],
+            };
+            assert_eq!(found.len(), 1, "byte {at} of {}", whole.len());
+            assert_eq!(found[0].file, "00000000000000000007.segment");
+            assert!(found[0].offset <= at as u64, "byte {at}: {}", found[0]);
+        }
+        for size in 0..whole.len() {
+            let cut = Bytes::copy_from_slice(&whole[..size]);
+            assert!(Segment::open(ID, cut).is_err(), "{size} of {} bytes", whole.len());
+        }
+        let other = Segment::open(ID + 1, Bytes::from(whole)).expect_err("another number");
+        assert_eq!(other.why, "this is segment 7");
+    }
+}
+
+/// Puts the right checksums to a segment's head and index.
+fn seal(bytes: &mut [u8]) {
+    let Ok((mut head, _)) = Head::decode(bytes) else { return };
+    if let Some(parts) = head.parts().filter(|parts| parts.end == bytes.len()) {
+        head.index_crc = crc32fast::hash(&bytes[HEAD_BYTES..parts.payload]);
+        bytes[..HEAD_BYTES].copy_from_slice(&head.encode());
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_are_more_than_refused(
+        random in prop::collection::vec(any::<u8>(), 0..300),
+        places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        is_past: bool,
+    ) {
+        prop_assert!(Segment::open(ID, Bytes::from(random)).is_err());
+        let kind = if is_past { SegmentKind::Past } else { SegmentKind::Block };
+        let mut near = bytes(kind);
+        for (place, byte) in places {
+            // In the index, under a checksum that says it is right.
+            let place = HEAD_BYTES + place.index(near.len() - HEAD_BYTES);
+            near[place] = byte;
+        }
+        seal(&mut near);
+        if let Ok(segment) = Segment::open(ID, Bytes::from(near)) {
+            read(&segment);
+        }
+    }
+}
+
+#[test]
+fn a_piece_takes_as_many_bytes_as_the_table_of_limits_says() {
+    assert_eq!(PIECE_BYTES + 8, 36);
+}

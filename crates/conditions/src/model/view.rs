@@ -1,0 +1,253 @@
+//! What the head, or a tag of users, of one folder shows: what is sealed, and what came since.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::base::Base;
+use super::piece::{Around, Piece, Revision};
+use super::segment::{Damage, Segment};
+use super::timeline::{Recent, Timeline};
+
+/// What is sealed, and what came since, by channel.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    pub(super) base: Base,
+    pub(super) recent: BTreeMap<u32, Timeline>,
+}
+
+/// Where a piece's object is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place<'a> {
+    /// In memory, by its number.
+    Recent(u32),
+    /// In a segment, by the number of the piece.
+    Sealed(&'a Arc<Segment>, usize),
+}
+
+/// A piece that was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<'a> {
+    pub(super) since: u64,
+    pub(super) until: u64,
+    pub(super) from: Revision,
+    pub(super) place: Place<'a>,
+}
+
+impl From<Piece> for Found<'_> {
+    fn from(Piece { since, until, object, from }: Piece) -> Self {
+        Self { since, until, from, place: Place::Recent(object) }
+    }
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn sealed(segment: &'a Arc<Segment>, piece: usize) -> Self {
+        let (since, until) = (segment.since(piece), segment.until(piece));
+        Self { since, until, from: segment.from(piece), place: Place::Sealed(segment, piece) }
+    }
+}
+
+impl View {
+    /// All channels that may show something.
+    pub(super) fn channels(&self) -> Result<BTreeSet<u32>, Damage> {
+        let mut channels: BTreeSet<u32> = self.recent.keys().copied().collect();
+        for part in self.base.parts() {
+            let segment = part.segment()?;
+            channels.extend((0..segment.channels()).map(|place| segment.number(place)));
+        }
+        Ok(channels)
+    }
+
+    /// What all channels show at one time.
+    pub(super) fn moment(&self, time: u64, revision: Revision) -> Moment<'_> {
+        let block = self.base.place(time);
+        Moment { view: self, block, time, revision, guess: Cell::default() }
+    }
+
+    /// The pieces of a channel that are shown at some time of `first..=last`, in their order.
+    pub(super) fn range(
+        &self,
+        channel: u32,
+        range: (u64, u64),
+        revision: Revision,
+    ) -> Result<Vec<Found<'_>>, Damage> {
+        self.range_begin(channel, range, revision, usize::MAX)
+    }
+
+    /// The first `most` of them at least: of what comes then, some may be missing.
+    pub(super) fn range_begin(
+        &self,
+        channel: u32,
+        (first, mut last): (u64, u64),
+        revision: Revision,
+        most: usize,
+    ) -> Result<Vec<Found<'_>>, Damage> {
+        let (recent, mut found) = (self.recent.get(&channel), Vec::new());
+        let mut cut = None;
+        self.base.visit(channel, (first, last), &mut |segment, piece| {
+            let one = Found::sealed(segment, piece);
+            if one.from <= revision && !recent.is_some_and(|recent| recent.covers(one.since)) {
+                cut = (found.len() + 1 == most).then_some(one.since);
+                found.push(one);
+            }
+            if cut.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        last = cut.map_or(last, |cut| cut.max(first));
+        let pieces = recent.map(|recent| recent.range(first, last, revision));
+        found.extend(pieces.unwrap_or_default().into_iter().map(Found::from));
+        let mut once = |segment, piece| found.push(Found::sealed(segment, piece));
+        self.base.shown_once(channel, (first, last), revision, &mut once)?;
+        found.sort_unstable_by_key(|found| found.since);
+        Ok(found)
+    }
+
+    /// The sealed pieces of a channel that meet `since..until` and that nothing that came since
+    /// has replaced.
+    pub(super) fn untouched(
+        &self,
+        channel: u32,
+        (since, until): (u64, u64),
+        most: usize,
+    ) -> Result<Vec<Found<'_>>, Damage> {
+        let (recent, mut found) = (self.recent.get(&channel), Vec::new());
+        let Some(last) = until.checked_sub(1) else { return Ok(found) };
+        self.base.visit(channel, (since, last), &mut |segment, piece| {
+            if !recent.is_some_and(|recent| recent.covers(segment.since(piece))) {
+                found.push(Found::sealed(segment, piece));
+            }
+            if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(found)
+    }
+
+    /// The first two pieces of a channel, as shown now, that meet `since..until`.
+    pub(super) fn first_two(
+        &self,
+        channel: u32,
+        (since, until): (u64, u64),
+    ) -> Result<Vec<(u64, u64)>, Damage> {
+        let sealed = self.untouched(channel, (since, until), 2)?;
+        let mut found: Vec<_> = sealed.iter().map(|found| (found.since, found.until)).collect();
+        if let Some(recent) = self.recent.get(&channel) {
+            found.extend(recent.first_two(since, until).map(|piece| (piece.since, piece.until)));
+        }
+        found.sort_unstable();
+        found.truncate(2);
+        Ok(found)
+    }
+}
+
+/// What all channels show at one time and revision.
+#[derive(Debug)]
+pub(super) struct Moment<'a> {
+    view: &'a View,
+    /// The block that the time lies in.
+    block: Option<usize>,
+    time: u64,
+    revision: Revision,
+    /// Where the channel after the last one is likely to be, and its piece: channels are asked for
+    /// in order, and often begin together.
+    guess: Cell<(usize, usize)>,
+}
+
+impl<'a> Moment<'a> {
+    /// What a channel shows.
+    pub(super) fn at(&self, channel: u32) -> Result<Option<Found<'a>>, Damage> {
+        match self.recent(channel) {
+            Recent::Shown(piece) => return Ok(piece.map(Found::from)),
+            Recent::Later => {}
+            Recent::Unknown => {
+                let found = self.before(channel)?;
+                let found = found.map(|(segment, piece)| Found::sealed(segment, piece));
+                let is_shown = |found: &Found<'_>| found.until > self.time;
+                match found.filter(is_shown) {
+                    Some(found) if found.from <= self.revision => return Ok(Some(found)),
+                    _ => {}
+                }
+            }
+        }
+        let mut found = None;
+        let mut once = |segment, piece| found = Some(Found::sealed(segment, piece));
+        let at = (self.time, self.time);
+        self.view.base.shown_once(channel, at, self.revision, &mut once)?;
+        Ok(found)
+    }
+
+    /// From where on a channel shows nothing else, and up to where. `since` is a function of the
+    /// pieces at the revision where one is found. In a gap it may be later than it could be: where
+    /// later revisions have pieces before it, or a block begins.
+    pub(super) fn around(&self, channel: u32) -> Result<Around, Damage> {
+        if let Some(Found { since, until, from, .. }) = self.at(channel)? {
+            return Ok(Around { since, until, from });
+        }
+        let (view, time, revision) = (self.view, self.time, self.revision);
+        let recent = view.recent.get(&channel);
+        let (mut since, mut from) = recent.map_or((0, 0), |recent| recent.gap(time, revision));
+        if let Some(block) = self.block {
+            let near = self.before(channel)?.map(|(segment, piece)| {
+                let (since, until) = (segment.since(piece), segment.until(piece));
+                if until <= time { until } else { since }
+            });
+            since = since.max(near.unwrap_or(view.base.blocks[block].since));
+        }
+        let mut once = Vec::new();
+        view.base.shown_once(channel, (since, time), revision, &mut |segment, piece| {
+            once.push(segment.until(piece));
+        })?;
+        since = once.into_iter().fold(since, u64::max);
+        let best = Cell::new(from);
+        view.base.visit_past(
+            channel,
+            &mut |bounds| bounds.meets(since, time) && bounds.to > best.get(),
+            &mut |segment, piece| {
+                let to = segment.bounds(piece).to;
+                if to <= revision {
+                    best.set(to);
+                }
+            },
+        )?;
+        from = best.get();
+        Ok(Around { since, until: self.gap_end(channel)?, from })
+    }
+
+    /// Of a gap: a time up to which nothing is shown.
+    fn gap_end(&self, channel: u32) -> Result<u64, Damage> {
+        let (base, time, revision) = (&self.view.base, self.time, self.revision);
+        if revision < base.through {
+            // What is past of what is sealed is in order of its beginning only in parts.
+            return Ok(time.saturating_add(1));
+        }
+        let recent = self.view.recent.get(&channel);
+        let end = recent.map_or(u64::MAX, |recent| recent.gap_end(time, revision));
+        let Some(block) = self.block else { return Ok(end) };
+        let segment = base.blocks[block].part.segment()?;
+        let Some(place) = segment.place(channel, usize::MAX) else {
+            return Ok(end.min(base.end(block)));
+        };
+        let pieces = segment.pieces_of(place);
+        let before = segment.before(pieces.clone(), time, 0);
+        let next = before.map_or(pieces.start, |before| before + 1);
+        let next = pieces.contains(&next).then(|| segment.since(next));
+        Ok(end.min(next.unwrap_or(base.end(block))))
+    }
+
+    fn recent(&self, channel: u32) -> Recent {
+        match self.view.recent.get(&channel) {
+            Some(recent) => recent.at(self.time, self.revision),
+            None => Recent::Unknown,
+        }
+    }
+
+    /// The last sealed piece of a channel that starts at the time or before, of those in the block.
+    fn before(&self, channel: u32) -> Result<Option<(&'a Arc<Segment>, usize)>, Damage> {
+        let Some(block) = self.block else { return Ok(None) };
+        let segment = self.view.base.blocks[block].part.segment()?;
+        let (place, piece) = self.guess.get();
+        let Some(place) = segment.place(channel, place) else { return Ok(None) };
+        let pieces = segment.pieces_of(place);
+        let before = segment.before(pieces.clone(), self.time, piece);
+        self.guess.set((place + 1, before.map_or(0, |before| before - pieces.start)));
+        Ok(before.map(|before| (segment, before)))
+    }
+}

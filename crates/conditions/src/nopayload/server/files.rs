@@ -1,0 +1,174 @@
+//! The file service: payloads by key. A key leads to the same bytes for ever.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State as Extract};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::{StreamExt as _, stream};
+
+use super::answer::{JSON, Refusal, bytes_of, read};
+use super::questions::Parts;
+use super::storage::{Incoming, Outgoing, hex};
+use crate::model::Change as ServiceChange;
+use crate::nopayload::model::Change;
+use crate::nopayload::protocol::{FileView, check_key};
+use crate::server::app::App;
+use crate::server::known::{FOREVER, is_known};
+
+/// The most bytes of a file.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// How many bytes are gathered before they are written.
+const GATHERED_BYTES: usize = 1 << 20;
+
+/// How long a client may send nothing of a file that it uploads.
+const SILENCE: Duration = Duration::from_secs(60);
+
+fn key(parts: Parts) -> Result<String, Refusal> {
+    let Ok(Path(mut parts)) = parts else { return Err(Refusal::bad("the key is no UTF-8")) };
+    let key = parts.pop().unwrap_or_default();
+    check_key(&key).map_err(Refusal::bad)?;
+    Ok(key)
+}
+
+/// `PUT /upload/KEY`.
+pub(super) async fn upload(
+    Extract(app): Extract<Arc<App>>,
+    parts: Parts,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let stored = store(&app, parts, request).await;
+    let count = if stored.is_ok() { &app.counts.changes } else { &app.counts.refused };
+    count.fetch_add(1, Relaxed);
+    stored
+}
+
+async fn store(app: &Arc<App>, parts: Parts, request: Request) -> Result<Response, Refusal> {
+    let key = key(parts)?;
+    let stated = request.headers().get(header::CONTENT_LENGTH);
+    let stated = stated.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    check_size(stated.unwrap_or(0))?;
+    let _place = app.storage.uploads.try_acquire().map_err(|_| {
+        let detail = "too many files are being received: send it again later";
+        Refusal::detail(StatusCode::SERVICE_UNAVAILABLE, detail)
+    })?;
+    let incoming = receive(app, request.into_body()).await?;
+    let there = {
+        let key = key.clone();
+        read(app, |_| true, move |state| state.file(&key).is_some()).await?
+    };
+    let (sha256, size) = {
+        let app = Arc::clone(app);
+        blocking(move || incoming.keep(&app.storage)).await?
+    };
+    let change = Change::PutFile { key: key.clone(), sha256, size };
+    let change = ServiceChange::Nopayload(change);
+    let bytes = change.encode();
+    app.writer.make(change, bytes).await?;
+    let view = FileView { key: &key, checksum: format!("sha256:{}", hex(&sha256)), size };
+    let status = if there { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, [(header::CONTENT_TYPE, JSON)], bytes_of(&view)).into_response())
+}
+
+fn check_size(size: u64) -> Result<(), Refusal> {
+    if size <= MAX_FILE_BYTES {
+        return Ok(());
+    }
+    let detail = format!("a file of {size} bytes or more: {MAX_FILE_BYTES} bytes are the most");
+    Err(Refusal::detail(StatusCode::PAYLOAD_TOO_LARGE, detail))
+}
+
+/// Receives a file, in pieces that are written beside the thread of connections.
+async fn receive(app: &Arc<App>, body: Body) -> Result<Incoming, Refusal> {
+    let mut incoming = {
+        let app = Arc::clone(app);
+        blocking(move || app.storage.begin()).await?
+    };
+    let (mut frames, mut size, mut gathered) = (body.into_data_stream(), 0, Vec::<u8>::new());
+    loop {
+        let next = tokio::time::timeout(SILENCE, frames.next()).await;
+        let next = next.map_err(|_| {
+            Refusal::detail(StatusCode::REQUEST_TIMEOUT, "nothing of the file came for 60 s")
+        })?;
+        let is_last = next.is_none();
+        if let Some(frame) = next {
+            let frame =
+                frame.map_err(|_| Refusal::bad("the file can't be read: send all of it"))?;
+            size += frame.len() as u64;
+            check_size(size)?;
+            gathered.extend_from_slice(&frame);
+        }
+        if gathered.len() >= GATHERED_BYTES || is_last {
+            let write = move || {
+                incoming.write(&gathered)?;
+                gathered.clear();
+                Ok((incoming, gathered))
+            };
+            (incoming, gathered) = blocking(write).await?;
+        }
+        if is_last {
+            return Ok(incoming);
+        }
+    }
+}
+
+/// Does what waits for the disk beside the thread of connections.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::own())?;
+    done.map_err(|error| {
+        tracing::error!("files: {error}");
+        let status = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                StatusCode::INSUFFICIENT_STORAGE
+            }
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Refusal::detail(status, format!("the file can't be kept or read: {error}"))
+    })
+}
+
+/// `GET /dbstore/KEY`.
+pub(super) async fn download(
+    Extract(app): Extract<Arc<App>>,
+    parts: Parts,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    app.counts.reads.fetch_add(1, Relaxed);
+    let key = key(parts)?;
+    let file = read(&app, |_| true, move |state| state.file(&key)).await?;
+    let file = file.ok_or_else(Refusal::not_found)?;
+    let entity = format!("\"{}\"", hex(&file.sha256));
+    let kept = [(header::ETAG, entity.clone()), (header::CACHE_CONTROL, FOREVER.to_owned())];
+    if is_known(&headers, &entity) {
+        app.counts.not_modified.fetch_add(1, Relaxed);
+        return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
+    }
+    let outgoing = {
+        let app = Arc::clone(&app);
+        blocking(move || app.storage.read(file.sha256, file.size)).await?
+    };
+    let described = [
+        ("content-type", "application/octet-stream".to_owned()),
+        ("content-length", file.size.to_string()),
+        ("repr-digest", format!("sha-256=:{}:", STANDARD.encode(file.sha256))),
+    ];
+    let body = Body::from_stream(stream::try_unfold(outgoing, next));
+    Ok((kept, described, body).into_response())
+}
+
+/// The next bytes of a file, with what reads those after them.
+async fn next(mut outgoing: Outgoing) -> io::Result<Option<(Bytes, Outgoing)>> {
+    let read = move || Ok(outgoing.next()?.map(|bytes| (bytes, outgoing)));
+    let next = tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?;
+    // The client sees an answer that is cut short.
+    next.inspect_err(|error: &io::Error| tracing::error!("files: {error}"))
+}

@@ -1,0 +1,71 @@
+//! Reads a data directory, and changes nothing. Control plane.
+
+use std::path::Path;
+
+use journal::Directory;
+
+use super::segments::Segments;
+use super::store::{Reading, folders};
+
+/// How often it is tried while a server exchanges the files.
+const TRIES: usize = 5;
+
+/// What a data directory holds.
+#[derive(Debug)]
+pub struct Checked {
+    /// The journal.
+    pub journal: journal::Report,
+    /// How many segments there are.
+    pub segments: usize,
+    /// What is damaged: in the journal, or in which segment.
+    pub damaged: Vec<String>,
+}
+
+/// Reads all of a data directory, which a server may have open.
+///
+/// # Errors
+/// When a file can't be read. Damage is no error; what is found names it.
+pub fn check(data: &Path) -> anyhow::Result<Checked> {
+    for _ in 1..TRIES {
+        let before = snapshot(data);
+        let checked = check_once(data);
+        let is_whole = checked.as_ref().is_ok_and(|checked| checked.damaged.is_empty());
+        // A server may have put another snapshot in its place, and removed what that replaces.
+        if is_whole || before == snapshot(data) {
+            return checked;
+        }
+    }
+    check_once(data)
+}
+
+/// The number of the snapshot that counts now.
+fn snapshot(data: &Path) -> Option<u64> {
+    let [journal, _] = folders(data);
+    journal::check(&Directory::new(journal)).ok()?.snapshot
+}
+
+fn check_once(data: &Path) -> anyhow::Result<Checked> {
+    let [journal, segments] = folders(data);
+    let segments = Segments::of(segments);
+    let mut reading = Reading::new(&segments);
+    let mut damaged = Vec::new();
+    let report = journal::read(&Directory::new(journal), |entry| {
+        // Whether records behind a snapshot can be applied is for a start to say.
+        if matches!(entry, journal::Entry::Snapshot(_)) {
+            reading.apply(entry)?;
+        }
+        Ok(())
+    })?;
+    damaged.extend(report.damaged.iter().map(ToString::to_string));
+    let mut count = 0;
+    match reading.finish() {
+        Ok(state) => {
+            count = state.segments().len();
+            damaged.extend(state.damages(true).iter().map(ToString::to_string));
+        }
+        Err(why) if damaged.is_empty() => damaged.push(format!("the snapshot: {why}")),
+        // Which follows from what is damaged in the journal.
+        Err(_) => {}
+    }
+    Ok(Checked { journal: report, segments: count, damaged })
+}

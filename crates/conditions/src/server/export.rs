@@ -1,0 +1,155 @@
+//! Exports: all that is shown over a range, sent as it is read, however much it is.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State as Extract;
+use axum::http::{Uri, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+
+use super::app::{App, params};
+use super::fault::Fault;
+use super::reads::{range, revision};
+use crate::model::{Answer, Batch, Export, Numbers};
+use crate::protocol::{
+    Bulk, Format, INSERT_TYPE, LineView, Params, REVISION, cell_text, encode_insert,
+};
+
+/// The parameters of an export.
+pub(super) const PARAMETERS: &[&str] =
+    &["under", "since", "until", "channels", "tag", "revision", "as_of", "format"];
+
+/// The most objects of a part, which is read and sent as one.
+const PART_OBJECTS: usize = 8_192;
+
+/// What is still to be sent.
+struct Rest {
+    app: Arc<App>,
+    export: Export,
+    format: Format,
+}
+
+/// `GET /export`.
+pub(super) async fn export(Extract(app): Extract<Arc<App>>, uri: Uri) -> Result<Response, Fault> {
+    app.counts.reads.fetch_add(1, Relaxed);
+    let begun = match params(&uri, PARAMETERS) {
+        Ok(params) => begin(&app, params).await,
+        Err(fault) => Err(fault),
+    };
+    app.answered(begun)
+}
+
+async fn begin(app: &Arc<App>, params: Params) -> Result<Response, Fault> {
+    let format = match params.format.unwrap_or(Format::Jsonl) {
+        Format::Json => {
+            let fix = "ask for jsonl, csv or binary, or /api/v1/slice for one time";
+            return Err(Fault::bad("format=json: an export has lines", fix));
+        }
+        format => format,
+    };
+    let (export, head, revision) = app.blocking(move |app| prepare(app, &params, format)).await?;
+    let rest = Rest { app: Arc::clone(app), export, format };
+    // What is wrong with the first part is still a refusal.
+    let (first, rest) = part(rest).await?;
+    let first = (!first.is_empty()).then_some((Ok(first), rest));
+    let begin = stream::iter([Ok::<_, std::io::Error>(Bytes::from(head))]);
+    let parts = stream::unfold(Step::First(first), async |step| match step {
+        Step::First(first) => first.map(|(bytes, rest)| (bytes, Step::Rest(rest))),
+        Step::Rest(rest) => match part(rest).await {
+            Ok((bytes, _)) if bytes.is_empty() => None,
+            Ok((bytes, rest)) => Some((Ok(bytes), Step::Rest(rest))),
+            // Too late for a status: the answer is cut off, and the client sees that it is.
+            Err(fault) => {
+                tracing::warn!("an export breaks off: {}", fault.body.error);
+                Some((Err(std::io::Error::other(fault.body.error)), Step::First(None)))
+            }
+        },
+    });
+    let body = Body::from_stream(stream::StreamExt::chain(begin, parts));
+    let kind = match format {
+        Format::Csv => "text/csv",
+        Format::Binary => INSERT_TYPE,
+        _ => "application/jsonl",
+    };
+    let headers = [(header::CONTENT_TYPE.as_str(), kind.to_owned()), (REVISION, revision)];
+    Ok((headers, body).into_response())
+}
+
+enum Step {
+    First(Option<(Result<Bytes, std::io::Error>, Rest)>),
+    Rest(Rest),
+}
+
+/// The export, its first bytes, and its revision.
+fn prepare(app: &App, params: &Params, format: Format) -> Result<(Export, Vec<u8>, String), Fault> {
+    let state = app.state.read();
+    let under = params.under.as_deref().unwrap_or("/");
+    state.check_path(under)?;
+    let asked = revision(&state, params)?;
+    let view = state.view(params.tag.as_deref(), asked, under)?;
+    let mut head = Vec::new();
+    if format == Format::Csv {
+        // A CSV has the columns of one folder.
+        let columns = state.folder(under)?.columns_at(view.revision);
+        let names = columns.iter().map(|column| column.name.as_str());
+        line(&mut head, ["channel", "since", "until"].into_iter().chain(names));
+    }
+    let numbers = params.selection.numbers.clone().unwrap_or(Numbers::All);
+    let export = Export::new(under, range(params)?, numbers, view, PART_OBJECTS);
+    Ok((export, head, view.revision.to_string()))
+}
+
+/// The bytes of the next part; none after the last.
+async fn part(rest: Rest) -> Result<(Bytes, Rest), Fault> {
+    let Rest { app, mut export, format } = rest;
+    let read = move |app: &App| {
+        let answer = export.next(&app.state.read())?;
+        let bytes = answer.map_or(Vec::new(), |answer| match format {
+            Format::Binary => binary(answer),
+            Format::Csv => csv(&answer),
+            _ => lines(&answer),
+        });
+        Ok((app.unsent.hold(bytes)?, export))
+    };
+    let (bytes, export) = app.blocking(read).await?;
+    Ok((bytes, Rest { app, export, format }))
+}
+
+fn binary(answer: Answer) -> Vec<u8> {
+    let Answer { folder, columns, objects, payload } = answer;
+    let batch = Batch { folder, tag: None, only_tag: false, objects, payload };
+    encode_insert([Bulk { columns, batch }].iter())
+}
+
+fn lines(answer: &Answer) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for line in LineView::of(answer) {
+        // Maps with keys that aren't text are all that is refused, and there are none.
+        bytes.extend(serde_json::to_vec(&line).unwrap_or_default());
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// A line for each record.
+fn csv(answer: &Answer) -> Vec<u8> {
+    let (mut bytes, mut row) = (Vec::new(), 0);
+    for object in &answer.objects {
+        let (channel, since) = (object.channel.to_string(), object.since.to_string());
+        let begin = [channel, since, object.until.to_string()];
+        for _ in 0..object.records {
+            let cells = answer.payload.row(row).map(|value| cell_text(&value));
+            line(&mut bytes, begin.iter().cloned().chain(cells));
+            row += 1;
+        }
+    }
+    bytes
+}
+
+fn line(bytes: &mut Vec<u8>, fields: impl Iterator<Item = impl AsRef<[u8]>>) {
+    let mut writer = csv::Writer::from_writer(bytes);
+    // Writing to memory can't fail, and each line is a record of its own.
+    let _ = writer.write_record(fields).and_then(|()| Ok(writer.flush()?));
+}

@@ -1,0 +1,32 @@
+//! Files of segments as the system maps them. The only `unsafe` code of this service: the bytes of
+//! a mapping change when its file does.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use bytes::Bytes;
+use memmap2::Mmap;
+
+/// The bytes of a file, for as long as any of them is used.
+///
+/// # Errors
+/// The system's, and when it is no regular file.
+#[allow(unsafe_code)]
+pub(super) fn map(path: &Path) -> io::Result<Bytes> {
+    // A pipe of that name would be waited for.
+    let file = OpenOptions::new().read(true).custom_flags(base::no_wait()).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if !kind.is_file() {
+        let what = base::kind_name(kind);
+        return Err(io::Error::other(format!("it is {what}, and has to be a regular file")));
+    }
+    // SAFETY: the mapping is only read, and nothing of this program writes to a segment once it
+    // has been stored: it is removed, which leaves the mapping as it is. The data directory is
+    // locked and its owner's alone. Whoever cuts a file in it all the same ends the process by a
+    // signal (SIGBUS), as an error of the disk does; whoever changes it is noticed where the bytes
+    // have not been checked yet, and no value of theirs is trusted to be in bounds.
+    let map = unsafe { Mmap::map(&file)? };
+    Ok(Bytes::from_owner(map))
+}

@@ -1,0 +1,123 @@
+//! Sealing, on a thread of its own: what is in memory is put into segments and a snapshot of the
+//! journal, while the service goes on. Control plane.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::JoinHandle;
+
+use journal::Snapshot;
+
+use super::segments::{SegmentError, Segments};
+use super::shared::Shared;
+use crate::model::{Damage, Refusal, Seal};
+
+/// Why nothing was sealed. All is as it was before.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SealError {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    #[error("the service ends")]
+    Ends,
+}
+
+/// What came of a seal.
+pub(super) struct Sealed {
+    pub(super) seal: Seal,
+    pub(super) result: Result<(), SealError>,
+    /// Whether the snapshot may count, though it isn't sure: then no file may be removed.
+    pub(super) is_unsure: bool,
+}
+
+/// A seal under way.
+pub(super) struct Sealing {
+    results: Receiver<Sealed>,
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sealing {
+    /// Begins; `done` is called once there is a result. `keeps_files` is for when it isn't known
+    /// which snapshot counts.
+    pub(super) fn begin(
+        (seal, snapshot): (Seal, Snapshot),
+        shared: Shared,
+        segments: Segments,
+        keeps_files: bool,
+        done: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (sender, results) = mpsc::sync_channel(1);
+        let ends = Arc::new(AtomicBool::new(false));
+        let is_ending = ends.clone();
+        let work = move || {
+            let mut seal = seal;
+            let mut result = store(&mut seal, &shared, &segments, &is_ending);
+            let mut is_unsure = false;
+            if result.is_ok() {
+                result = finish(&seal, snapshot, &mut is_unsure);
+            } else {
+                drop(snapshot);
+            }
+            // What is in the way now is removed by the next seal, or start.
+            if result.is_ok() {
+                let _ = segments.sweep(&seal.segments());
+            } else if !is_unsure && !keeps_files {
+                let _ = segments.sweep(&shared.read().segments());
+            }
+            let _ = sender.send(Sealed { seal, result, is_unsure });
+            done();
+        };
+        let thread = std::thread::Builder::new().name("seal".to_owned()).spawn(work)?;
+        Ok(Self { results, ends, thread: Some(thread) })
+    }
+
+    /// What came of it, once it is done.
+    pub(super) fn result(&self) -> Option<Sealed> {
+        self.results.try_recv().ok()
+    }
+}
+
+impl Drop for Sealing {
+    /// Gives it up between two segments.
+    fn drop(&mut self) {
+        self.ends.store(true, Relaxed);
+        // A panic has been printed.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Stores all segments. The state is read for one of them at a time.
+fn store(
+    seal: &mut Seal,
+    shared: &Shared,
+    segments: &Segments,
+    ends: &AtomicBool,
+) -> Result<(), SealError> {
+    loop {
+        if ends.load(Relaxed) {
+            return Err(SealError::Ends);
+        }
+        let made = seal.next(&shared.read())?;
+        let Some(made) = made else { break };
+        let bytes = segments.store(made.id, &made.bytes)?;
+        seal.stored(made.id, bytes)?;
+    }
+    Ok(segments.sync()?)
+}
+
+/// Makes the snapshot that names them.
+fn finish(seal: &Seal, mut snapshot: Snapshot, is_unsure: &mut bool) -> Result<(), SealError> {
+    for record in seal.records() {
+        snapshot.append(&record)?;
+    }
+    *is_unsure = true;
+    snapshot.finish()?;
+    *is_unsure = false;
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! The files of segments. Control plane.
+//!
+//! A file is written under the name that it keeps, and made durable. It counts once a snapshot
+//! names it; those that none names are removed.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use journal::{Disk, write_all};
+
+use crate::model::{Loader, State, segment_id, segment_name};
+
+/// How the bytes of a file are had.
+type Map = fn(&dyn Disk, &str) -> io::Result<Bytes>;
+
+/// The directory of segments.
+#[derive(Clone)]
+pub(super) struct Segments {
+    disk: Arc<dyn Disk>,
+    map: Map,
+}
+
+/// A call of the system that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {doing}: {why}", path.display())]
+pub(super) struct SegmentError {
+    path: std::path::PathBuf,
+    doing: &'static str,
+    why: io::Error,
+}
+
+impl Segments {
+    /// Those of a directory of the file system.
+    pub(super) fn of(folder: impl Into<std::path::PathBuf>) -> Self {
+        let map = |disk: &dyn Disk, name: &str| super::map::map(&disk.path(name));
+        Self { disk: Arc::new(journal::Directory::new(folder)), map }
+    }
+
+    /// Those of a directory whose files are read whole.
+    #[cfg(test)]
+    pub(super) fn in_memory(disk: Arc<dyn Disk>) -> Self {
+        let map = |disk: &dyn Disk, name: &str| {
+            let file = disk.open(name)?;
+            let mut bytes = vec![0; file.size()? as usize];
+            let read = journal::read_full(&*file, &mut bytes, 0)?;
+            bytes.truncate(read);
+            Ok(Bytes::from(bytes))
+        };
+        Self { disk, map }
+    }
+
+    fn failed(
+        &self,
+        id: Option<u64>,
+        doing: &'static str,
+    ) -> impl FnOnce(io::Error) -> SegmentError {
+        let path = self.disk.path(&id.map(segment_name).unwrap_or_default());
+        move |why| SegmentError { path, doing, why }
+    }
+
+    /// The state of a snapshot.
+    pub(super) fn load(&self, loader: Loader) -> Result<State, crate::model::BadSnapshot> {
+        loader.finish(&mut |id, _| {
+            let mapped = (self.map)(&*self.disk, &segment_name(id));
+            mapped.map_err(|why| format!("it can't be opened: {why}"))
+        })
+    }
+
+    /// Writes a segment, makes it durable but for its name, and returns its bytes as they are on
+    /// the disk.
+    pub(super) fn store(&self, id: u64, bytes: &[u8]) -> Result<Bytes, SegmentError> {
+        let name = segment_name(id);
+        let mut file = self.disk.create(&name).map_err(self.failed(Some(id), "it is made"))?;
+        write_all(&mut *file, bytes, 0).map_err(self.failed(Some(id), "it is written"))?;
+        file.sync().map_err(self.failed(Some(id), "it is made durable"))?;
+        (self.map)(&*self.disk, &name).map_err(self.failed(Some(id), "it is opened"))
+    }
+
+    /// Makes the names of all files durable.
+    pub(super) fn sync(&self) -> Result<(), SegmentError> {
+        self.disk.sync().map_err(self.failed(None, "its names are made durable"))
+    }
+
+    /// Removes the segments that are not among these, and no other file.
+    pub(super) fn sweep(&self, named: &BTreeSet<u64>) -> Result<(), SegmentError> {
+        for name in self.disk.list().map_err(self.failed(None, "it is listed"))? {
+            if let Some(id) = segment_id(&name).filter(|id| !named.contains(id)) {
+                self.disk.remove(&name).map_err(self.failed(Some(id), "it is removed"))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! PostgreSQL as a peer: every dialect's answers at a real server, and a row that is wrong.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use conditions::load::SERVICE;
+use load::{Caller, Speaks};
+use postgres::NoTls;
+use wire::Address;
+
+use crate::load::{SMALL, call, holds, workload};
+
+/// A PostgreSQL with a folder of its own.
+struct Server {
+    process: Child,
+    address: SocketAddr,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The processes that it has started end with it.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Starts a server, or skips the test where PostgreSQL is not installed.
+fn server() -> Option<Server> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/postgres/serve.sh");
+    if !Path::new("/usr/lib/postgresql/15/bin/postgres").exists() {
+        testing::skip("postgresql is not installed (`cargo xtask peers` installs the peers)");
+        return None;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|one| one.local_addr());
+    let address = free.expect("a port");
+    let mut command = Command::new("sh");
+    command.arg(script).arg(folder.path().join("data")).arg(address.port().to_string());
+    command.args(["fsync=off", "wal_level=minimal", "max_wal_senders=0", "shared_buffers=16MB"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let process = command.spawn().expect("a shell");
+    let mut server = Server { process, address, _folder: folder };
+    let start = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        let ended = server.process.try_wait().expect("a status");
+        assert_eq!(ended, None, "PostgreSQL has ended");
+        assert!(start.elapsed() < Duration::from_secs(60), "PostgreSQL does not listen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Some(server)
+}
+
+fn speaks(dialect: &str, options: &str) -> Speaks {
+    let dialect = SERVICE.dialect(dialect).expect("a dialect");
+    Speaks { dialect, options: options.parse().expect("TOML") }
+}
+
+/// What is prepared is read rightly; a value that is planted in the table is seen, and so is a
+/// row that is missing.
+fn is_held_against_the_seed(dialect: &str, plant: &str, options: &str) {
+    let Some(server) = server() else { return };
+    let at = Address::Internet(server.address);
+    let made = workload(SMALL, 7).expect("a workload");
+    let spoken = speaks(dialect, options);
+    let mut slot: Box<dyn Caller> = made.clone().caller(&spoken, &at).expect("a client");
+    holds(&*made, &mut *slot);
+    // Another slot has a channel of its own.
+    let mut other = made.clone().caller(&spoken, &at).expect("a client");
+    assert_eq!(call(&mut *other, "insert", 0).refused, 0);
+    let text = format!("host=127.0.0.1 port={} user=postgres", server.address.port());
+    let mut own = postgres::Client::connect(&text, NoTls).expect("a connection");
+    let analysed = "SELECT count(*) FROM pg_stats WHERE tablename = 'conditions'";
+    let analysed: i64 = own.query_one(analysed, &[]).expect("an answer").get(0);
+    assert_eq!(analysed > 0, options.is_empty(), "{analysed} columns are analysed");
+    for statement in [plant, "DELETE FROM conditions WHERE folder = 2"] {
+        assert!(own.execute(statement, &[]).expect("a change") > 0);
+        for operation in ["slice", "read-folders"] {
+            let outcome = call(&mut *slot, operation, 4);
+            assert_eq!((outcome.answers, outcome.wrong), (1, 1), "{operation}: {outcome:?}");
+        }
+    }
+}
+
+const PLANT: &str = "UPDATE conditions SET v1 = v1 + 1 WHERE channel = 3 AND folder = 1";
+
+#[test]
+fn ranges_under_gist_are_held_against_the_seed() {
+    is_held_against_the_seed("postgres-gist", PLANT, "");
+}
+
+#[test]
+fn the_latest_rows_are_held_against_the_seed() {
+    is_held_against_the_seed("postgres-lateral", PLANT, "");
+}
+
+#[test]
+fn vectors_are_held_against_the_seed() {
+    let plant = "UPDATE conditions SET payload = set_byte(payload, 9, get_byte(payload, 9) # 1)";
+    is_held_against_the_seed("postgres-vector", plant, "");
+}
+
+#[test]
+fn the_naive_way_is_held_against_the_seed_without_statistics() {
+    is_held_against_the_seed("postgres-naive", PLANT, "analyze = false");
+}
+
+#[test]
+fn an_option_that_is_none_is_refused() {
+    let spoken = speaks("postgres-gist", "vacuum = true");
+    let error = (spoken.dialect.check_options)(&spoken).expect_err("refused");
+    assert!(error.to_string().contains("unknown field `vacuum`"), "{error}");
+}

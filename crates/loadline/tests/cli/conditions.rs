@@ -1,0 +1,144 @@
+//! Conditions under load: data that are prepared once and lent to every start, targets that are
+//! measured at some points, PostgreSQL beside our server, and every suite of the service.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::common::{Place, code, stderr, stdout};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+const OURS: &str = "[[target]]\nname = \"loadline\"\nserve = \"conditions\"\n\
+                    options = { data = \"{data}\" }\ndata = \"reuse\"\n";
+
+/// A suite of short rounds; `more` are further targets.
+fn suite(more: &str, operation: &str) -> String {
+    format!(
+        r#"title = "Conditions"
+{OURS}{more}[workload]
+service = "conditions"
+operation = "{operation}"
+folders = 3
+channels = 4
+intervals = 5
+fields = 2
+[[clients]]
+timeout = "20s"
+[sweep]
+"clients.connections" = [1, 3]
+[rounds]
+measure = "60ms"
+slice = "30ms"
+warm_up = "10ms"
+at_least = 2
+at_most = 2
+disturbed = "ignore"
+"#
+    )
+}
+
+/// The kept data sets.
+fn kept(place: &Place) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(place.path().join(".loadline/data")).expect("data sets");
+    entries.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+#[test]
+fn data_that_are_reused_are_prepared_once_and_are_there_at_every_start() {
+    let place = Place::with(&suite("", "slice"));
+    assert_eq!(place.trials().len(), 4);
+    let [data] = &kept(&place)[..] else { panic!("one data set") };
+    // A later run that prepared anew would bring it back.
+    let mark = data.join("mark");
+    std::fs::write(&mark, "").expect("a file");
+    assert_eq!(place.trials().len(), 4);
+    assert!(mark.exists() && kept(&place).len() == 1, "the same data set, not a copy of it");
+    // Other data are another set.
+    let other = suite("", "slice").replace("folders = 3", "folders = 2");
+    std::fs::write(place.path().join("suite.toml"), other).expect("a suite");
+    assert_eq!(place.trials().len(), 4);
+    assert_eq!(kept(&place).len(), 2);
+}
+
+#[test]
+fn data_that_are_written_to_are_not_reused() {
+    let said = "what insert writes would be there in the next round";
+    Place::with(&suite("", "insert")).refuses(&["plan", "suite.toml"], 2, said);
+}
+
+#[test]
+fn a_target_is_measured_only_where_the_suite_says() {
+    let other = "[[target]]\nname = \"other\"\nserve = \"conditions\"\n\
+                 options = { data = \"{dir}/data\" }\nonly = { \"clients.connections\" = [1] }\n";
+    let place = Place::with(&suite(other, "slice"));
+    let plan = stdout(&place.loadline(&["plan", "suite.toml"]));
+    assert_eq!(plan.matches("without other").count(), 1, "{plan}");
+    let of = |name: &str| place.trials().iter().filter(|one| one["target"] == name).count();
+    assert_eq!((of("loadline"), of("other")), (4, 2));
+    let elsewhere = other.replace("clients.connections", "clients.conections");
+    let said = "the suite says nothing at `clients.conections`";
+    Place::with(&suite(&elsewhere, "slice")).refuses(&["plan", "suite.toml"], 2, said);
+    let needs = other.replace("only = { \"clients.connections\" = [1] }", "needs = [\"/no/one\"]");
+    let said = "/no/one is not installed";
+    Place::with(&suite(&needs, "slice")).refuses(&["plan", "suite.toml"], 2, said);
+}
+
+#[test]
+fn every_suite_of_the_service_can_be_planned() {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    if cpus < 2 {
+        testing::skip("these suites need two processors");
+        return;
+    }
+    let mut planned = 0;
+    for entry in std::fs::read_dir(repository().join("suites")).expect("suites").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with("conditions-") {
+            continue;
+        }
+        let path = entry.path().display().to_string();
+        let output = Place::with("").loadline(&["plan", &path]);
+        assert_eq!(code(&output), 0, "{name}: {}", stderr(&output));
+        planned += 1;
+    }
+    assert!(planned >= 4, "{planned} suites");
+}
+
+/// What PostgreSQL's backends do is the target's: each has a session of its own. SQLite answers
+/// beside it.
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+#[test]
+fn postgresql_answers_in_the_same_rounds_and_its_backends_are_seen() {
+    if !Path::new("/usr/lib/postgresql/15/bin/postgres").exists() {
+        testing::skip("postgresql is not installed (`cargo xtask peers` installs the peers)");
+        return;
+    }
+    let script = repository().join("peers/postgres/serve.sh").display().to_string();
+    let names = ["postgres-gist", "postgres-lateral", "postgres-vector", "postgres-naive"];
+    let target = |name: &&str| {
+        format!(
+            "[[target]]\nname = \"{name}\"\nspeaks = \"{name}\"\ndata = \"reuse\"\ncommand = \
+             [\"sh\", \"{script}\", \"{{data}}\", \"{{port}}\", \"fsync=off\", \
+             \"wal_level=minimal\", \"max_wal_senders=0\", \"shared_buffers=64MB\"]\n"
+        )
+    };
+    let lend = repository().join("peers/sqlite/lend.py").display().to_string();
+    let sqlite = format!(
+        "[[target]]\nname = \"sqlite\"\nspeaks = \"sqlite\"\ndata = \"reuse\"\noptional = true\n\
+         command = [\"python3\", \"{lend}\", \"{{data}}\", \"{{port}}\"]\n"
+    );
+    let targets: String = names.iter().map(target).chain([sqlite]).collect();
+    let trials = Place::with(&suite(&targets, "read-folders")).trials();
+    let is_postgres = |trial: &&Value| names.iter().any(|name| trial["target"] == *name);
+    assert_eq!(trials.iter().filter(is_postgres).count(), 4 * 4);
+    for trial in trials.iter().filter(is_postgres) {
+        // The process that was started only waits.
+        let cpu_ns = trial["server"]["cpu_ns_per_op"].as_f64().expect("CPU time");
+        assert!(cpu_ns > 20_000.0, "{trial:#}");
+        let bytes = trial["server"]["rss_bytes"].as_f64().expect("memory");
+        assert!(bytes > 1e6, "{trial:#}");
+    }
+}
