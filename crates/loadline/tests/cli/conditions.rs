@@ -3,8 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::common::{Place, code, stderr, stdout};
 
 fn repository() -> PathBuf {

@@ -3,9 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use crate::common::{Place, code, stderr, stdout};
+use crate::common::{Place, code, stderr};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
