@@ -43,6 +43,7 @@ const SENSORS: &[(&str, &str, &str)] = &[
     ("hiccups", "over_1_ms", "Pauses of the host over 1 ms"),
     ("hiccups", "lost", "Time lost in pauses of the host"),
     ("load", "", "Load average and runnable threads"),
+    ("load_threads", "", "Waiting of the load's threads for a core"),
     ("network", "received", "Network traffic"),
     ("network", "packets_received", "Network packets"),
     ("pressure", "", "Time that tasks waited for a resource"),
