@@ -24,6 +24,7 @@ const METRICS: &[(&str, &str)] = &[
     ("latency.p999", "99.9th percentile of latency"),
     ("latency.max", "Longest latency"),
     ("latency.mean", "Mean latency"),
+    ("concurrency.mean", "Operations under way"),
     ("server.cpu_ns_per_op", "Server CPU per operation"),
     ("server.rss_bytes", "Server memory"),
     ("generator.cpu_ns_per_op", "Generator CPU per operation"),
