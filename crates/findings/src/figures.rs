@@ -19,6 +19,9 @@ pub struct Figures {
     pub rate_per_s: Option<f64>,
     /// Latency of all operations.
     pub latency: Latency,
+    /// The mean number of operations under way in the measured time, each from when it was due to
+    /// its answer.
+    pub concurrency: Option<f64>,
     /// Send lag of all operations; empty unless there is a schedule.
     pub lag: Latency,
     /// Requests that a schedule made due, per second of its own time.
@@ -110,11 +113,14 @@ impl Figures {
             Some(per_ns * 1e9)
         };
         let most = |of: fn(&TrialRow) -> Option<u64>| trials.iter().filter_map(|t| of(t)).max();
+        let latency = Latency::merged(&latencies)?;
+        let measured_ns = sum(|trial| trial.measured_ns);
         let busy: Vec<f64> = trials.iter().filter_map(|trial| trial.generator_busy).collect();
         Ok(Figures {
             operations: sum(|trial| trial.operations),
             rate_per_s: per_s(|trial| Some(trial.operations)),
-            latency: Latency::merged(&latencies)?,
+            concurrency: concurrency(&latency, measured_ns),
+            latency,
             lag: Latency::merged(&lags)?,
             offered_per_s: quotient(trials, |trial| Some((trial.offered?, trial.schedule_ns?)))
                 .map(|per_ns| per_ns * 1e9),
@@ -159,6 +165,7 @@ impl Figures {
             "latency_ns.p999" => whole(self.latency.p999_ns),
             "latency_ns.max" => whole(self.latency.max_ns),
             "latency_ns.mean" => self.latency.mean_ns,
+            "concurrency.mean" => self.concurrency,
             "updates_per_s" => streams.and_then(|one| one.updates_per_s),
             "elements_per_s" => self.elements_per_s,
             "bytes_per_s" => self.bytes_per_s,
@@ -197,6 +204,15 @@ impl Usage {
     }
 }
 
+/// The mean number of operations under way in slices of this length together. A slice lasts from
+/// its first request to its last answer, so nothing is under way at its ends, and the time integral
+/// of their number is the sum of their latencies: Little's law without an assumption (J. D. C.
+/// Little, Oper. Res. 59, 2011).
+fn concurrency(latency: &Latency, measured_ns: u64) -> Option<f64> {
+    let under_way_ns = latency.count as f64 * latency.mean_ns?;
+    (measured_ns > 0).then(|| under_way_ns / measured_ns as f64)
+}
+
 /// One sum over another, of the trials in which both were seen.
 fn quotient(trials: &[&TrialRow], of: impl Fn(&TrialRow) -> Option<(u64, u64)>) -> Option<f64> {
     let seen = trials.iter().filter_map(|trial| of(trial));
@@ -207,6 +223,14 @@ fn quotient(trials: &[&TrialRow], of: impl Fn(&TrialRow) -> Option<(u64, u64)>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn latencies_add_up_to_the_operations_under_way() {
+        let latency = Latency { count: 2_000, mean_ns: Some(5e6), ..Latency::default() };
+        assert_eq!(concurrency(&latency, 2_000_000_000), Some(5.0), "1,000/s of 5 ms each");
+        assert_eq!(concurrency(&Latency::default(), 2_000_000_000), None);
+        assert_eq!(concurrency(&latency, 0), None);
+    }
 
     /// An overloaded target answers its backlog after the schedule's end: that time is measured,
     /// and nothing becomes due in it.

@@ -13,6 +13,7 @@
 //! | `holm` | Holm's step-down correction over a family of comparisons |
 //! | `verdict` | better, worse, same, can't tell: the rule and its reasons |
 //! | `likely` | the second rank of a verdict, from disturbed rounds |
+//! | `margin` | how much longer an answer may have taken for a disturbance |
 //! | `metric` | the one table of metrics: names, unit, and which direction is good |
 //! | `ranks` | Mann-Whitney's U and Hodges-Lehmann's shift |
 //! | `unpaired` | the interval of two series that aren't paired |
@@ -38,6 +39,7 @@ mod knee;
 mod likely;
 pub mod limits;
 mod looks;
+mod margin;
 mod metric;
 mod modes;
 mod normal;
@@ -62,6 +64,7 @@ pub use likely::{Likely, LikelyInterval, NoisyPair, likely};
 pub use looks::{
     confidence_at, level_confidence, looks, looks_from, nominal_errors, smallest_difference,
 };
+pub use margin::{Stretch, margin};
 pub use metric::{Direction, METRICS, Metric, Metrics, Unit, metric_named};
 pub use modes::{Modes, two_modes};
 pub use normal::{normal_critical, normal_tail};

@@ -159,7 +159,7 @@ impl Metrics {
 }
 
 use Direction::{HigherIsBetter, LowerIsBetter};
-use Unit::{Bytes, BytesPerSecond, Count, Fraction, Nanoseconds, PerSecond};
+use Unit::{Bytes, BytesPerSecond, Count, Fraction, Nanoseconds, Number, PerSecond};
 
 /// Every metric of a trial, in the order in which reports show them.
 #[rustfmt::skip] // One row per metric reads as the table it is.
@@ -171,6 +171,7 @@ pub static METRICS: &[Metric] = &[
     client("latency.p999", "latency_ns.p999", "latency_p999_ns", LowerIsBetter, Nanoseconds),
     client("latency.max", "latency_ns.max", "latency_max_ns", LowerIsBetter, Nanoseconds),
     client("latency.mean", "latency_ns.mean", "latency_mean_ns", LowerIsBetter, Nanoseconds),
+    client("concurrency.mean", "concurrency.mean", "concurrency_mean", LowerIsBetter, Number),
     client("updates_per_s", "updates_per_s", "updates_per_s", HigherIsBetter, PerSecond),
     client("elements_per_s", "elements_per_s", "elements_per_s", HigherIsBetter, PerSecond),
     client("bytes_per_s", "bytes_per_s", "bytes_per_s", HigherIsBetter, BytesPerSecond),

@@ -34,6 +34,7 @@ pub(crate) fn noun(metric: &Metric) -> &str {
         "latency.p999" => "p99.9",
         "latency.max" => "greatest latency",
         "latency.mean" => "mean latency",
+        "concurrency.mean" => "operations under way",
         "updates_per_s" => "rate of updates",
         "elements_per_s" => "rate of elements",
         "bytes_per_s" => "rate of bytes",

@@ -38,6 +38,8 @@ pub(super) struct Timed {
     source: Source,
     /// Requests due with no free slot.
     backlog: VecDeque<Ns>,
+    /// How many requests were taken back since sending was last begun.
+    taken_back: usize,
     pub(super) pressure: Pressure,
 }
 
@@ -108,7 +110,7 @@ impl Timed {
     fn new(start: Ns, until: Ns, idle: VecDeque<Place>, source: Source) -> Self {
         let schedule_ns = until.saturating_sub(start);
         let pressure = Pressure { schedule_ns, ..Pressure::default() };
-        Self { until, idle, source, backlog: VecDeque::new(), pressure }
+        Self { until, idle, source, backlog: VecDeque::new(), taken_back: 0, pressure }
     }
 
     /// A place of `slot` is free again.
@@ -188,13 +190,38 @@ impl Timed {
         self.until
     }
 
+    /// What is due is about to be sent: every free slot may be usable.
+    pub(super) fn begin_sending(&mut self) {
+        self.taken_back = 0;
+    }
+
     /// Takes back a request whose slot turned out not to be usable yet; the slot goes to the end
     /// of the queue.
     pub(super) fn put_back(&mut self, due: Due, now: Ns) {
         self.free(due.slot, now);
+        self.taken_back += 1;
         if let Source::Open { .. } = self.source {
             self.backlog.push_front(due.scheduled);
         }
+    }
+
+    /// Whether each free slot was tried since sending began and none is usable, as where the only
+    /// connection is being made again. What becomes due can't be sent either, until a socket has
+    /// something to say.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.taken_back > 0 && self.taken_back >= self.idle.len()
+    }
+
+    /// How long a thread may wait for its sockets: until the next request is due, and `early_ns`
+    /// less, or for `most_ns`. A schedule that is stuck waits for sockets alone.
+    pub(super) fn may_wait(&self, now: Ns, early_ns: u64, most_ns: u64) -> u64 {
+        let due = match (self.is_stuck(), &self.source) {
+            (true, Source::Open { .. }) => None,
+            _ => self.wake(),
+        };
+        let early_ns = if self.is_stuck() { 0 } else { early_ns };
+        let wait_ns = |due: Ns| due.saturating_sub(now).saturating_sub(early_ns).min(most_ns);
+        due.map_or(most_ns, wait_ns)
     }
 
     /// Whether nothing more will become due and nothing waits.
@@ -317,6 +344,28 @@ mod tests {
         assert!(timed.due(2_600_000).is_some());
         timed.free(0, 2_700_000);
         assert!(!timed.is_imminent(2_700_000, 299_999) && timed.is_imminent(2_700_000, 300_000));
+    }
+
+    #[test]
+    fn a_schedule_without_a_usable_connection_waits_for_its_sockets_alone() {
+        let (ms, look_ns) = (1_000_000, 5_000_000);
+        let mut timed = Timed::open(0, 1_000 * ms, arrivals("{ rate = '100k/s' }"), &[0, 1]);
+        timed.begin_sending();
+        let due = timed.due(0).unwrap();
+        timed.put_back(due, 0);
+        assert!(!timed.is_stuck(), "another slot may be usable");
+        assert_eq!(timed.may_wait(0, 0, look_ns), 10_000, "the next request is due");
+        let due = timed.due(0).unwrap();
+        assert_eq!((due.slot, due.scheduled), (1, 0), "each is tried once");
+        timed.put_back(due, 0);
+        assert!(timed.is_stuck());
+        assert_eq!(timed.may_wait(0, 60_000, look_ns), look_ns);
+        // One is ready again: what became due meanwhile is sent, and waiting ends before the next.
+        timed.begin_sending();
+        assert_eq!(timed.due(25_000).map(|due| due.scheduled), Some(0));
+        assert_eq!(timed.due(25_000).map(|due| due.scheduled), Some(10_000));
+        assert_eq!(timed.due(25_000), None);
+        assert_eq!(timed.may_wait(25_000, 2_000, look_ns), 3_000);
     }
 
     #[test]

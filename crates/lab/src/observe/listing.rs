@@ -1,4 +1,5 @@
-//! The processes of the host: one listing of `/proc`, through a folder and a buffer that stay.
+//! The processes of the host, or the threads of this one: one listing of `/proc` or
+//! `/proc/self/task`, through a folder and a buffer that stay.
 
 use std::mem::MaybeUninit;
 
@@ -9,7 +10,7 @@ use super::source::number;
 /// The buffer for listings: about a thousand entries at a time.
 const ENTRIES_BYTES: usize = 32 << 10;
 
-/// Lists processes.
+/// Lists processes, or threads.
 #[derive(Debug)]
 pub(super) struct Listing {
     folder: Option<rustix::fd::OwnedFd>,
@@ -17,15 +18,25 @@ pub(super) struct Listing {
 }
 
 impl Listing {
+    /// Of the processes.
     pub(super) fn open() -> Self {
+        Self::of("/proc")
+    }
+
+    /// Of the threads of this process.
+    pub(super) fn of_threads() -> Self {
+        Self::of("/proc/self/task")
+    }
+
+    fn of(folder: &str) -> Self {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Self {
-            folder: rustix::fs::open("/proc", flags, Mode::empty()).ok(),
+            folder: rustix::fs::open(folder, flags, Mode::empty()).ok(),
             entries: vec![MaybeUninit::uninit(); ENTRIES_BYTES].into_boxed_slice(),
         }
     }
 
-    /// Replaces `pids` by the processes that there are now, in ascending order; false where they
+    /// Replaces `pids` by those that there are now, in ascending order; false where they
     /// can't be listed.
     pub(super) fn read(&mut self, pids: &mut Vec<u32>) -> bool {
         pids.clear();

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `sensor`, `sensors/` | what a sensor is, the index of all, and one file for each |
 //! | `watch` | the thread that reads them ten times a second |
+//! | `taken` | what the samples of a slice say of time that disturbances took |
 //! | `hiccup` | the thread that measures pauses of the host |
 //! | `mark`, `disturbance/` | the readings around a slice, and the rules that judge it |
 //! | `census` | which programs used CPU time around a slice |
@@ -42,6 +43,7 @@ mod sensor;
 mod sensors;
 mod series_writer;
 mod source;
+mod taken;
 mod totals;
 mod watch;
 
@@ -67,5 +69,6 @@ pub use roots::Roots;
 pub use sensor::{Line, Sensor};
 pub use sensors::SENSORS;
 pub use series_writer::SeriesWriter;
+pub(crate) use taken::Busy;
 pub use totals::Totals;
 pub use watch::{RecentSamples, Sample, Series, Sink, Watch};

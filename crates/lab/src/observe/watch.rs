@@ -78,6 +78,8 @@ pub struct Watch {
 enum WatchCommand {
     Follow(String, Roots),
     Leave(String),
+    /// Sample at once, and say when that is done.
+    Sample(Sender<()>),
 }
 
 #[derive(Debug, Default)]
@@ -262,6 +264,21 @@ impl Watch {
         std::mem::take(&mut locked(&self.shared.samples).kept)
     }
 
+    /// What has been sampled after this time and not been taken yet.
+    pub(super) fn samples_since(&self, since: Ns) -> Vec<Sample> {
+        let samples = locked(&self.shared.samples);
+        samples.kept.iter().filter(|sample| sample.at > since).copied().collect()
+    }
+
+    /// Has everything sampled once more, and waits for that.
+    pub(super) fn sample_now(&self) {
+        let (done, is_done) = channel();
+        // Without the thread nothing is sampled, which shows in the samples.
+        if self.commands.send(WatchCommand::Sample(done)).is_ok() {
+            let _ = is_done.recv();
+        }
+    }
+
     /// Every series so far; it only grows, so that indices stay as they are.
     pub fn series(&self) -> Vec<Series> {
         locked(&self.shared.series).clone()
@@ -370,6 +387,10 @@ impl Watcher {
             match commands.recv_timeout(wait) {
                 Ok(WatchCommand::Follow(name, roots)) => self.follow(name, roots),
                 Ok(WatchCommand::Leave(name)) => self.leave(&name),
+                Ok(WatchCommand::Sample(done)) => {
+                    self.sample(1);
+                    let _ = done.send(());
+                }
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     self.sample(tick);

@@ -70,6 +70,23 @@ impl Expression {
         result.is_finite().then_some(result)
     }
 
+    /// Itself as a product of what has none of these names, and what is made of them alone, each
+    /// where there is any: `5s * concurrency.mean` is `5s` and `concurrency.mean`. `None` where a
+    /// sum keeps them together.
+    pub fn split(&self, is_one: &dyn Fn(&str) -> bool) -> Option<(Option<Self>, Option<Self>)> {
+        match self {
+            Self::Name(name) if is_one(name) => Some((None, Some(self.clone()))),
+            Self::Pair(sign @ ('*' | '/'), left, right) => {
+                let (left, right) = (left.split(is_one)?, right.split(is_one)?);
+                Some((joined(*sign, left.0, right.0), joined(*sign, left.1, right.1)))
+            }
+            _ => {
+                let is_plain = !self.names().into_iter().any(is_one);
+                is_plain.then(|| (Some(self.clone()), None))
+            }
+        }
+    }
+
     /// Its unit, where `of` knows those of the names; `None` when that can't be known, as of what a
     /// service counts itself.
     ///
@@ -92,6 +109,16 @@ impl Expression {
     }
 }
 
+/// What is left of a product or a quotient of two parts of which each may be missing.
+fn joined(sign: char, left: Option<Expression>, right: Option<Expression>) -> Option<Expression> {
+    let left = match (left, sign) {
+        (left, '*') if left.is_none() || right.is_none() => return left.or(right),
+        (left, _) if right.is_none() => return left,
+        (left, _) => left.unwrap_or(Expression::Number(1.0, Unit::Number)),
+    };
+    Some(Expression::Pair(sign, Box::new(left), Box::new(right?)))
+}
+
 /// The kind of quantity that has this unit, with its article.
 pub(super) fn kind_of(unit: Unit) -> &'static str {
     match unit {
@@ -106,7 +133,7 @@ pub(super) fn kind_of(unit: Unit) -> &'static str {
 }
 
 /// Whether a quantity only scales others.
-fn is_scalar(unit: Unit) -> bool {
+pub(super) fn is_scalar(unit: Unit) -> bool {
     matches!(unit, Unit::Number | Unit::Count | Unit::Fraction)
 }
 
@@ -282,6 +309,24 @@ mod tests {
         assert_eq!(unit("service.requests / 2"), Ok(None));
         assert_eq!(unit("50% + 1"), Ok(Some(Unit::Number)));
         assert_eq!(unit("latency.mean + 1MiB"), Err("a time and a size can't be added".into()));
+    }
+
+    #[test]
+    fn a_product_is_divided_into_numbers_and_names() {
+        let split = |text: &str| {
+            let parts = Expression::parse(text).unwrap().split(&|name| name == "x");
+            parts.map(|(number, names)| {
+                let value = |part: Option<Expression>| part.map(|part| part.value(&|_| Some(8.0)));
+                (value(number).flatten(), value(names).flatten())
+            })
+        };
+        assert_eq!(split("5 * x"), Some((Some(5.0), Some(8.0))));
+        assert_eq!(split("x"), Some((None, Some(8.0))));
+        assert_eq!(split("(1 + 2) * x * x / 4"), Some((Some(0.75), Some(64.0))));
+        assert_eq!(split("6 / x / 2"), Some((Some(3.0), Some(0.125))));
+        assert_eq!(split("6 / (2 * y)"), Some((Some(0.375), None)));
+        assert_eq!(split("1 / (x / 2)"), Some((Some(2.0), Some(0.125))));
+        assert_eq!(split("5 + x"), None);
     }
 
     #[test]

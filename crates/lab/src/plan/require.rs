@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use judge::{Metrics, Unit};
 
 use super::error::nearest;
-use super::expression::{Expression, kind_of};
+use super::expression::{Expression, is_scalar, kind_of};
 use super::fill::value_at;
 use super::near::metrics_listed;
 use super::percentile::percentile;
@@ -191,6 +191,13 @@ impl Requirement {
             comparison: *comparison,
             bound: bound.value.ok_or_else(|| format!("\"{written}\": no number comes of it"))?,
         };
+        if let Some(factor) = &bound.factor {
+            bound.check_with_factor(figure, unit)?;
+            let divided = |figure| Expression::Pair('/', Box::new(figure), factor.clone().into());
+            all.figure = divided(all.figure);
+            all.unit = all.figure.unit(&|name| names.unit(name))?;
+            return Ok(all);
+        }
         if let Some(share) = all.is_share_of_operations(&bound) {
             all.figure = Expression::Name(share);
             all.unit = Some(Unit::Fraction);
@@ -224,20 +231,46 @@ impl Requirement {
 /// The bound, right of the sign.
 struct Bound<'a> {
     text: &'a str,
+    /// The number in it.
     value: Option<f64>,
+    /// The metrics that it is multiplied by.
+    factor: Option<Expression>,
+    /// The unit of all of it; `None` when it can't be known.
     unit: Option<Unit>,
 }
 
 impl<'a> Bound<'a> {
     fn read(text: &'a str, names: &Names<'_>) -> Result<Self, String> {
         let bound = Expression::parse(text)?;
-        let unknown = |name: &&&str| names.number(name).is_none();
+        let is_number = |name: &str| names.number(name).is_some();
+        let unknown = |name: &&&str| !is_number(name) && !names.is_metric(name);
         if let Some(name) = bound.names().iter().find(unknown) {
-            return Err(format!("\"{name}\" is no number of the suite, so it can't be a bound"));
+            return Err(format!(
+                "\"{name}\" is neither a number of the suite nor a metric, so it can't be a bound"
+            ));
         }
-        let unit = bound.unit(&|_| Some(Unit::Number));
-        let unit = unit.map_err(|problem| format!("\"{text}\": {problem}"))?;
-        Ok(Self { text, value: bound.value(&|name| names.number(name)), unit })
+        let unit_of =
+            |name: &str| if is_number(name) { Some(Unit::Number) } else { names.unit(name) };
+        let unit = bound.unit(&unit_of).map_err(|problem| format!("\"{text}\": {problem}"))?;
+        let (number, factor) = bound.split(&|name| !is_number(name)).ok_or_else(|| {
+            format!("\"{text}\": a metric can only be a factor of a bound: 5s * concurrency.mean")
+        })?;
+        let value = match number {
+            None => Some(1.0),
+            Some(number) => number.value(&|name| names.number(name)),
+        };
+        Ok(Self { text, value, factor, unit })
+    }
+
+    /// The same as [`Bound::check`], of a bound with metrics in it: it is of the figure's kind, as
+    /// far as that is known.
+    fn check_with_factor(&self, figure: &str, wanted: Option<Unit>) -> Result<(), String> {
+        let (Some(wanted), Some(unit)) = (wanted, self.unit) else { return Ok(()) };
+        let fits = wanted == unit || (is_scalar(wanted) && is_scalar(unit));
+        fits.then_some(()).ok_or_else(|| {
+            let (kind, text, is) = (kind_of(wanted), self.text, kind_of(unit));
+            format!("{figure} is {kind}, and \"{text}\" is {is}")
+        })
     }
 
     /// Holds it against the figure's unit. Nothing is the same in every unit.
@@ -309,7 +342,37 @@ mod tests {
         assert_eq!(bound("<= 5s * clients.connections"), Ok(100e9));
         assert_eq!(bound("<= 5s * clients.c.connections"), Ok(100e9));
         assert!(bound("1ms").unwrap_err().contains("starts with none"));
-        assert!(bound("< clients.pipelines").unwrap_err().contains("no number of the suite"));
+        assert!(
+            bound("< clients.pipelines").unwrap_err().contains("neither a number of the suite")
+        );
+    }
+
+    #[test]
+    fn a_bound_may_have_metrics_as_factors() {
+        let read = parse("latency.mean", "<= 5s * concurrency.mean").unwrap();
+        assert_eq!((read.bound, read.unit), (5e9, Some(Unit::Nanoseconds)));
+        assert_eq!(read.figure.names(), ["latency.mean", "concurrency.mean"]);
+        // 20 under way, and 90 s for each of them: 4.5 s of the target's own time.
+        let value = |name: &str| Some(if name == "latency.mean" { 90e9 } else { 20.0 });
+        assert_eq!(read.figure.value(&value), Some(4.5e9));
+        assert!(read.holds(4.5e9) && read.text == "latency.mean <= 5s * concurrency.mean");
+        let tail = parse("latency.p99", "< 10 * latency.p50").unwrap();
+        assert_eq!((tail.bound, tail.unit), (10.0, Some(Unit::Number)));
+        assert_eq!(parse("latency.p99", "< latency.p50").unwrap().bound, 1.0);
+        assert_eq!(parse("latency.mean", "< 2s * service.jobs").unwrap().bound, 2e9);
+        for (written, said) in [
+            (
+                "< 5 * concurrency.mean",
+                "latency.mean is a time, and \"5 * concurrency.mean\" is a \
+                number without a unit",
+            ),
+            ("< 5s + concurrency.mean", "a time and a number without a unit can't be added"),
+            ("< 5s + latency.p99", "a metric can only be a factor of a bound"),
+            ("< 5s * concurrency.men", "neither a number of the suite nor a metric"),
+        ] {
+            let problem = parse("latency.mean", written).unwrap_err();
+            assert!(problem.contains(said), "{written}: {problem}");
+        }
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ledger::FailedAt;
+use judge::Stretch;
+use ledger::{Cause, CauseKind, FailedAt};
 
 use super::events::{self, Subject};
 use super::limit_figures::{each_once, generator_cpus};
@@ -14,7 +15,7 @@ use super::usage::{ProcessReadings, Window};
 use crate::deploy::Deployed;
 use crate::drive::{DriveError, LoadResult, Session};
 use crate::observe::{
-    self, CounterMeter, Cpu, Disturbance, GroupMeter, OwnCpu, Owner, Totals, Wait, Watch,
+    self, Busy, CounterMeter, Cpu, Disturbance, GroupMeter, OwnCpu, Owner, Totals, Wait, Watch,
 };
 use crate::plan::{Event, Point};
 
@@ -94,6 +95,8 @@ impl TargetRun {
         let counted = counted.zip(self.service.as_ref().map(CounterMeter::read));
         let seen = self.disturbance(&window, server, &result, here, watch);
         let causes = seen.causes();
+        let is_disturbed = judged && !causes.is_empty();
+        let taken = is_disturbed.then(|| self.taken(&causes, &window, &result, here, watch));
         let slice = Slice {
             counters: counted.and_then(|(before, after)| observe::between(&before, &after)),
             start,
@@ -101,8 +104,9 @@ impl TargetRun {
             operations: result.counts.operations,
             server,
             generator: result.generator,
-            is_disturbed: judged && !causes.is_empty(),
+            is_disturbed,
             causes,
+            taken: taken.flatten(),
         };
         let stats = SliceStats::of(self.trial.target, &slice, &result);
         if slice.is_disturbed && self.repeats > 0 && !broken {
@@ -235,6 +239,37 @@ impl TargetRun {
             seen.others = watch.other_programs(roots, result.program_ns > 0, &cpus);
         }
         seen
+    }
+
+    /// What time these causes took from a slice; `None` where that isn't known.
+    fn taken(
+        &self,
+        causes: &[Cause],
+        window: &Window,
+        result: &LoadResult,
+        here: &Point,
+        watch: &Watch,
+    ) -> Option<Vec<Stretch>> {
+        // Swapping waits for a disk, a quota stops both sides at once, and of a target or of load
+        // whose processes are unseen nothing is known.
+        let takes_time = |cause: &Cause| {
+            matches!(
+                cause.kind,
+                CauseKind::Foreign
+                    | CauseKind::ForeignTicks
+                    | CauseKind::Steal
+                    | CauseKind::Pause
+                    | CauseKind::Pauses
+                    | CauseKind::Wait { .. }
+            )
+        };
+        let meter = self.meter.as_ref().filter(|_| result.program_ns == 0)?;
+        let slice = [window.before.at, window.after.at];
+        let length_ns = slice[1].saturating_sub(slice[0]).max(1);
+        let target = meter.busiest_thread_ns() as f64 / length_ns as f64;
+        let busy = Busy { target, load: result.busy };
+        let name = &here.targets[self.trial.target].name;
+        causes.iter().all(takes_time).then(|| watch.taken(name, slice, busy))?
     }
 
     /// Ends the round: one that was measured without an answer has failed. Requests need not be

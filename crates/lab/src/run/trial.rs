@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use findings::{CONNECTIONS_BROKEN, Why};
 use hdrhistogram::Histogram;
+use judge::Stretch;
 use ledger::{Cause, FailedAt, Validity};
 use load::{CounterKind, Kind};
 use wire::Ns;
@@ -31,6 +32,8 @@ pub(crate) struct Slice {
     pub(crate) causes: Vec<Cause>,
     /// Whether anything did, and the suite doesn't ignore that.
     pub(crate) is_disturbed: bool,
+    /// What time that took from it, where it is disturbed; `None` is unseen.
+    pub(crate) taken: Option<Vec<Stretch>>,
 }
 
 /// One target's slices in one round. Times of `Ns` are on the run's clock.
@@ -46,6 +49,8 @@ pub struct Trial {
     pub(crate) reason: Option<String>,
     /// What disturbed each of its slices that count.
     causes: Vec<Cause>,
+    /// What time that took from them; `None` is unseen.
+    pub(super) taken: Option<Vec<Stretch>>,
     pub(crate) started: Ns,
     /// Whether its target had been loaded before it was measured.
     pub(crate) is_warm: bool,
@@ -111,6 +116,7 @@ impl Trial {
             validity: Validity::Valid,
             reason: None,
             causes: Vec::new(),
+            taken: Some(Vec::new()),
             started,
             is_warm: false,
             measured_ns: 0,
@@ -196,6 +202,15 @@ impl Trial {
         match figure {
             Figure::Staleness => &self.ages,
             _ => &self.latencies,
+        }
+    }
+
+    /// How much longer one of its answers to a schedule may have taken because it was disturbed, at
+    /// a limit on their latency: see [`judge::margin`]. `None` where that can't be bounded.
+    pub(super) fn margin(&self, limit_ns: u64) -> Option<u64> {
+        match self.validity {
+            Validity::Valid => Some(0),
+            _ => judge::margin(self.taken.as_deref()?, limit_ns),
         }
     }
 
@@ -310,6 +325,10 @@ impl Trial {
     /// disturbed.
     pub(crate) fn add(&mut self, slice: Slice, result: LoadResult) {
         self.causes.extend_from_slice(&slice.causes);
+        if slice.is_disturbed {
+            let more = slice.taken.as_deref();
+            self.taken = self.taken.take().zip(more).map(|(all, more)| [&all, more].concat());
+        }
         if slice.is_disturbed && self.validity == Validity::Valid {
             self.validity = Validity::Disturbed;
         }
@@ -530,6 +549,7 @@ mod tests {
             counters: Default::default(),
             causes: causes.to_vec(),
             is_disturbed,
+            taken: None,
         }
     }
 

@@ -30,6 +30,8 @@ SELECT
     (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'latency.max') AS latency_max_ns,
     (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'latency.mean')
         AS latency_mean_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'concurrency.mean')
+        AS concurrency_mean,
     trial.wrong AS wrong,
     trial.missing AS missing,
     trial.misses AS misses,

@@ -59,6 +59,7 @@ const FIRST: &[&str] = &["rate_per_s", "latency.p50", "latency.p99"];
 
 /// Those drawn behind them, in this order; those that no target has are left out.
 const BEHIND: &[&str] = &[
+    "concurrency.mean",
     "updates_per_s",
     "bytes_per_s",
     "hit_ratio",

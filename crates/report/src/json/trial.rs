@@ -89,6 +89,7 @@ pub(super) fn figures(figures: &Figures) -> Value {
     json!({
         "rate_per_s": metric("rate_per_s"),
         "latency_ns": latency,
+        "concurrency": { "mean": metric("concurrency.mean") },
         "lag_ns": figures.lag.seen(),
         "offered_per_s": figures.offered_per_s,
         "backlog_most": figures.backlog_most,

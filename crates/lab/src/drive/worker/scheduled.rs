@@ -22,10 +22,8 @@ impl<T: Transport> Worker<T> {
     pub(super) fn may_wait(&self, work: &Work, now: Ns, look_at: Ns) -> u64 {
         let until_look = look_at.saturating_sub(now);
         let Work::Timed(timed) = work else { return until_look };
-        let Some(wake) = timed.wake() else { return until_look };
-        let until_due = wake.saturating_sub(now);
         let early = if self.config.spin { SPIN_NS } else { 0 };
-        until_due.saturating_sub(early).min(until_look)
+        timed.may_wait(now, early, until_look)
     }
 
     /// Sends the requests that are due, and spins until those that are imminent are. Returns the
@@ -35,6 +33,7 @@ impl<T: Transport> Worker<T> {
         let mut spun_ns = 0;
         let Work::Timed(timed) = work else { return spun_ns };
         *now = clock::now();
+        timed.begin_sending();
         loop {
             let Some(due) = timed.due(*now) else {
                 if !self.config.spin || !timed.is_imminent(*now, WATCH_CLOCK_NS) {
@@ -53,7 +52,9 @@ impl<T: Transport> Worker<T> {
             } else if slot.state != State::Gone {
                 // Its connection is being remade: the request waits until it is ready.
                 timed.put_back(due, *now);
-                return spun_ns;
+                if timed.is_stuck() {
+                    return spun_ns;
+                }
             }
         }
     }

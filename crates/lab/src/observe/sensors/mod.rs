@@ -6,6 +6,7 @@ pub(super) mod descriptors;
 pub(super) mod disks;
 pub(super) mod hiccups;
 pub(super) mod load;
+pub(super) mod load_threads;
 pub(super) mod network;
 pub(super) mod pressure;
 pub(super) mod processes;
@@ -20,6 +21,7 @@ use super::sensor::Sensor;
 pub static SENSORS: &[&Sensor] = &[
     &cores::SENSOR,
     &load::SENSOR,
+    &load_threads::SENSOR,
     &pressure::SENSOR,
     &hiccups::SENSOR,
     &swap::SENSOR,

@@ -32,6 +32,8 @@ pub(super) struct Terms<'a> {
     pub(super) closed_slots: u64,
     /// Slots that send at scheduled times, or some time after they were answered.
     pub(super) scheduled_slots: u64,
+    /// Whether all requests are due at times that no answer changes.
+    pub(super) is_schedule: bool,
 }
 
 impl<'a> Terms<'a> {
@@ -49,6 +51,10 @@ impl<'a> Terms<'a> {
             least_rounds,
             closed_slots: slots(false),
             scheduled_slots: slots(true),
+            is_schedule: {
+                let mut groups = point.clients.iter();
+                groups.all(|group| matches!(group.arrivals, Arrivals::Open(_)))
+            },
         }
     }
 }
@@ -320,12 +326,38 @@ impl<'a> Rounds<'a> {
         };
         match told {
             _ if seen < self.terms.least_rounds => self.too_few(value, seen),
+            Some(false) if unseen == 0 && self.is_broken_undisturbed(figure, allowed) => {
+                self.judged(Some(value), Broken, None)
+            }
             Some(holds) => self.estimate(value, holds, unseen),
             None => {
                 let why = self.undecided(&shown, allowed);
                 self.judged(Some(value), CantTell, Some(why))
             }
         }
+    }
+
+    /// Whether an upper limit on a percentile of latencies is broken though rounds were disturbed:
+    /// more answers than are `allowed` to lie above it do so by more than the disturbance can
+    /// have delayed any of them ([`judge::margin`]).
+    fn is_broken_undisturbed(&self, figure: Figure, allowed: f64) -> bool {
+        let is_upper =
+            matches!(self.requirement.comparison, Comparison::Less | Comparison::LessOrEqual);
+        if !is_upper || figure != Figure::Latency || !self.terms.is_schedule {
+            return false;
+        }
+        let limit_ns = self.requirement.bound as u64;
+        let count = |trial: &&Trial| {
+            let all = trial.distribution(figure);
+            let above = trial.margin(limit_ns).map(|margin_ns| {
+                all.count(|value| value as f64 > self.requirement.bound + margin_ns as f64)
+            });
+            // Where a disturbance can have delayed any answer, none is surely late.
+            (above.unwrap_or(0), all.len())
+        };
+        let counts: Vec<_> = self.trials.iter().map(count).collect();
+        let share = self.share_interval(&counts, self.requirement.bound);
+        share.is_some_and(|share| share.low > allowed)
     }
 
     /// Why the share of answers above a limit decides nothing.
@@ -513,5 +545,7 @@ pub(super) fn reason_to_abort(conditions: &[Requirement], trials: &[Trial]) -> O
     })
 }
 
+#[cfg(test)]
+mod disturbed_tests;
 #[cfg(test)]
 mod tests;

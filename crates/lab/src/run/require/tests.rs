@@ -21,7 +21,8 @@ fn judged_with(closed_slots: u64, requirement: &Requirement, trials: &[Trial]) -
 
 fn terms(closed_slots: u64, scheduled_slots: u64) -> Terms<'static> {
     let (confidence, least_rounds) = (0.95, judge::MIN_ROUNDS);
-    Terms { subject: "ours", confidence, least_rounds, closed_slots, scheduled_slots }
+    let is_schedule = closed_slots == 0;
+    Terms { subject: "ours", confidence, least_rounds, closed_slots, scheduled_slots, is_schedule }
 }
 
 fn disturb(trials: &mut [Trial]) {
@@ -193,6 +194,28 @@ fn a_figure_that_is_nothing_in_some_round_needs_rounds_that_agree() {
     );
     let unseen = of(&[None; 5]);
     assert_eq!(unseen.reason.unwrap(), "rate_per_s was not reported by ours");
+}
+
+#[test]
+fn a_figure_divided_by_a_factor_of_its_bound_is_judged_round_by_round() {
+    let name = |name: &str| Box::new(Expression::Name(name.to_owned()));
+    let figure = Expression::Pair('/', name("latency.mean"), name("concurrency.mean"));
+    let text = "latency.mean <= 5s * concurrency.mean".to_owned();
+    let (unit, comparison) = (Some(judge::Unit::Nanoseconds), Comparison::LessOrEqual);
+    let limit = Requirement { text, figure, unit, comparison, bound: 5e9 };
+    let with = |seconds: [f64; 5]| {
+        let of = |(round, seconds): (u32, f64)| {
+            let (mut trial, under_way) = (measured(round), 10.0 + f64::from(round));
+            let metrics = [("latency.mean", seconds * 1e9), ("concurrency.mean", under_way)];
+            trial.set_metrics(metrics.map(|(name, value)| (name.into(), value)).to_vec());
+            trial
+        };
+        judged(&limit, &(1..).zip(seconds).map(of).collect::<Vec<_>>())
+    };
+    let held = with([44.0, 48.0, 52.0, 56.0, 60.0]);
+    assert_eq!(held.outcome, Held, "4 s for each that is under way");
+    assert!((held.value.unwrap() / 4e9 - 1.0).abs() < 1e-9);
+    assert_eq!(with([66.0, 72.0, 78.0, 84.0, 90.0]).outcome, Broken, "6 s");
 }
 
 #[test]
