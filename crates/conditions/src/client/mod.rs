@@ -1,18 +1,20 @@
 //! A client for the interface over HTTP. Control plane.
 
 use std::io::{Read as _, Write};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value as Json;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use crate::protocol::{BASE, ErrorBody, INSERT_TYPE, REVISION, percent_encode};
 
 /// The most bytes of an answer: more than a server sends.
 const MAX_ANSWER_BYTES: u64 = 512 << 20;
-
-/// How often an answer may lead elsewhere.
-const MAX_REDIRECTS: usize = 2;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +56,28 @@ pub struct Response {
     pub digest: Option<String>,
 }
 
+/// Resolves names as ureq does, and addresses at once: within a time-out ureq starts a thread for
+/// each request that resolves even an address.
+#[derive(Debug, Default)]
+struct Addresses(DefaultResolver);
+
+impl Resolver for Addresses {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let Some(address) = uri.authority().and_then(|at| at.as_str().parse::<SocketAddr>().ok())
+        else {
+            return self.0.resolve(uri, config, timeout);
+        };
+        let mut one = self.empty();
+        one.push(address);
+        Ok(one)
+    }
+}
+
 /// A client of one server.
 #[derive(Debug)]
 pub struct Client {
@@ -67,33 +91,32 @@ impl Client {
     pub fn new(server: &str, token: Option<String>, timeout: Duration) -> Self {
         let config = ureq::Agent::config_builder();
         let config = config.http_status_as_error(false).timeout_global(Some(timeout));
-        let agent =
-            config.max_redirects(0).max_redirects_will_error(false).proxy(None).build().into();
+        // An answer may lead to a host that only this machine reaches.
+        let config = config.max_redirects(0).max_redirects_will_error(false).proxy(None).build();
+        let (connector, resolver) = (DefaultConnector::default(), Addresses::default());
+        let agent = ureq::Agent::with_parts(config, connector, resolver);
         Self { server: server.to_owned(), token, agent }
     }
 
-    /// Asks `path`, below the interface's own, with these parameters; where that leads to is asked,
-    /// at the same server.
+    /// Asks `path`, below the interface's own, with these parameters.
     ///
     /// # Errors
-    /// When there is no answer, or it is a refusal.
+    /// When there is no answer, or it is a refusal, or leads elsewhere.
     pub fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Response, ClientError> {
-        let answer = self.ask(path, parameters)?;
-        self.read(answer)
+        self.read(self.ask(path, parameters))
     }
 
-    fn ask(&self, path: &str, parameters: &[(&str, String)]) -> Result<Answered, ClientError> {
-        let mut answer = self.agent.get(self.url(path, parameters)).call();
-        for _ in 0..MAX_REDIRECTS {
-            let Some(place) = answer.as_ref().ok().and_then(led) else { break };
-            let place = place.to_str().unwrap_or_default();
-            // Another host may be one that only this machine reaches.
-            if !place.starts_with('/') || place.starts_with("//") {
-                return Err(self.unreadable(format!("it leads to {place:?}, which is elsewhere")));
-            }
-            answer = self.agent.get(format!("http://{}{place}", self.server)).call();
-        }
-        Ok(answer)
+    /// Asks for the slice of a time.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub fn slice(&self, parameters: &[(&str, String)]) -> Result<Response, ClientError> {
+        let at_once = [("redirect", "false".to_owned())];
+        self.get("/slice", &[parameters, &at_once].concat())
+    }
+
+    fn ask(&self, path: &str, parameters: &[(&str, String)]) -> Answered {
+        self.agent.get(self.url(path, parameters)).call()
     }
 
     fn url(&self, path: &str, parameters: &[(&str, String)]) -> String {
@@ -115,7 +138,7 @@ impl Client {
         parameters: &[(&str, String)],
         out: &mut dyn Write,
     ) -> anyhow::Result<u64> {
-        let mut answer = self.ask(path, parameters)?.map_err(|why| self.broken(why))?;
+        let mut answer = self.ask(path, parameters).map_err(|why| self.broken(why))?;
         if !answer.status().is_success() {
             return Ok(self.read(Ok(answer))?.body.len() as u64);
         }
@@ -189,8 +212,10 @@ impl Client {
         };
         let revision = header(REVISION).and_then(|text| text.parse().ok());
         let digest = header("repr-digest");
-        let body = answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec();
-        let body = body.map_err(broken)?;
+        let length = answer.body().content_length().unwrap_or(0).min(MAX_ANSWER_BYTES);
+        let mut body = Vec::with_capacity(length as usize);
+        let mut reader = answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).reader();
+        reader.read_to_end(&mut body).map_err(|why| broken(why.into()))?;
         if status < 300 {
             return Ok(Response { body, revision, digest });
         }
@@ -204,11 +229,6 @@ impl Client {
 
 /// An answer, whatever its status.
 type Answered = Result<ureq::http::Response<ureq::Body>, ureq::Error>;
-
-/// Where an answer leads.
-fn led(answer: &ureq::http::Response<ureq::Body>) -> Option<&ureq::http::HeaderValue> {
-    answer.headers().get("location").filter(|_| answer.status().is_redirection())
-}
 
 #[cfg(test)]
 mod tests {
@@ -234,12 +254,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_leads_to_no_other_server() {
+    fn an_answer_leads_nowhere() {
         assert_eq!(answered("200 OK").expect("an answer"), serde_json::json!({}));
-        for place in ["http://127.0.0.2:1/x", "//127.0.0.2:1/x", "x"] {
+        for place in ["http://127.0.0.2:1/x", "//127.0.0.2:1/x", "/x"] {
             let why = answered(&format!("307 Temporary Redirect\r\nLocation: {place}"));
             let why = why.expect_err("refused").to_string();
-            assert!(why.contains("elsewhere"), "{why}");
+            assert!(why.contains("status 307"), "{why}");
         }
     }
 }

@@ -219,7 +219,7 @@ pub(super) fn slice(context: &Context, args: &SliceArgs) -> anyhow::Result<()> {
         ("format", form.name().to_owned()),
     ];
     args.version.add_to(&mut parameters);
-    let response = context.client.get("/slice", &parameters)?;
+    let response = context.client.slice(&parameters)?;
     let digest = format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(&response.body)));
     if response.digest.as_deref().is_some_and(|stated| stated != digest) {
         bail!("the slice has the digest {digest}, which is not the one that the server states");

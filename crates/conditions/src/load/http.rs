@@ -51,7 +51,7 @@ impl Slot {
                 ("under", path.clone()),
                 ("format", Format::Binary.name().to_owned()),
             ];
-            bodies.push(self.client.get("/slice", &parameters)?.body);
+            bodies.push(self.client.slice(&parameters)?.body);
         }
         // Whether it is right is looked at when it is here.
         let took_ns = start.elapsed().as_nanos() as u64;

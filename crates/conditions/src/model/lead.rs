@@ -19,15 +19,13 @@ const LOOKED_AT: usize = 8;
 /// Places of answers, by what was asked.
 #[derive(Debug, Default)]
 pub struct Leads {
-    by_question: HashMap<(String, Of), BTreeMap<(u64, Revision), Known>>,
+    by_question: HashMap<(String, Of), BTreeMap<(u64, Revision), Lead>>,
     count: usize,
-    /// How many questions were answered of what was remembered.
-    pub hits: u64,
 }
 
 /// The times and revisions that lead to a place.
 #[derive(Clone, Debug)]
-struct Known {
+pub struct Lead {
     place: Canonical,
     times: Range<u64>,
     from: Revision,
@@ -35,41 +33,43 @@ struct Known {
 }
 
 impl Leads {
-    /// The place to which a time leads: as [`State::canonical`], or another with the same answer.
-    ///
-    /// # Errors
-    /// As that.
-    pub fn lead(
-        &mut self,
-        state: &State,
-        path: &str,
-        time: u64,
-        view: View,
-    ) -> Result<Canonical, Refusal> {
-        let question = (path.to_owned(), view.of);
-        let known = self.by_question.entry(question.clone()).or_default();
-        let before = known.range_mut(..=(time, Revision::MAX)).rev().take(LOOKED_AT);
-        for (_, known) in before {
-            if known.leads(state, path, time, view) {
-                self.hits += 1;
-                return Ok(known.place);
-            }
-        }
-        let (place, until) = state.canonical_until(path, time, view)?;
-        let times = place.since..until;
-        let new = Known { place, times, from: view.revision, to: view.revision };
+    /// The place to which a time leads, where it is remembered: that of [`State::canonical`], or
+    /// another with the same answer.
+    pub fn known(&mut self, state: &State, path: &str, time: u64, view: View) -> Option<Canonical> {
+        let known = self.by_question.get_mut(&(path.to_owned(), view.of))?;
+        let mut before = known.range_mut(..=(time, Revision::MAX)).rev().take(LOOKED_AT);
+        let found =
+            before.find_map(|(_, lead)| lead.leads(state, path, time, view).then_some(lead));
+        found.map(|lead| lead.place)
+    }
+
+    /// Remembers what was looked up of a path.
+    pub fn keep(&mut self, path: &str, of: Of, lead: Lead) {
         if self.count >= KEPT {
             (self.count, self.by_question) = (0, HashMap::new());
         }
-        let known = self.by_question.entry(question).or_default();
-        if known.insert((place.since, place.revision), new).is_none() {
+        let known = self.by_question.entry((path.to_owned(), of)).or_default();
+        if known.insert((lead.place.since, lead.place.revision), lead).is_none() {
             self.count += 1;
         }
-        Ok(place)
     }
 }
 
-impl Known {
+impl Lead {
+    /// Looks up where a time leads.
+    ///
+    /// # Errors
+    /// As [`State::canonical`].
+    pub fn look_up(state: &State, path: &str, time: u64, view: View) -> Result<Self, Refusal> {
+        let (place, until) = state.canonical_until(path, time, view)?;
+        Ok(Self { place, times: place.since..until, from: view.revision, to: view.revision })
+    }
+
+    /// The place.
+    pub fn place(&self) -> Canonical {
+        self.place
+    }
+
     /// Whether a time leads there at the revision of a view, which is learned from then on.
     fn leads(&mut self, state: &State, path: &str, time: u64, view: View) -> bool {
         if view.revision < self.from || !self.times.contains(&time) {

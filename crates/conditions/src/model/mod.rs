@@ -43,7 +43,7 @@ pub use error::{
 pub use export::Export;
 pub use folder::{Answer, Folder, Selection};
 pub use group::{Added, Group};
-pub use lead::Leads;
+pub use lead::{Lead, Leads};
 pub use piece::{MAX_TIME, Piece, Revision, Version};
 pub use query::{Canonical, Explained, Order};
 pub use seal::{BLOCK_BYTES, Made, Rebuilt, Seal};

@@ -65,6 +65,8 @@ pub struct Params {
     pub order: Order,
     /// `format` of a slice or an export.
     pub format: Option<Format>,
+    /// `redirect`: whether a time leads to its slice, or is answered with it.
+    pub redirect: Option<bool>,
     /// `user` or `global`: the tag that a slice is of, by its number.
     pub of: Of,
 }
@@ -121,6 +123,9 @@ impl Params {
                 let known = FORMATS.iter().find(|(_, name)| *name == value);
                 let known = known.ok_or("write json, binary, jsonl or csv")?;
                 self.format = Some(known.0);
+            }
+            "redirect" => {
+                self.redirect = Some(value.parse().map_err(|_| "write true or false".to_owned())?);
             }
             _ => return Err("it is unknown".to_owned()),
         }

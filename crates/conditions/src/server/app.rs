@@ -1,20 +1,19 @@
 //! What all handlers share.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use axum::body::to_bytes;
-use axum::http::{StatusCode, Uri};
+use axum::http::Uri;
 use axum::response::Response;
 use service::metrics::{Kind, Metrics};
 use tokio::sync::Semaphore;
 
 use super::fault::Fault;
 use super::ready::Slices;
-use super::shared::Shared;
+use super::shared::{Reading, Shared};
 use super::store::Writer;
 use super::unsent::Unsent;
-use crate::model::Leads;
+use crate::model::{Leads, State};
 use crate::nopayload::server::storage::Storage;
 use crate::protocol::Params;
 
@@ -30,6 +29,7 @@ pub(crate) struct Counts {
     pub(crate) slices: AtomicU64,
     pub(crate) slices_ready: AtomicU64,
     pub(crate) not_modified: AtomicU64,
+    pub(super) places_known: AtomicU64,
 }
 
 /// What all handlers share.
@@ -37,7 +37,7 @@ pub(crate) struct App {
     pub(crate) state: Shared,
     pub(crate) writer: Writer,
     pub(super) slices: Slices,
-    /// Locked after the state, and for as long as a place is looked up.
+    /// Locked after the state, and never while a place is looked up.
     pub(super) leads: Mutex<Leads>,
     pub(crate) bodies: Semaphore,
     pub(crate) storage: Storage,
@@ -71,14 +71,32 @@ impl App {
             ("refused", "Requests refused.", &self.counts.refused),
             ("slices", "Slices sent.", &self.counts.slices),
             ("slices_ready", "Slices sent that had been made before.", &self.counts.slices_ready),
-            ("not_modified", "Slices that a client had already.", &self.counts.not_modified),
+            ("not_modified", "Answers that a client had already.", &self.counts.not_modified),
+            ("places_known", "Times whose place was remembered.", &self.counts.places_known),
         ] {
             page.add(Kind::Counter, name, help, count.load(Relaxed));
         }
-        let known = self.leads.lock().unwrap_or_else(PoisonError::into_inner).hits;
-        let help = "Times whose place had been looked up before.";
-        page.add(Kind::Counter, "places_known", help, known);
         page.text()
+    }
+
+    /// Reads the state: on the thread of connections where that `is_little`, and otherwise beside
+    /// it. `None` where that panics.
+    ///
+    /// To pass work on to another thread and its answer back takes longer than little work does.
+    pub(crate) async fn read<Q: Send + 'static, T: Send + 'static>(
+        self: &Arc<Self>,
+        question: Q,
+        is_little: impl FnOnce(&Self, &State, &Q) -> bool,
+        work: impl FnOnce(&Self, Reading<'_>, Q) -> T + Send + 'static,
+    ) -> Option<T> {
+        {
+            let state = self.state.free().await;
+            if is_little(self, &state, &question) {
+                return Some(work(self, state, question));
+            }
+        }
+        let app = Arc::clone(self);
+        tokio::task::spawn_blocking(move || work(&app, app.state.read(), question)).await.ok()
     }
 
     /// Does work that takes a while, or waits for the state, beside the thread of connections.
@@ -88,19 +106,7 @@ impl App {
     ) -> Result<T, Fault> {
         let app = Arc::clone(self);
         let done = tokio::task::spawn_blocking(move || work(&app)).await;
-        done.unwrap_or_else(|_| {
-            let (error, fix) = ("the service made an error", "look into its log, and report it");
-            Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error, fix))
-        })
-    }
-
-    /// An answer that has its room until it is sent.
-    pub(super) async fn held(&self, answer: Response) -> Result<Response, Fault> {
-        let (head, body) = answer.into_parts();
-        // Its bytes lie in memory as one piece.
-        let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
-        let bytes = self.unsent.hold(bytes.into()).map_err(Fault::from)?;
-        Ok(Response::from_parts(head, bytes.into()))
+        done.unwrap_or_else(|_| Err(Fault::own()))
     }
 
     /// Counts a refusal.
@@ -123,4 +129,118 @@ pub(super) fn params(uri: &Uri, allowed: &[&str]) -> Result<Params, Fault> {
 /// A parameter that a request can't be without.
 pub(super) fn needed<T>(value: Option<T>, name: &str) -> Result<T, Fault> {
     value.ok_or_else(|| Fault::bad(format!("{name} is missing"), &format!("add {name}=…")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::{SocketAddr, TcpStream};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use axum::extract::State as Extract;
+    use axum::routing::get;
+    use serde_json::json;
+    use service::{BoundHttp, Face, HttpServer, HttpSettings};
+
+    use super::super::router;
+    use super::super::store::Store;
+    use super::*;
+    use crate::client::Client;
+
+    const WAIT: Duration = Duration::from_secs(30);
+
+    /// A server, and what it holds.
+    struct Served {
+        _data: tempfile::TempDir,
+        _store: Store,
+        app: Arc<App>,
+        at: SocketAddr,
+        _server: HttpServer,
+    }
+
+    /// A server that has one object, and is asked a big question at `/big`: it says that it is
+    /// begun, and goes on when it may.
+    fn serve(begun: Sender<()>, may_end: Receiver<()>) -> Served {
+        let data = tempfile::tempdir().expect("a folder");
+        let store = Store::open(data.path(), u64::MAX).expect("a store");
+        let storage = Storage::open(data.path()).expect("a storage");
+        let app = Arc::new(App::new(store.shared(), store.writer(), storage));
+        let channels = Arc::new(Mutex::new((begun, may_end)));
+        let big = get(async move |Extract(app): Extract<Arc<App>>| {
+            let work =
+                |_: &App, state: Reading<'_>, channels: Arc<Mutex<(Sender<()>, Receiver<()>)>>| {
+                    let channels = channels.lock().expect("whole");
+                    let (begun, may_end) = &*channels;
+                    begun.send(()).expect("the test goes on");
+                    may_end.recv().expect("the test goes on");
+                    state.revision().to_string()
+                };
+            app.read(channels, |_, _, _| false, work).await.expect("an answer")
+        });
+        let big = axum::Router::new().route("/api/v1/big", big).with_state(app.clone());
+        let address = ([127, 0, 0, 1], 0).into();
+        let settings = HttpSettings { address, takes_names: false, tokens: None, face: Face::Api };
+        let bound = BoundHttp::bind(settings).expect("an address");
+        let server = bound.start(|_| router(app.clone()).merge(big)).expect("a server");
+        let at = server.address();
+        let columns = json!([{ "name": "v", "kind": "float" }]);
+        let folder = json!({ "path": "/a", "versioning": "single", "columns": columns });
+        let object = json!({ "channel": 1, "since": 0, "values": [1.5] });
+        let batches = json!({ "batches": [{ "folder": "/a", "objects": [object] }] });
+        client(at).post("/folders", &folder).expect("made");
+        client(at).post("/objects", &batches).expect("made");
+        Served { _data: data, _store: store, app, at, _server: server }
+    }
+
+    fn client(at: SocketAddr) -> Client {
+        Client::new(&at.to_string(), None, WAIT)
+    }
+
+    fn little(at: SocketAddr) -> serde_json::Value {
+        let asked = [("folder", "/a".to_owned()), ("t", "5".to_owned())];
+        let found = client(at).get_json("/find", &asked).expect("an answer");
+        found["objects"][0]["records"][0][0].clone()
+    }
+
+    #[test]
+    fn big_questions_that_take_all_threads_hold_up_no_little_one() {
+        let ((begun, begins), (may_end, ends)) = (channel(), channel());
+        let served = serve(begun, ends);
+        let at = served.at;
+        std::thread::scope(|scope| {
+            let ask = || client(at).get("/big", &[]).expect("an answer").body;
+            // One of them is at work, and others wait for it.
+            let big: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+            begins.recv_timeout(WAIT).expect("begun");
+            assert_eq!(little(at), json!(1.5));
+            let slice = client(at).slice(&[("t", "5".to_owned())]).expect("a slice");
+            assert!(!slice.body.is_empty());
+            big.iter().for_each(|_| may_end.send(()).expect("they wait"));
+            for one in big {
+                assert_eq!(one.join().expect("no panic"), b"2");
+            }
+        });
+    }
+
+    #[test]
+    fn a_question_waits_for_a_change_that_is_applied_and_others_do_not_wait_for_it() {
+        let ((begun, _begins), (_may_end, ends)) = (channel(), channel());
+        let Served { app, at, .. } = &serve(begun, ends);
+        let applying = app.state.write();
+        let waiting = std::thread::spawn({
+            let at = *at;
+            move || little(at)
+        });
+        let mut socket = TcpStream::connect(at).expect("a connection");
+        let head = format!("GET /api/v1/find?folder=/a&t=5 HTTP/1.1\r\nhost: {at}\r\n\r\n");
+        socket.write_all(head.as_bytes()).expect("sent");
+        // What has come by then is looked at before these.
+        for _ in 0..10 {
+            client(*at).get("/openapi.json", &[]).expect("an answer");
+        }
+        assert_eq!(app.counts.reads.load(Relaxed), 0, "what is asked of the state waits");
+        drop(applying);
+        assert_eq!(waiting.join().expect("no panic"), json!(1.5));
+    }
 }

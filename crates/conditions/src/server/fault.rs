@@ -27,6 +27,12 @@ impl Fault {
     pub(super) fn bad(error: impl ToString, fix: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error, fix)
     }
+
+    /// An error of the service itself.
+    pub(super) fn own() -> Self {
+        let (error, fix) = ("the service made an error", "look into its log, and report it");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, error, fix)
+    }
 }
 
 impl IntoResponse for Fault {

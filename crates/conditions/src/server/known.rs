@@ -1,9 +1,42 @@
 //! What clients and caches have already, and for how long they may keep it.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
 
 /// What never changes may be kept for a year, the longest that caches honour.
 pub(crate) const FOREVER: &str = "public, max-age=31536000, immutable";
+
+/// What may be another answer with the next change is asked for again each time.
+pub(super) const NOW: &str = "no-cache";
+
+/// The SHA-256 of an answer's bytes, as headers have it.
+#[derive(Clone, Debug)]
+pub(super) struct Digest {
+    /// As an entity tag.
+    pub(super) tag: HeaderValue,
+    /// As `Content-Digest` and `Repr-Digest` (RFC 9530).
+    pub(super) field: HeaderValue,
+}
+
+impl Digest {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let text = STANDARD.encode(Sha256::digest(bytes));
+        let [tag, field] = [format!("\"{text}\""), format!("sha-256=:{text}:")].map(value);
+        Self { tag, field }
+    }
+
+    /// Whether the client has these bytes already.
+    pub(super) fn is_known(&self, headers: &HeaderMap) -> bool {
+        self.tag.to_str().is_ok_and(|tag| is_known(headers, tag))
+    }
+}
+
+/// Text that is ASCII, as a header's value.
+pub(super) fn value(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
+}
 
 /// Whether the client has the entity with this tag already: If-None-Match names it (RFC 9110,
 /// 13.1.2), in one of its lists.

@@ -8,6 +8,7 @@ mod export;
 mod fault;
 mod full;
 pub(crate) mod known;
+mod little;
 mod map;
 mod reads;
 mod ready;
@@ -132,7 +133,7 @@ const OPENAPI: &str = include_str!("openapi.json");
 /// Every request, a line each.
 #[rustfmt::skip]
 fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
-    use reads::question;
+    use reads::{lasting, question};
     use writes::change;
     const WHY: &[&str] = &["folder", "t", "channels", "names", "tag", "revision", "as_of"];
     const AT: &[&str] = &["folder", "t", "channels", "names", "where", "tag", "revision", "as_of"];
@@ -150,9 +151,9 @@ fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
         ("/folders", question(&["under"], reads::folders).merge(change(writes::folder))),
         ("/channels", question(&["folder"], reads::channels).merge(change(writes::channel))),
         ("/tags", question(&[], reads::tags).merge(change(writes::tag))),
-        ("/find", question(AT, reads::find)),
-        ("/browse", question(RANGE, reads::browse)),
-        ("/count", question(COUNT, reads::count)),
+        ("/find", lasting(AT, reads::find)),
+        ("/browse", lasting(RANGE, reads::browse)),
+        ("/count", lasting(COUNT, reads::count)),
         ("/diff", question(DIFF, reads::diff)),
         ("/explain", question(WHY, reads::explain)),
         ("/export", get(export::export)),
@@ -172,7 +173,8 @@ fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
 }
 
 fn router(app: Arc<App>) -> Router {
-    let add = |router: Router<_>, (path, handler)| router.route(path, handler);
+    // A router that is nested below a path makes a new address for each request.
+    let add = |router: Router<_>, (path, handler)| router.route(&format!("{BASE}{path}"), handler);
     let requests = requests().into_iter().fold(Router::new(), add);
     let page = async |Extract(app): Extract<Arc<App>>| {
         let text = app.blocking(|app| Ok(app.metrics())).await;
@@ -186,8 +188,7 @@ fn router(app: Arc<App>) -> Router {
         let fix = "questions are GET, changes are POST";
         Fault::new(StatusCode::METHOD_NOT_ALLOWED, "not with this method", fix)
     };
-    Router::new()
-        .nest(BASE, requests)
+    requests
         .merge(nopayload())
         .route("/metrics", get(page))
         .fallback(none)

@@ -3,43 +3,101 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use axum::extract::State as Extract;
-use axum::http::{StatusCode, Uri};
+use axum::extract::{Request, State as Extract};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use serde_json::json;
 
 use super::app::{App, needed, params};
-use super::fault::{Fault, json};
-use crate::model::{Folder, MAX_TIME, Refusal, Revision, Selection, State, Version};
+use super::fault::{Fault, json_bytes};
+use super::known::{Digest, FOREVER, NOW};
+use super::little::is_little;
+use super::shared::Reading;
+use crate::model::{Folder, HEAD, MAX_TIME, Refusal, Revision, Selection, State, Version};
 use crate::protocol::{
     AnswerView, ChannelView, ChannelsView, DiffView, ExplainView, FolderView, Params, REVISION,
     ShownView, TagView, condition,
 };
 
+/// What a question is answered with, in JSON. The state is dropped as soon as it is not needed.
+type Answer = fn(Reading<'_>, &Params) -> Result<Vec<u8>, Fault>;
+
+/// A question's answer, and whether it is the same for ever where it is of a revision.
+#[derive(Clone, Copy)]
+struct Answered {
+    answer: Answer,
+    lasts: bool,
+}
+
 /// The handler of a question that takes these parameters.
-pub(super) fn question(
-    allowed: &'static [&'static str],
-    answer: fn(&State, &Params) -> Result<Response, Fault>,
-) -> MethodRouter<Arc<App>> {
-    get(async move |Extract(app): Extract<Arc<App>>, uri: Uri| {
+pub(super) fn question(allowed: &'static [&'static str], answer: Answer) -> MethodRouter<Arc<App>> {
+    handler(allowed, Answered { answer, lasts: false })
+}
+
+/// The handler of one whose answer is the same for ever where it is of a revision.
+pub(super) fn lasting(allowed: &'static [&'static str], answer: Answer) -> MethodRouter<Arc<App>> {
+    handler(allowed, Answered { answer, lasts: true })
+}
+
+fn handler(allowed: &'static [&'static str], question: Answered) -> MethodRouter<Arc<App>> {
+    get(async move |Extract(app): Extract<Arc<App>>, request: Request| {
+        let (Parts { uri, headers, .. }, _) = request.into_parts();
         let read = match params(&uri, allowed) {
             Ok(params) => {
-                let work = move |app: &App| {
-                    let state = app.state.read();
-                    let revision = [(REVISION, state.revision().to_string())];
-                    Ok((revision, answer(&state, &params)?).into_response())
+                let is_little = |_: &App, state: &State, params: &Params| is_little(state, params);
+                let work = move |app: &App, state: Reading<'_>, params: Params| {
+                    question.send(app, state, &params, &headers)
                 };
-                match app.blocking(work).await {
-                    Ok(answer) => app.held(answer).await,
-                    Err(fault) => Err(fault),
-                }
+                app.read(params, is_little, work).await.unwrap_or_else(|| Err(Fault::own()))
             }
             Err(fault) => Err(fault),
         };
         app.counts.reads.fetch_add(1, Relaxed);
         app.answered(read)
     })
+}
+
+impl Answered {
+    fn send(
+        self,
+        app: &App,
+        state: Reading<'_>,
+        params: &Params,
+        headers: &HeaderMap,
+    ) -> Result<Response, Fault> {
+        let revision = HeaderValue::from(state.revision());
+        let kept = if self.lasts && is_for_ever(&state, params) { FOREVER } else { NOW };
+        let bytes = (self.answer)(state, params)?;
+        let digest = Digest::of(&bytes);
+        let is_known = digest.is_known(headers);
+        let kept = [
+            (HeaderName::from_static(REVISION), revision),
+            (header::CACHE_CONTROL, HeaderValue::from_static(kept)),
+            (header::ETAG, digest.tag),
+        ];
+        if is_known {
+            app.counts.not_modified.fetch_add(1, Relaxed);
+            return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
+        }
+        let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        Ok((kept, kind, app.unsent.hold(bytes)?).into_response())
+    }
+}
+
+/// Whether what is asked for can't change any more: what the head showed at a revision, or on a
+/// date before the last change. Tags may be deleted and made anew, and names given to others.
+fn is_for_ever(state: &State, params: &Params) -> bool {
+    let is_dated = params.revision.is_some() || params.as_of_us.is_some();
+    let is_of_head = params.tag.as_deref().is_none_or(|tag| tag == HEAD);
+    is_dated && is_of_head && params.selection.names.is_empty() && is_past(state, params)
+}
+
+/// Whether no change can come any more at or before the date that is asked for.
+pub(super) fn is_past(state: &State, params: &Params) -> bool {
+    let last_us = state.time_us(state.revision());
+    params.as_of_us.is_none_or(|date| last_us.is_some_and(|last| date < last))
 }
 
 /// The revision that is asked for, if one is.
@@ -65,7 +123,7 @@ fn version(state: &State, params: &Params, path: &str) -> Result<Version, Fault>
     Ok(state.version(params.tag.as_deref(), revision, path)?)
 }
 
-pub(super) fn folders(state: &State, params: &Params) -> Result<Response, Fault> {
+pub(super) fn folders(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {
     let under = params.under.as_deref().unwrap_or("/");
     state.check_path(under)?;
     let folders: Vec<_> = state.under(under).map(FolderView::of).collect();
@@ -76,19 +134,19 @@ pub(super) fn folders(state: &State, params: &Params) -> Result<Response, Fault>
             json!({ "path": path, "description": description })
         })
         .collect();
-    Ok(json(StatusCode::OK, &json!({ "folders": folders, "sets": sets })))
+    Ok(json_bytes(&json!({ "folders": folders, "sets": sets }))?)
 }
 
-pub(super) fn channels(state: &State, params: &Params) -> Result<Response, Fault> {
+pub(super) fn channels(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {
     let folder = state.folder(&needed(params.folder.clone(), "folder")?)?;
     let view = |(channel, name)| ChannelView { channel, name };
     let channels = folder.channels().map(view).collect();
-    Ok(json(StatusCode::OK, &ChannelsView { channels }))
+    Ok(json_bytes(&ChannelsView { channels })?)
 }
 
-pub(super) fn tags(state: &State, _: &Params) -> Result<Response, Fault> {
-    let tags: Vec<_> = state.tags().map(|(name, tag)| TagView::of(state, name, tag)).collect();
-    Ok(json(StatusCode::OK, &json!({ "tags": tags })))
+pub(super) fn tags(state: Reading<'_>, _: &Params) -> Result<Vec<u8>, Fault> {
+    let tags: Vec<_> = state.tags().map(|(name, tag)| TagView::of(&state, name, tag)).collect();
+    Ok(json_bytes(&json!({ "tags": tags }))?)
 }
 
 /// Which channels and records of a folder are asked for.
@@ -103,12 +161,13 @@ fn selection(folder: &Folder, params: &Params, version: Version) -> Result<Selec
     Ok(Selection { conditions, ..params.selection.clone() })
 }
 
-pub(super) fn find(state: &State, params: &Params) -> Result<Response, Fault> {
+pub(super) fn find(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {
     let path = needed(params.folder.clone(), "folder")?;
     let time = needed(params.t, "t")?;
-    let (folder, version) = (state.folder(&path)?, version(state, params, &path)?);
+    let (folder, version) = (state.folder(&path)?, version(&state, params, &path)?);
     let answer = folder.find(time, &selection(folder, params, version)?, version)?;
-    Ok(json(StatusCode::OK, &AnswerView(&answer)))
+    drop(state);
+    Ok(json_bytes(&AnswerView(&answer))?)
 }
 
 pub(super) fn range(params: &Params) -> Result<(u64, u64), Fault> {
@@ -119,42 +178,44 @@ pub(super) fn range(params: &Params) -> Result<(u64, u64), Fault> {
     }
 }
 
-pub(super) fn browse(state: &State, params: &Params) -> Result<Response, Fault> {
+pub(super) fn browse(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {
     let path = needed(params.folder.clone(), "folder")?;
-    let (folder, version) = (state.folder(&path)?, version(state, params, &path)?);
+    let (folder, version) = (state.folder(&path)?, version(&state, params, &path)?);
     let of = selection(folder, params, version)?;
     let answer = folder.browse(range(params)?, &of, params.order, version)?;
-    Ok(json(StatusCode::OK, &AnswerView(&answer)))
+    drop(state);
+    Ok(json_bytes(&AnswerView(&answer))?)
 }
 
-pub(super) fn count(state: &State, params: &Params) -> Result<Response, Fault> {
+pub(super) fn count(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {
     let path = needed(params.folder.clone(), "folder")?;
-    let (folder, version) = (state.folder(&path)?, version(state, params, &path)?);
+    let (folder, version) = (state.folder(&path)?, version(&state, params, &path)?);
     let of = selection(folder, params, version)?;
     let count = folder.count(range(params)?, &of, version)?;
-    Ok(json(StatusCode::OK, &json!({ "objects": count })))
+    Ok(json_bytes(&json!({ "objects": count }))?)
 }
 
-pub(super) fn diff(state: &State, params: &Params) -> Result<Response, Fault> {
+pub(super) fn diff(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {
     let under = params.under.as_deref().unwrap_or("/");
     state.check_path(under)?;
-    let before = state.view(params.tag.as_deref(), revision(state, params)?, under)?;
-    let to_revision = one_revision(state, params.to_revision, params.to_as_of_us)?;
+    let before = state.view(params.tag.as_deref(), revision(&state, params)?, under)?;
+    let to_revision = one_revision(&state, params.to_revision, params.to_as_of_us)?;
     let after = state.view(params.to_tag.as_deref(), to_revision, under)?;
     let diff = state.diff(under, range(params)?, &params.selection, (before, after))?;
+    drop(state);
     let folders: Vec<_> = diff.iter().map(DiffView::of).collect();
-    Ok(json(StatusCode::OK, &json!({ "folders": folders })))
+    Ok(json_bytes(&json!({ "folders": folders }))?)
 }
 
-pub(super) fn explain(state: &State, params: &Params) -> Result<Response, Fault> {
+pub(super) fn explain(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {
     let path = needed(params.folder.clone(), "folder")?;
     let time = needed(params.t, "t")?;
-    let version = version(state, params, &path)?;
+    let version = version(&state, params, &path)?;
     let folder = state.folder(&path)?;
     let mut channels = Vec::new();
     for channel in folder.channels_of(&params.selection)? {
         let shown = state.explain(&path, channel, time, version)?;
         channels.push(ShownView { channel, shown });
     }
-    Ok(json(StatusCode::OK, &ExplainView { folder: &path, channels }))
+    Ok(json_bytes(&ExplainView { folder: &path, channels })?)
 }

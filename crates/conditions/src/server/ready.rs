@@ -1,13 +1,11 @@
 //! Slices that were made before, ready to be sent: many clients ask for the same one.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use axum::body::Bytes;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest as _, Sha256};
 
+use super::known::Digest;
 use crate::model::View;
 use crate::protocol::Format;
 
@@ -27,13 +25,12 @@ pub(super) struct SliceKey {
 #[derive(Clone, Debug)]
 pub(super) struct Ready {
     pub(super) bytes: Bytes,
-    /// SHA-256, in base64.
-    pub(super) digest: Arc<str>,
+    pub(super) digest: Digest,
 }
 
 impl Ready {
     pub(super) fn of(bytes: Bytes) -> Self {
-        let digest = STANDARD.encode(Sha256::digest(&bytes)).into();
+        let digest = Digest::of(&bytes);
         Self { bytes, digest }
     }
 }
@@ -54,7 +51,13 @@ impl Slices {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).by_key.get(key).cloned()
     }
 
+    pub(super) fn has(&self, key: &SliceKey) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).by_key.contains_key(key)
+    }
+
     pub(super) fn keep(&self, key: SliceKey, ready: &Ready) {
+        // What is dropped is dropped without the lock, for which the thread of connections waits.
+        let mut gone = Vec::new();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let size = kept_bytes(&key, ready);
         if size > KEPT_BYTES / 4 || kept.by_key.insert(key.clone(), ready.clone()).is_some() {
@@ -65,9 +68,11 @@ impl Slices {
         while kept.bytes > KEPT_BYTES
             && let Some(oldest) = kept.order.pop_front()
         {
-            let gone = kept.by_key.remove(&oldest);
-            kept.bytes -= gone.map_or(0, |gone| kept_bytes(&oldest, &gone));
+            let oldest_one = kept.by_key.remove(&oldest);
+            kept.bytes -= oldest_one.as_ref().map_or(0, |one| kept_bytes(&oldest, one));
+            gone.push(oldest_one);
         }
+        drop(kept);
     }
 }
 

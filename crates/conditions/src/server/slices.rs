@@ -2,18 +2,21 @@
 //! one place whose answer never changes, so that every cache between holds it once.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
-use axum::extract::{Path, State as Extract};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::extract::{Path, Request, State as Extract};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
 use super::app::{App, needed, params};
 use super::fault::{Fault, json_bytes};
-use super::known::{FOREVER, is_known};
-use super::reads::revision;
+use super::known::{FOREVER, NOW, value};
+use super::little::is_little_slice;
+use super::reads::{is_past, revision};
 use super::ready::{Ready, SliceKey};
-use crate::model::{HEAD, MAX_TIME, Of, State, View};
+use super::shared::Reading;
+use crate::model::{Canonical, HEAD, Lead, Leads, MAX_TIME, Of, Refusal, State, View};
 use crate::protocol::{
     BASE, Format, Params, REVISION, SLICE_TYPE, SliceHead, SliceView, encode_slice, percent_encode,
 };
@@ -21,55 +24,121 @@ use crate::protocol::{
 /// Where a revision or a date of the past leads has the same answer for ever, as another place may.
 const LEADS_LONG: &str = "public, max-age=31536000";
 
-/// Where the head leads may change with the next change; a tag may be deleted and made anew.
-const LEADS_NOW: &str = "no-cache";
+/// A tag of what the head showed may be deleted and made anew.
 const LEADS_A_WHILE: &str = "public, max-age=60";
 
-/// `GET /slice?t=TIME`: leads to the place of the answer.
-pub(super) async fn resolve(Extract(app): Extract<Arc<App>>, uri: Uri) -> Result<Response, Fault> {
-    let allowed = ["t", "under", "tag", "revision", "as_of", "format"];
-    let led = match params(&uri, &allowed) {
-        Ok(params) => app.blocking(move |app| lead(app, &params)).await,
-        Err(fault) => Err(fault),
-    };
-    app.answered(led)
+/// Where a time leads.
+struct Led {
+    key: SliceKey,
+    /// For how long that may be kept.
+    kept: &'static str,
+    /// The last revision.
+    revision: u64,
 }
 
-fn lead(app: &App, params: &Params) -> Result<Response, Fault> {
-    let time = needed(params.t, "t")?;
-    let under = normal(params.under.as_deref());
-    let state = app.state.read();
-    state.check_path(under)?;
-    let asked = revision(&state, params)?;
-    let tag = params.tag.as_deref().filter(|tag| *tag != HEAD);
-    let view = state.view(tag, asked, under)?;
-    let place = {
-        let mut leads = app.leads.lock().unwrap_or_else(PoisonError::into_inner);
-        leads.lead(&state, under, time, view)?
+/// `GET /slice?t=TIME`: leads to the place of the answer, or is answered with what is there.
+pub(super) async fn resolve(
+    Extract(app): Extract<Arc<App>>,
+    request: Request,
+) -> Result<Response, Fault> {
+    let (Parts { uri, headers, .. }, _) = request.into_parts();
+    let allowed = ["t", "under", "tag", "revision", "as_of", "format", "redirect"];
+    let answer = match params(&uri, &allowed) {
+        Ok(params) => led(&app, params, &headers).await,
+        Err(fault) => Err(fault),
     };
+    app.answered(answer)
+}
+
+async fn led(app: &Arc<App>, params: Params, headers: &HeaderMap) -> Result<Response, Fault> {
+    let is_led = params.redirect.unwrap_or(true);
+    let is_little = |app: &App, state: &State, params: &Params| {
+        is_little_slice(state, normal(params.under.as_deref())) || is_known(app, state, params)
+    };
+    let led = app.read(params, is_little, |app, state, params| lead(app, &state, &params)).await;
+    let Led { key, kept, revision } = led.unwrap_or_else(|| Err(Fault::own()))?;
+    let place = value(location(&key));
+    let led = [
+        (header::CACHE_CONTROL, HeaderValue::from_static(kept)),
+        (HeaderName::from_static(REVISION), HeaderValue::from(revision)),
+    ];
+    if is_led {
+        let place = [(header::LOCATION, place)];
+        return Ok((StatusCode::TEMPORARY_REDIRECT, led, place).into_response());
+    }
+    let place = [(header::CONTENT_LOCATION, place)];
+    Ok((led, place, content(app, key, headers).await?).into_response())
+}
+
+/// Whether the place to which a time leads is remembered.
+fn is_known(app: &App, state: &State, params: &Params) -> bool {
+    let asked = params.t.zip(view(state, params).ok());
+    let (under, mut leads) = (normal(params.under.as_deref()), leads(app));
+    asked.is_some_and(|(time, view)| leads.known(state, under, time, view).is_some())
+}
+
+fn leads(app: &App) -> MutexGuard<'_, Leads> {
+    app.leads.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn view(state: &State, params: &Params) -> Result<View, Fault> {
+    let under = normal(params.under.as_deref());
+    state.check_path(under)?;
+    let tag = params.tag.as_deref();
+    Ok(state.view(tag, revision(state, params)?, under)?)
+}
+
+fn lead(app: &App, state: &State, params: &Params) -> Result<Led, Fault> {
+    let (format, time) = (format(params)?, needed(params.t, "t")?);
+    let (view, under) = (view(state, params)?, normal(params.under.as_deref()));
+    let place = place(app, state, under, time, view)?;
+    let is_dated = params.revision.is_some() || params.as_of_us.is_some();
+    let is_of_head = params.tag.as_deref().is_none_or(|tag| tag == HEAD);
+    let kept = match (is_of_head, is_dated) {
+        _ if !is_past(state, params) => NOW,
+        (true, true) => LEADS_LONG,
+        (true, false) => NOW,
+        // Users insert into theirs, and global ones pick others.
+        (false, false) if view.of != Of::Head => NOW,
+        (false, _) => LEADS_A_WHILE,
+    };
+    let Canonical { revision, since } = place;
+    let view = View { revision, of: view.of };
+    let key = SliceKey { under: under.to_owned(), view, since, format };
+    Ok(Led { key, kept, revision: state.revision() })
+}
+
+/// The place to which a time leads.
+fn place(
+    app: &App,
+    state: &State,
+    under: &str,
+    time: u64,
+    view: View,
+) -> Result<Canonical, Refusal> {
+    if let Some(place) = leads(app).known(state, under, time, view) {
+        app.counts.places_known.fetch_add(1, Relaxed);
+        return Ok(place);
+    }
+    let found = Lead::look_up(state, under, time, view)?;
+    let place = found.place();
+    leads(app).keep(under, view.of, found);
+    Ok(place)
+}
+
+/// The path and query of a slice's place.
+fn location(SliceKey { under, view, since, format }: &SliceKey) -> String {
     let mut location =
-        format!("{BASE}/slice/{}/{}?under={}", place.revision, place.since, percent_encode(under));
+        format!("{BASE}/slice/{}/{since}?under={}", view.revision, percent_encode(under));
     match view.of {
         Of::Head => {}
         Of::User(id) => location.push_str(&format!("&user={id}")),
         Of::Global(id) => location.push_str(&format!("&global={id}")),
     }
-    let format = format(params)?;
-    if format != Format::Json {
+    if *format != Format::Json {
         location.push_str(&format!("&format={}", format.name()));
     }
-    let kept = match (tag, asked) {
-        _ if !is_past(&state, params) => LEADS_NOW,
-        (None, Some(_)) => LEADS_LONG,
-        (None, None) => LEADS_NOW,
-        (Some(_), _) => LEADS_A_WHILE,
-    };
-    let headers = [
-        (header::LOCATION.as_str(), location),
-        (header::CACHE_CONTROL.as_str(), kept.to_owned()),
-        (REVISION, state.revision().to_string()),
-    ];
-    Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())
+    location
 }
 
 /// The path as the keys of slices have it: without slashes at its end.
@@ -80,26 +149,19 @@ fn normal(under: Option<&str>) -> &str {
     }
 }
 
-/// Whether no change can come any more at or before the date that is asked for.
-fn is_past(state: &State, params: &Params) -> bool {
-    let last_us = state.time_us(state.revision());
-    params.as_of_us.is_none_or(|date| last_us.is_some_and(|last| date < last))
-}
-
 /// `GET /slice/REVISION/SINCE`: the answer, for ever.
 pub(super) async fn slice(
     Extract(app): Extract<Arc<App>>,
     Path((revision, since)): Path<(String, String)>,
-    headers: HeaderMap,
-    uri: Uri,
+    request: Request,
 ) -> Result<Response, Fault> {
-    let key = key(&revision, &since, &uri);
-    let made = match key {
-        Ok(key) => app.blocking(move |app| ready(app, key)).await,
+    let (Parts { uri, headers, .. }, _) = request.into_parts();
+    let answer = match key(&revision, &since, &uri) {
+        Ok(key) => content(&app, key, &headers).await,
         Err(fault) => Err(fault),
     };
-    let sent = made.map(|(ready, format)| send(&app, &ready, format, &headers));
-    app.answered(sent)
+    let kept = [(header::CACHE_CONTROL, HeaderValue::from_static(FOREVER))];
+    app.answered(answer.map(|answer| (kept, answer).into_response()))
 }
 
 fn key(revision: &str, since: &str, uri: &Uri) -> Result<SliceKey, Fault> {
@@ -132,48 +194,49 @@ fn format(params: &Params) -> Result<Format, Fault> {
     }
 }
 
-fn ready(app: &App, key: SliceKey) -> Result<(Ready, Format), Fault> {
+/// What is at a place, but for how long it may be kept.
+async fn content(app: &Arc<App>, key: SliceKey, headers: &HeaderMap) -> Result<Response, Fault> {
     let format = key.format;
-    let state = app.state.read();
-    state.check_view(key.view, &key.under)?;
-    if let Some(ready) = app.slices.get(&key) {
-        app.counts.slices_ready.fetch_add(1, Relaxed);
-        return Ok((ready, format));
-    }
-    state.check_path(&key.under)?;
-    let folders = state.slice(&key.under, key.since, key.view)?;
-    drop(state);
-    let (revision, since) = (key.view.revision, key.since);
-    let bytes = match format {
-        Format::Binary => encode_slice(SliceHead { revision, since }, &folders),
-        _ => {
-            let view = SliceView { revision, since, folders: &folders };
-            json_bytes(&view)?
-        }
+    let is_little = |app: &App, state: &State, key: &SliceKey| {
+        app.slices.has(key) || is_little_slice(state, &key.under)
     };
-    let ready = Ready::of(app.unsent.hold(bytes)?);
-    app.slices.keep(key, &ready);
-    Ok((ready, format))
-}
-
-fn send(app: &App, ready: &Ready, format: Format, headers: &HeaderMap) -> Response {
-    let tag = format!("\"{}\"", ready.digest);
-    let kept = [(header::ETAG, tag.clone()), (header::CACHE_CONTROL, FOREVER.to_owned())];
-    if is_known(headers, &tag) {
+    let made = app.read(key, is_little, ready).await;
+    let Ready { bytes, digest } = made.unwrap_or_else(|| Err(Fault::own()))?;
+    let is_known = digest.is_known(headers);
+    let tag = [(header::ETAG, digest.tag)];
+    if is_known {
         app.counts.not_modified.fetch_add(1, Relaxed);
-        return (StatusCode::NOT_MODIFIED, kept).into_response();
+        return Ok((StatusCode::NOT_MODIFIED, tag).into_response());
     }
     app.counts.slices.fetch_add(1, Relaxed);
     let kind = match format {
         Format::Binary => SLICE_TYPE,
         _ => "application/json",
     };
-    // RFC 9530: the same bytes are the whole of the content and of what it represents.
-    let digest = format!("sha-256=:{}:", ready.digest);
+    // The same bytes are the whole of the content and of what it represents.
     let described = [
-        ("content-type", kind),
-        ("content-digest", digest.as_str()),
-        ("repr-digest", digest.as_str()),
+        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (HeaderName::from_static("content-digest"), digest.field.clone()),
+        (HeaderName::from_static("repr-digest"), digest.field),
     ];
-    (kept, described, ready.bytes.clone()).into_response()
+    Ok((tag, described, bytes).into_response())
+}
+
+fn ready(app: &App, state: Reading<'_>, key: SliceKey) -> Result<Ready, Fault> {
+    state.check_view(key.view, &key.under)?;
+    if let Some(ready) = app.slices.get(&key) {
+        app.counts.slices_ready.fetch_add(1, Relaxed);
+        return Ok(ready);
+    }
+    state.check_path(&key.under)?;
+    let folders = state.slice(&key.under, key.since, key.view)?;
+    drop(state);
+    let (revision, since) = (key.view.revision, key.since);
+    let bytes = match key.format {
+        Format::Binary => encode_slice(SliceHead { revision, since }, &folders),
+        _ => json_bytes(&SliceView { revision, since, folders: &folders })?,
+    };
+    let ready = Ready::of(app.unsent.hold(bytes)?);
+    app.slices.keep(key, &ready);
+    Ok(ready)
 }

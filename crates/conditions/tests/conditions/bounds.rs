@@ -71,3 +71,87 @@ fn what_a_cache_may_keep_stays_right() {
     assert_eq!(get(at, "/api/v1/slice/2/9223372036854775808", &[]).status, 400);
     change(at, "/truncate", &json!({ "folder": "/det/a", "until": "max" }));
 }
+
+#[test]
+fn a_cache_keeps_an_answer_of_a_revision_and_asks_again_for_one_of_the_head() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/a", "multi");
+    let revision = insert(at, "/a", 1, (0, Some(9)), 1.0);
+    change(at, "/channels", &json!({ "folder": "/a", "channel": 1, "name": "one" }));
+    change(at, "/tags", &json!({ "name": "then", "path": "/a" }));
+    let ask = |question: &str, tag: &str| {
+        let (path, more) = question.split_once(' ').unwrap_or((question, ""));
+        let asked = format!("/api/v1/{path}?folder=/a&{more}");
+        let answer = get(at, &asked, &[("if-none-match", tag)]);
+        assert!([200, 304].contains(&answer.status), "{question}: {answer:?}");
+        assert_eq!(answer.status == 304, answer.body.is_empty(), "{question}");
+        answer
+    };
+    let of_revision = format!("t=3&revision={revision}");
+    let for_ever = [
+        format!("find {of_revision}"),
+        format!("find {of_revision}&channels=1&tag=HEAD&where=value%3E0"),
+        "find t=3&as_of=1999-01-01T00:00:00Z".to_owned(),
+        format!("browse revision={revision}"),
+        format!("count since=1&revision={revision}"),
+    ];
+    let for_now = [
+        "find t=3".to_owned(),
+        "find t=3&as_of=2999-01-01T00:00:00Z".to_owned(),
+        // The name may be given to another channel, and the tag made anew.
+        format!("find {of_revision}&names=one"),
+        format!("find {of_revision}&tag=then"),
+        // Channels are listed that are made later.
+        format!("explain {of_revision}"),
+        "browse".to_owned(),
+        "channels".to_owned(),
+    ];
+    let lasts = |all: &[String], kept: &str| -> Vec<_> {
+        let one = |question: &String| {
+            let answer = ask(question, "\"x\"");
+            assert_eq!(answer.header("cache-control"), kept, "{question}");
+            let again = ask(question, answer.header("etag"));
+            assert_eq!(again.status, 304, "{question}");
+            assert_eq!(again.header("cache-control"), kept, "{question}");
+            (question.clone(), answer)
+        };
+        all.iter().map(one).collect()
+    };
+    let kept = lasts(&for_ever, "public, max-age=31536000, immutable");
+    lasts(&for_now, "no-cache");
+    let before = ask("find t=3", "");
+    insert(at, "/a", 2, (20, None), 2.0);
+    assert_eq!(ask("find t=3", before.header("etag")).status, 304, "the same at that time");
+    insert(at, "/a", 2, (0, Some(5)), 2.0);
+    let after = ask("find t=3", before.header("etag"));
+    assert_eq!(after.status, 200);
+    assert!(after.body != before.body);
+    for (question, answer) in kept {
+        assert_eq!(ask(&question, "").body, answer.body, "{question}");
+    }
+    assert_eq!(get(at, "/api/v1/find?folder=/none&t=1", &[]).header("cache-control"), "no-store");
+}
+
+#[test]
+fn where_a_tag_leads_is_kept_only_while_its_objects_are_the_same() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/a", "multi");
+    let object = json!({ "channel": 1, "since": 0, "values": [1.0] });
+    let batch = json!({ "folder": "/a", "objects": [object], "tag": "mine" });
+    change(at, "/objects", &json!({ "batches": [batch] }));
+    change(at, "/tags", &json!({ "name": "then", "path": "/a" }));
+    change(at, "/tags", &json!({ "name": "all", "path": "/", "picks": ["then"] }));
+    let kept = |more: &str| {
+        let led = get(at, &format!("/api/v1/slice?t=1&{more}"), &[]);
+        assert_eq!(led.status, 307, "{led:?}");
+        led.header("cache-control").to_owned()
+    };
+    assert_eq!(kept("under=/a&tag=then"), "public, max-age=60");
+    assert_eq!(kept("under=/a&tag=mine"), "no-cache", "users insert into it");
+    assert_eq!(kept("tag=all"), "no-cache", "it picks others");
+    assert_eq!(kept("tag=all&revision=4"), "public, max-age=60");
+}

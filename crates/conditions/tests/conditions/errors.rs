@@ -72,6 +72,7 @@ const QUESTIONS: &[(&str, u16, &str)] = &[
     ("/slice/1/0?under=/none", 404, "no folder \"/none\""),
     ("/slice/1/0?user=77", 404, "no tag \"number 77\""),
     ("/slice?t=1&tag=none", 404, "no tag \"none\""),
+    ("/slice?t=1&redirect=no", 400, "redirect=no: write true or false"),
 ];
 
 fn check(refused: &Said, status: u16, said: &str, asked: &str) {

@@ -64,6 +64,43 @@ fn every_time_of_an_interval_leads_to_one_slice_that_is_kept_for_ever() {
 }
 
 #[test]
+fn a_slice_is_sent_at_once_where_no_redirect_is_wanted() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/det/a", "single");
+    insert(at, "/det/a", 1, (10, None), 1.5);
+    for more in ["", "&under=/det", "&format=binary", "&revision=2", "&as_of=1999-01-01T00:00:00Z"]
+    {
+        let asked = format!("/api/v1/slice?t=14{more}");
+        let led = get(at, &asked, &[]);
+        assert_eq!(led.status, 307, "{led:?}");
+        assert_eq!(get(at, &format!("{asked}&redirect=true"), &[]).status, 307);
+        let place = get(at, led.header("location"), &[]);
+        let sent = get(at, &format!("{asked}&redirect=false"), &[]);
+        assert_eq!((sent.status, &sent.body), (200, &place.body), "{more}");
+        assert_eq!(sent.header("content-location"), led.header("location"));
+        // For as long as the time leads there, not as the place itself.
+        for name in ["cache-control", "conditions-revision"] {
+            assert_eq!(sent.header(name), led.header(name), "{more} {name}");
+        }
+        for name in ["etag", "content-type", "content-digest", "repr-digest"] {
+            assert!(!sent.header(name).is_empty());
+            assert_eq!(sent.header(name), place.header(name), "{more} {name}");
+        }
+        let known = [("if-none-match", sent.header("etag"))];
+        let again = get(at, &format!("{asked}&redirect=false"), &known);
+        assert_eq!((again.status, again.body.len()), (304, 0));
+        for name in ["etag", "cache-control", "content-location"] {
+            assert_eq!(again.header(name), sent.header(name), "{more} {name}");
+        }
+    }
+    let slice = client(at).slice(&[("t", "14".to_owned())]).expect("a slice");
+    let objects: serde_json::Value = serde_json::from_slice(&slice.body).expect("JSON");
+    assert_eq!(objects["folders"][0]["objects"][0]["records"], json!([[1.5]]));
+}
+
+#[test]
 fn both_forms_of_a_slice_say_the_same_and_a_restart_changes_no_byte() {
     let data = tempfile::tempdir().expect("a folder");
     let server = serve(data.path(), None);
@@ -82,7 +119,7 @@ fn both_forms_of_a_slice_say_the_same_and_a_restart_changes_no_byte() {
     change(at, "/objects", &json!({ "batches": [batch] }));
     change(at, "/channels", &json!({ "folder": "/all", "channel": 3, "name": "third" }));
     let binary = [("t", "5".to_owned()), ("format", "binary".to_owned())];
-    let bytes = client(at).get("/slice", &binary).expect("a slice");
+    let bytes = client(at).slice(&binary).expect("a slice");
     let (_, folders) = decode_slice(&bytes.body).expect("the binary form");
     let named =
         [("folder", "/all".to_owned()), ("t", "5".to_owned()), ("names", "third".to_owned())];
@@ -97,7 +134,7 @@ fn both_forms_of_a_slice_say_the_same_and_a_restart_changes_no_byte() {
     server.stop(Duration::from_secs(1));
     let server = serve(data.path(), None);
     let at = server.addresses()[0];
-    assert_eq!(client(at).get("/slice", &binary).expect("a slice").body, bytes.body);
+    assert_eq!(client(at).slice(&binary).expect("a slice").body, bytes.body);
     let tagged = [("folder", "/all".to_owned()), ("t", "5".to_owned()), ("tag", "mine".to_owned())];
     let found = client(at).get_json("/find", &tagged).expect("an answer");
     assert_eq!(found["objects"][0]["records"], shown);

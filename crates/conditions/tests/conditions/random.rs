@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use conditions::model::{
     Added, Answer, Batch, Change, ColumnSpec, Condition, Diff, Difference, Entry, Group, Kind,
-    Leads, MAX_TIME, Numbers, Object, Order, Refusal, Seal, Selection, State, Table, Test, Value,
-    Versioning, View,
+    Lead, Leads, MAX_TIME, Numbers, Object, Order, Refusal, Seal, Selection, State, Table, Test,
+    Value, Versioning, View,
 };
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -490,7 +490,12 @@ impl World {
         let same = self.state.slice(under, place.since, there).expect("an answer");
         assert_eq!(slice, same, "{under} at {point}, {view:?}: {place:?}");
         // What is remembered of earlier questions leads to the same answer.
-        let place = self.leads.lead(&self.state, under, time(point), view).expect("a place");
+        let known = self.leads.known(&self.state, under, time(point), view);
+        let place = known.unwrap_or_else(|| {
+            let lead = Lead::look_up(&self.state, under, time(point), view).expect("a place");
+            self.leads.keep(under, view.of, lead.clone());
+            lead.place()
+        });
         let there = View { revision: place.revision, ..view };
         let same = self.state.slice(under, place.since, there).expect("an answer");
         assert_eq!(slice, same, "{under} at {point}, {view:?}: remembered {place:?}");

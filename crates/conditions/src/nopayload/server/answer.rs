@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::Refusal as ModelRefusal;
+use crate::model::{Refusal as ModelRefusal, State};
 use crate::nopayload::model::{Nopayload, Refused};
 use crate::nopayload::protocol::{BadBody, TooManyRows};
 use crate::server::app::App;
@@ -106,21 +106,15 @@ pub(super) fn bytes_of(answer: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(answer).unwrap_or_default()
 }
 
-/// Reads the state: at once where that is `short` and nothing is being applied, else beside the
-/// thread of connections.
+/// Reads the state: on the thread of connections where that `is_short`, else beside it.
 pub(super) async fn read<T: Send + 'static>(
     app: &Arc<App>,
     is_short: impl FnOnce(&Nopayload) -> bool,
     work: impl FnOnce(&Nopayload) -> T + Send + 'static,
 ) -> Result<T, Refusal> {
-    if let Some(state) = app.state.try_read()
-        && is_short(state.nopayload())
-    {
-        return Ok(work(state.nopayload()));
-    }
-    let app = Arc::clone(app);
-    let read = tokio::task::spawn_blocking(move || work(app.state.read().nopayload()));
-    read.await.map_err(|_| Refusal::own())
+    let is_little = |_: &App, state: &State, (): &()| is_short(state.nopayload());
+    let read = app.read((), is_little, move |_, state, ()| work(state.nopayload()));
+    read.await.ok_or_else(Refusal::own)
 }
 
 /// An answer in JSON.
