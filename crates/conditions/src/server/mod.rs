@@ -9,6 +9,7 @@ mod fault;
 mod full;
 pub(crate) mod known;
 mod map;
+mod page;
 mod reads;
 mod ready;
 mod receive;
@@ -189,6 +190,7 @@ fn router(app: Arc<App>) -> Router {
     Router::new()
         .nest(BASE, requests)
         .merge(nopayload())
+        .merge(page::router())
         .route("/metrics", get(page))
         .fallback(none)
         .method_not_allowed_fallback(other)

@@ -13,6 +13,7 @@ mod naive;
 mod nopayload;
 mod nopayload_client;
 mod nopayload_random;
+mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod random;
