@@ -17,6 +17,7 @@ mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod random;
+mod schemathesis;
 mod segments;
 mod served;
 #[cfg(feature = "sqlite")]
