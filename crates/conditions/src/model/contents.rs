@@ -302,11 +302,13 @@ impl Contents {
         }
     }
 
-    /// The rows of these objects, one after another, in the first columns of the folder.
+    /// The first `most` rows of each of these objects, one after another, in the first columns of
+    /// the folder.
     pub(super) fn gather<'a>(
         &'a self,
         places: impl IntoIterator<Item = Place<'a>>,
         kinds: impl IntoIterator<Item = Kind>,
+        most: u32,
     ) -> Result<Table, Refusal> {
         let mut runs: Vec<(Source<'_>, Range<usize>)> = Vec::new();
         let mut payload = Table::new(kinds);
@@ -314,7 +316,7 @@ impl Contents {
         let id = |source: Source<'_>| source.map(Arc::as_ptr);
         for place in places {
             let (source, first, records) = self.rows_of(place);
-            let range = first as usize..first as usize + records as usize;
+            let range = first as usize..first as usize + records.min(most) as usize;
             count += range.len();
             match runs.last_mut() {
                 Some((last, rows)) if rows.end == range.start && id(*last) == id(source) => {

@@ -207,16 +207,27 @@ impl Folder {
         pieces: &[(u32, Found<'_>)],
         revision: Revision,
     ) -> Result<Answer, Refusal> {
+        self.answer_of(pieces, revision, u32::MAX)
+    }
+
+    /// The pieces with the first `most` records of each.
+    pub(super) fn answer_of(
+        &self,
+        pieces: &[(u32, Found<'_>)],
+        revision: Revision,
+        most: u32,
+    ) -> Result<Answer, Refusal> {
         let columns = self.columns_at(revision);
         let (mut objects, mut rows) = (Vec::with_capacity(pieces.len()), 0);
         for (channel, Found { since, until, place, .. }) in pieces {
-            let records = self.contents.records(*place);
+            let records = self.contents.records(*place).min(most);
             rows += records as usize;
             objects.push(Object { channel: *channel, since: *since, until: *until, records });
         }
         ANSWER.check(rows.max(objects.len()))?;
         let places = pieces.iter().map(|(_, found)| found.place);
-        let payload = self.contents.gather(places, columns.iter().map(|column| column.kind))?;
+        let kinds = columns.iter().map(|column| column.kind);
+        let payload = self.contents.gather(places, kinds, most)?;
         Ok(Answer { folder: self.path.clone(), columns: columns.to_vec(), objects, payload })
     }
 }

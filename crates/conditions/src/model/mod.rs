@@ -15,6 +15,7 @@ mod error;
 mod export;
 mod filter;
 mod folder;
+mod glance;
 mod group;
 mod lead;
 mod past;
@@ -42,6 +43,7 @@ pub use error::{
 };
 pub use export::Export;
 pub use folder::{Answer, Folder, Selection};
+pub use glance::{Glance, Intervals, Most, Newest};
 pub use group::{Added, Group};
 pub use lead::{Lead, Leads};
 pub use piece::{MAX_TIME, Piece, Revision, Version};

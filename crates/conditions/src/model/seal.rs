@@ -401,7 +401,8 @@ fn write(
     order.sort_unstable_by_key(|place| (pieces[*place].1.since, *place));
     let columns = folder.schema(revision).map_or(&[][..], |(_, columns)| columns);
     let places = order.iter().map(|place| pieces[*place].2);
-    let payload = folder.contents.gather(places, columns.iter().map(|column| column.kind))?;
+    let payload =
+        folder.contents.gather(places, columns.iter().map(|column| column.kind), u32::MAX)?;
     let entry = |(channel, bounds, place): &(u32, Bounds, Place<'_>)| {
         let (object, records) = (folder.contents.inserted(*place), folder.contents.records(*place));
         Entry { channel: *channel, bounds: *bounds, object, first_row: 0, records }

@@ -175,6 +175,16 @@ pub(super) fn is_under(path: &str, above: &str) -> bool {
 }
 
 impl Tag {
+    /// Whether a path is the tag's own or lies below it.
+    pub fn is_of(&self, path: &str) -> bool {
+        is_under(path, &self.path)
+    }
+
+    /// Whether the tag's own path is this one or lies below it.
+    pub fn is_below(&self, path: &str) -> bool {
+        is_under(&self.path, path)
+    }
+
     /// A tag that is not locked, and not picked.
     pub(super) fn new(id: Revision, path: &str, description: &str, shows: Shows) -> Self {
         Self {

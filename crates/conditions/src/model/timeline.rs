@@ -101,10 +101,21 @@ impl Timeline {
         self.past.next(time, after.next().map_or(u64::MAX, |piece| piece.since), revision)
     }
 
-    /// The pieces of a revision that are shown at some time of `first..=last`, in their order.
-    pub(super) fn range(&self, first: u64, last: u64, revision: Revision) -> Vec<Piece> {
-        let mut pieces = self.shown.range(first, last);
-        pieces.retain(|piece| piece.from <= revision && piece.object != NOTHING);
+    /// The pieces of a revision that are shown at some time of `first..=last`, in their order; the
+    /// first `most` of them at least.
+    pub(super) fn range(
+        &self,
+        first: u64,
+        mut last: u64,
+        revision: Revision,
+        most: usize,
+    ) -> Vec<Piece> {
+        let found = self.shown.meeting(first, last);
+        let found = found.filter(|piece| piece.from <= revision && piece.object != NOTHING);
+        let mut pieces: Vec<Piece> = found.take(most).collect();
+        if let Some(piece) = pieces.last().filter(|_| pieces.len() == most) {
+            last = last.min(piece.since.max(first));
+        }
         let before = pieces.len();
         self.past.shown(first, last, revision, &mut |piece| pieces.push(piece));
         if pieces.len() > before {
@@ -168,9 +179,9 @@ impl Pieces {
     }
 
     /// The pieces that overlap `first..=last`.
-    fn range(&self, first: u64, last: u64) -> Vec<Piece> {
-        let found = self.from(first).take_while(|piece| piece.since <= last);
-        found.filter(|piece| piece.until > first).collect()
+    fn meeting(&self, first: u64, last: u64) -> impl Iterator<Item = Piece> {
+        let found = self.from(first).take_while(move |piece| piece.since <= last);
+        found.filter(move |piece| piece.until > first)
     }
 
     /// The pieces from the last one on that starts at `time` or before, or else from the first.
@@ -184,7 +195,7 @@ impl Pieces {
 
     /// Removes the pieces that overlap `since..until`.
     fn take(&mut self, since: u64, until: u64) -> Vec<Piece> {
-        let taken = self.range(since, until - 1);
+        let taken: Vec<Piece> = self.meeting(since, until - 1).collect();
         for piece in &taken {
             let Some((chunk, place)) = self.before(piece.since) else { continue };
             let inside = &mut self.chunks[chunk];

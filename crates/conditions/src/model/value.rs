@@ -60,6 +60,11 @@ impl Kind {
         }
     }
 
+    /// Whether its values are numbers.
+    pub fn is_number(self) -> bool {
+        !matches!(self, Self::Bool | Self::String | Self::Blob)
+    }
+
     /// The name, as JSON and the command have it.
     pub fn name(self) -> &'static str {
         KINDS[self as usize].1

@@ -94,7 +94,7 @@ impl View {
             if cut.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         last = cut.map_or(last, |cut| cut.max(first));
-        let pieces = recent.map(|recent| recent.range(first, last, revision));
+        let pieces = recent.map(|recent| recent.range(first, last, revision, most));
         found.extend(pieces.unwrap_or_default().into_iter().map(Found::from));
         let mut once = |segment, piece| found.push(Found::sealed(segment, piece));
         self.base.shown_once(channel, (first, last), revision, &mut once)?;

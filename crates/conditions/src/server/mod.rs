@@ -10,6 +10,7 @@ mod full;
 pub(crate) mod known;
 mod little;
 mod map;
+mod page;
 mod reads;
 mod ready;
 mod receive;
@@ -190,6 +191,7 @@ fn router(app: Arc<App>) -> Router {
     };
     requests
         .merge(nopayload())
+        .merge(page::router())
         .route("/metrics", get(page))
         .fallback(none)
         .method_not_allowed_fallback(other)

@@ -13,9 +13,11 @@ mod naive;
 mod nopayload;
 mod nopayload_client;
 mod nopayload_random;
+mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod random;
+mod schemathesis;
 mod segments;
 mod served;
 #[cfg(feature = "sqlite")]

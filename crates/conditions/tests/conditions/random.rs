@@ -1,6 +1,7 @@
 //! Random changes and questions, answered by the service's model and by the naive one.
 
 mod exports;
+mod glances;
 mod seals;
 mod tags;
 
@@ -507,6 +508,7 @@ fn run(seed: u64, steps: usize) {
     for _ in 0..steps {
         world.step();
         world.ask();
+        world.glance();
     }
     world.restart();
     (0..50).for_each(|_| world.ask());
