@@ -48,7 +48,10 @@ fn page(
         };
         app.counts.reads.fetch_add(1, Relaxed);
         let held = match drawn {
-            Ok(page) => app.held(sent(StatusCode::OK, page)).await,
+            Ok(page) => {
+                let held = app.unsent.hold(page.into_string().into());
+                held.map(|page| sent(StatusCode::OK, page)).map_err(Fault::from)
+            }
             Err(fault) => Err(fault),
         };
         held.unwrap_or_else(|fault| {
@@ -58,9 +61,8 @@ fn page(
     })
 }
 
-fn sent(status: StatusCode, page: Markup) -> Response {
-    (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], page.into_string())
-        .into_response()
+fn sent(status: StatusCode, page: impl IntoResponse) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response()
 }
 
 /// A refusal as a page.
