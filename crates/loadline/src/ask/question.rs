@@ -42,6 +42,9 @@ const CONNECTIONS: usize = 16;
 const ROUND: Span = Span::from_ms(1_000);
 const ROUNDS: std::ops::RangeInclusive<u64> = 5..=20;
 
+/// The shortest piece that a suite may measure; a run of a command that takes longer is one round.
+const SHORTEST: Span = Span::from_ms(10);
+
 /// What is measured in a piece where two sides take turns; a single one is measured in one piece,
 /// and so are turns of which not two have room in a round.
 const SLICE: Span = Span::from_ms(500);
@@ -301,7 +304,7 @@ impl Question {
             Some((least, most)) if 2 * least > measure && self.rate.is_none() => {
                 // It was run once before, which has warmed up what it reads.
                 let warm_up = if least > warm_up { 0 } else { warm_up };
-                (rounds(most), measure.min(least / 2).max(1_000_000), warm_up)
+                (rounds(most), measure.min(least / 2).max(SHORTEST.ns), warm_up)
             }
             _ => (rounds(round), measure, warm_up),
         }
@@ -481,6 +484,7 @@ mod tests {
         assert_eq!(runs(&[600], 10_000), (16, vec![1]), "9.6 s");
         assert_eq!(runs(&[100], 10_000), (10, vec![10]));
         assert_eq!(runs(&[400, 3_000], 10_000), (5, vec![5, 1]));
+        assert_eq!(runs(&[16], 100), (6, vec![1]), "no piece is too short for a suite");
     }
 
     #[test]

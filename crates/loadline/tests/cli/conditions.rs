@@ -208,7 +208,8 @@ fn postgresql_answers_in_the_same_rounds_and_its_backends_are_seen() {
     );
     let targets: String = names.iter().map(target).chain([sqlite]).collect();
     let trials = Place::with(&suite(&targets, "read-folders")).trials();
-    let is_postgres = |trial: &&Value| names.iter().any(|name| trial["target"] == *name);
+    let is_postgres =
+        |trial: &&serde_json::Value| names.iter().any(|name| trial["target"] == *name);
     assert_eq!(trials.iter().filter(is_postgres).count(), 4 * 4);
     for trial in trials.iter().filter(is_postgres) {
         // The process that was started only waits.

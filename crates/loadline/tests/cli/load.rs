@@ -207,7 +207,8 @@ fn an_unexpected_hit_ratio_makes_a_trial_invalid_and_says_so() {
     let trial = &run(&place)["trials"][0];
     assert_eq!((&trial["validity"], &trial["wrong"]), (&"invalid".into(), &0.into()), "{trial}");
     let reason = trial["reason"].as_str().expect("a reason");
-    assert!(reason.starts_with("hit_ratio >= 95% was expected, not 0.6"), "{reason}");
+    // About 0.67; a slow machine has few requests in 30 ms.
+    assert!(reason.starts_with("hit_ratio >= 95% was expected, not 0."), "{reason}");
 }
 
 #[test]
