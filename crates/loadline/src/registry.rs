@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use clap::{ArgMatches, Command};
+use load::Reach;
 use service::Outcome;
 
 /// A service's commands, where it has any, its workloads and dialects for the lab, and what `try`
@@ -23,6 +24,8 @@ pub(crate) struct Sample {
     /// The line of `[workload]` with the size of values: before and behind the number. And the
     /// size unless one is given.
     pub(crate) size: Option<(&'static str, &'static str, Option<u64>)>,
+    /// What a reader has to know of the figures, beside how many keys are written.
+    pub(crate) compromise: Option<&'static str>,
 }
 
 #[rustfmt::skip]
@@ -30,6 +33,7 @@ static CACHE: Sample = Sample {
     operations: "mix = { get = 9, set = 1 }",
     keys: Some(10_000),
     size: Some(("value = { bytes = ", " }", Some(100))),
+    compromise: None,
 };
 
 #[rustfmt::skip]
@@ -37,16 +41,31 @@ static RECORDS: Sample = Sample {
     operations: "operation = \"get\"",
     keys: Some(10),
     size: Some(("size = ", "", None)),
+    compromise: None,
 };
 
-static NULL: Sample = Sample { operations: "operation = \"ask\"", keys: None, size: None };
+#[rustfmt::skip]
+static CONDITIONS: Sample = Sample {
+    operations: "operation = \"slice\"\nwritten_by = \"target\"",
+    keys: None,
+    size: None,
+    compromise: Some("each server is asked for what it has: what its values should be is unknown"),
+};
+
+#[rustfmt::skip]
+static NULL: Sample = Sample {
+    operations: "operation = \"ask\"",
+    keys: None,
+    size: None,
+    compromise: None,
+};
 
 /// Every service of this program, a line each.
 #[rustfmt::skip]
 static ROWS: &[Row] = &[
     Row(Some(&cache::SERVICE), &[&cache::load::SERVICE, &cache::load::CODECS], Some(&CACHE)),
     Row(Some(&records::SERVICE), &[&records::load::SERVICE], Some(&RECORDS)),
-    Row(Some(&conditions::SERVICE), &[&conditions::load::SERVICE], None),
+    Row(Some(&conditions::SERVICE), &conditions::load::SERVICES, Some(&CONDITIONS)),
     Row(Some(&null::SERVICE), &[&load::null::SERVICE], Some(&NULL)),
     Row(None, &[&http::load::SERVICE, &http::load::CODECS], None),
 ];
@@ -81,7 +100,13 @@ pub(crate) fn spoken() -> impl Iterator<Item = Spoken> {
     ROWS.iter().flat_map(|Row(server, loads, sample)| {
         let service = loads.first().copied();
         service.zip(*sample).into_iter().flat_map(move |(service, sample)| {
-            service.dialects.iter().enumerate().map(move |(place, dialect)| {
+            let dialects = service.dialects.iter().enumerate();
+            // Of peers whose calls block, the tables are the lab's own.
+            let is_spoken = |(place, dialect): &(usize, &load::DialectRow)| match dialect.reach {
+                Reach::Stream | Reach::Datagrams => true,
+                reach => reach == Reach::Calls && *place == 0,
+            };
+            dialects.filter(is_spoken).map(move |(place, dialect)| {
                 let own = server.filter(|_| place == 0);
                 let is_hidden = server.is_some_and(|server| server.is_hidden);
                 let server = own.map(|server| server.name);

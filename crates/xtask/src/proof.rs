@@ -3,17 +3,32 @@
 
 use anyhow::{Result, anyhow, bail};
 
+use crate::process;
 use crate::skips::{self, Skips};
-use crate::step::{Step, Work};
+use crate::step::{self, Step, Work};
+
+/// What `--minutes` may be, in seconds.
+const MIN_SECONDS: f64 = 30.0;
+const MAX_SECONDS: f64 = 86_400.0;
 
 /// Which proofs to run.
-#[derive(Default, clap::Args)]
+#[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only these, by name; all of them otherwise
     names: Vec<String>,
     /// Print the proofs and what each shows, and run nothing
     #[arg(long)]
     list: bool,
+    /// How long a proof lasts that takes as long as it is given
+    #[arg(long, value_name = "N", default_value_t = 60.0)]
+    minutes: f64,
+}
+
+impl Args {
+    /// All but those that last as long as they are given.
+    pub(crate) fn untimed() -> Self {
+        Self { names: Vec::new(), list: false, minutes: 60.0 }
+    }
 }
 
 /// One proof.
@@ -24,10 +39,12 @@ pub(crate) struct Proof {
     pub(crate) doc: &'static str,
     /// Its cargo commands, in order.
     pub(crate) commands: &'static [&'static [&'static str]],
+    /// Whether it lasts as long as it is given: then it is run only where it is named.
+    pub(crate) is_timed: bool,
 }
 
 /// Every proof.
-pub(crate) const PROOFS: &[Proof] = &[PARQUET, PEERS];
+pub(crate) const PROOFS: &[Proof] = &[PARQUET, PEERS, CONDITIONS_HOUR];
 
 const PARQUET: Proof = Proof {
     name: "parquet",
@@ -59,6 +76,7 @@ const PARQUET: Proof = Proof {
             "parquet",
         ],
     ],
+    is_timed: false,
 };
 
 const PEERS: Proof = Proof {
@@ -101,6 +119,26 @@ const PEERS: Proof = Proof {
             "conditions",
         ],
     ],
+    is_timed: false,
+};
+
+const CONDITIONS_HOUR: Proof = Proof {
+    name: "conditions-hour",
+    doc: "An hour of jobs that insert and read conditions leaves memory and descriptors flat.",
+    commands: &[&[
+        "test",
+        "--release",
+        "--package",
+        "loadline",
+        "--test",
+        "main",
+        "--locked",
+        "soak::conditions_for",
+        "--",
+        "--ignored",
+        "--nocapture",
+    ]],
+    is_timed: true,
 };
 
 /// The steps of a proof.
@@ -115,14 +153,27 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let known: Vec<_> = PROOFS.iter().map(|proof| proof.name).collect();
         bail!("there is no proof \"{name}\"; there are: {}", known.join(", "));
     }
-    let wanted =
-        |proof: &&Proof| args.names.is_empty() || args.names.iter().any(|n| n == proof.name);
+    let seconds = args.minutes * 60.0;
+    if !(MIN_SECONDS..=MAX_SECONDS).contains(&seconds) {
+        bail!("--minutes {} is not between 0.5 and 1440", args.minutes);
+    }
+    let wanted = |proof: &&Proof| match args.names.is_empty() {
+        true => !proof.is_timed || args.list,
+        false => args.names.iter().any(|name| name == proof.name),
+    };
     let skips = Skips::begin()?;
     for proof in PROOFS.iter().filter(wanted) {
         println!("{}: {}", proof.name, proof.doc);
         for step in steps(proof).filter(|_| !args.list) {
             let alone = step.alone();
-            step.run().map_err(|error| anyhow!("{error:#}\n\nonly that: {alone}"))?;
+            let ran = match (proof.is_timed, step.work) {
+                (true, Work::Cargo(words, _)) => {
+                    let seconds = (seconds as u64).to_string();
+                    process::run(step::cargo().args(words).env("SOAK_SECONDS", seconds))
+                }
+                _ => step.run(),
+            };
+            ran.map_err(|error| anyhow!("{error:#}\n\nonly that: {alone}"))?;
         }
     }
     if !args.list {

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if !(4.0..=86_400.0).contains(&seconds) {
         bail!("--minutes {} is not between 0.07 and 1440", args.minutes);
     }
-    proof::run(&proof::Args::default())?;
+    proof::run(&proof::Args::untimed())?;
     // One after another: they measure memory, and share two processors with what they abuse.
     let mut soak = Command::new("cargo");
     soak.args([

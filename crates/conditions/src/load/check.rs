@@ -33,7 +33,7 @@ impl<'a> Check<'a> {
         &self.values[range]
     }
 
-    /// Objects of neighbouring channels of a folder, which have these times and, one after
+    /// Objects of neighbouring channels of a folder, which all have these times and, one after
     /// another, these values.
     pub(super) fn objects(
         &mut self,
@@ -46,14 +46,14 @@ impl<'a> Check<'a> {
             return;
         }
         let at = || format!("folder {folder}, channels {channels:?}");
-        let right = self.made.times(self.interval);
-        if times != right {
-            self.wrong = Some(format!("{}: valid in {times:?}, not {right:?}", at()));
-            return;
-        }
         let expected = self.expected(folder, channels.clone());
         if expected.is_empty() {
             self.wrong = Some(format!("{}: there is no such object", at()));
+            return;
+        }
+        let right = |channel| self.made.times(folder, channel, self.interval);
+        if let Some(right) = channels.clone().map(right).find(|right| *right != times) {
+            self.wrong = Some(format!("{}: valid in {times:?}, not {right:?}", at()));
             return;
         }
         let mut values = values.into_iter();
@@ -94,20 +94,22 @@ impl<'a> Check<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::spec::{Since, Spec};
+    use super::super::spec::{Long, Since, Spec};
     use super::*;
 
     fn made() -> Made {
-        let spec =
-            Spec { folders: 2, channels: 3, intervals: 4, fields: 5, since: Since::Any, bulk: 1 };
-        Made::new(spec, 7)
+        let since = Since::Any;
+        let (folders, channels, intervals, fields) = (2, 3, 4, 5);
+        let long = Long::None;
+        Made::new(Spec { folders, channels, intervals, fields, since, long, bulk: 1 }, 7)
     }
 
     /// Reads interval 1 after `change` has changed what is there.
     fn read(change: impl Fn(&mut Vec<(u32, u32, (u64, u64), Vec<f32>)>)) -> Option<String> {
         let made = made();
         let object = |folder, channel| {
-            (folder, channel, made.times(1), made.floats(folder, channel, 1).collect())
+            let times = made.times(folder, channel, 1);
+            (folder, channel, times, made.floats(folder, channel, 1).collect())
         };
         let mut all: Vec<_> =
             (0..2).flat_map(|f| (0..3).map(move |c| (f, c))).map(|(f, c)| object(f, c)).collect();

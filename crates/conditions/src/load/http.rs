@@ -1,6 +1,7 @@
 //! One slot's client of our own server.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use super::made::{Made, Piece};
 use super::operations::Do;
 use super::written::{Written, read, refused, right, wrong_answer};
 use crate::client::{Client, ClientError};
-use crate::model::{Answer, ColumnSpec, Kind, Versioning};
+use crate::model::{Answer, ColumnSpec, Kind, MAX_TIME, Versioning};
 use crate::protocol::{BatchBody, FolderBody, Format, InsertBody, ObjectBody, decode_slice};
 
 /// How long one request may take; the engine's own time-out is shorter.
@@ -27,6 +28,7 @@ const WRITTEN: &str = "/load/written";
 
 /// One slot, with a channel of its own.
 pub(super) struct Slot {
+    address: SocketAddr,
     client: Client,
     made: Arc<Made>,
     written: Written,
@@ -37,7 +39,13 @@ pub(super) struct Slot {
 impl Slot {
     pub(super) fn new(address: SocketAddr, made: Arc<Made>, channel: u32) -> Self {
         let client = Client::new(&address.to_string(), None, WAIT);
-        Self { client, made, written: Written::new(channel), revision: 0 }
+        Self { address, client, made, written: Written::new(channel), revision: 0 }
+    }
+
+    /// Makes the connection, which the first request would make otherwise.
+    pub(super) fn connect(&self) -> Result<(), ProtocolError> {
+        let asked = self.client.get("/tags", &[]);
+        asked.map(drop).map_err(|error| ProtocolError::new(error.to_string()))
     }
 
     /// Reads an interval of what is below these paths, a request each.
@@ -116,23 +124,38 @@ impl Slot {
                 if intervals.start == 0 {
                     self.client.post("/folders", &folder(path(number), self.made.spec.fields))?;
                 }
-                let object = |interval: u32, channel: u32| {
-                    let (since, until) = self.made.times(interval);
-                    let values: Vec<f32> = self.made.floats(number, channel, interval).collect();
-                    let (until, values) = (Some(until), Some(json!(values)));
-                    ObjectBody { channel, since, until, values, records: None }
-                };
-                let channels = 0..self.made.spec.channels;
-                let objects = intervals
-                    .flat_map(|interval| channels.clone().map(move |channel| (interval, channel)))
-                    .map(|(interval, channel)| object(interval, channel))
-                    .collect();
-                let folder = path(number);
-                let batch = BatchBody { folder, tag: None, only_tag: false, objects };
-                self.client.post("/objects", &InsertBody { batches: vec![batch] }).map(drop)
+                self.add(number, intervals)
             }
             Piece::End => Ok(()),
         }
+    }
+
+    /// Inserts the objects of a folder that begin in these intervals.
+    fn add(&self, number: u32, intervals: Range<u32>) -> Result<(), ClientError> {
+        let object = |(interval, channel): (u32, u32)| {
+            let (since, until) = self.made.times(number, channel, interval);
+            let values: Vec<f32> = self.made.floats(number, channel, interval).collect();
+            let (until, values) = ((until < MAX_TIME).then_some(until), Some(json!(values)));
+            ObjectBody { channel, since, until, values, records: None }
+        };
+        let objects = self.made.objects(number, intervals).map(object).collect();
+        let batch = BatchBody { folder: path(number), tag: None, only_tag: false, objects };
+        self.client.post("/objects", &InsertBody { batches: vec![batch] }).map(drop)
+    }
+
+    /// Appends an interval, a request for each folder.
+    fn append(&self) -> Result<Outcome, ClientError> {
+        let interval = self.made.append();
+        for folder in 0..self.made.spec.folders {
+            self.add(folder, interval..interval + 1)?;
+        }
+        Ok(Outcome::right())
+    }
+
+    /// Leaves the connection of the job before, and reads by a new one.
+    fn job(&mut self, op: Op) -> Result<Outcome, ClientError> {
+        self.client = Client::new(&self.address.to_string(), None, WAIT);
+        self.slice(op)
     }
 }
 
@@ -191,6 +214,8 @@ impl Caller for Slot {
             Do::Insert => self.insert(op, 1),
             Do::InsertBulk => self.insert(op, self.made.spec.bulk),
             Do::Find => self.find(op),
+            Do::Job => self.job(op),
+            Do::Append => self.append(),
         })
     }
 }

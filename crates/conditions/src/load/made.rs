@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use load::scramble;
 
-use super::spec::{OBJECTS_PER_PART, Since, Spec};
+use super::spec::{Behind, Long, OBJECTS_PER_PART, Since, Spec};
+use crate::model::MAX_TIME;
 
 /// The length of an interval.
 const LENGTH: u64 = 10;
@@ -31,15 +32,18 @@ pub(super) enum Piece {
 pub(super) struct Made {
     pub(super) spec: Spec,
     seed: u64,
-    /// The interval of the next job, where each reads the next one.
+    /// How many jobs have begun, where that decides which interval they read.
     next: AtomicU32,
+    /// How many intervals were appended.
+    appended: AtomicU32,
     /// The values of the slices that were read last.
     kept: Mutex<VecDeque<(u32, Arc<[f32]>)>>,
 }
 
 impl Made {
     pub(super) fn new(spec: Spec, seed: u64) -> Self {
-        Self { spec, seed, next: AtomicU32::new(0), kept: Mutex::default() }
+        let (next, appended) = (AtomicU32::new(0), AtomicU32::new(0));
+        Self { spec, seed, next, appended, kept: Mutex::default() }
     }
 
     /// The same, about another target.
@@ -49,9 +53,15 @@ impl Made {
 
     /// A text that is the same where the same is prepared.
     pub(super) fn about(&self) -> String {
-        let Spec { folders, channels, intervals, fields, .. } = self.spec;
+        let Spec { folders, channels, intervals, fields, long, .. } = self.spec;
+        let long = match long {
+            Long::None => "",
+            Long::Infinite => " infinite",
+            Long::Scattered => " scattered",
+        };
         format!(
-            "{folders} folders {channels} channels {intervals} intervals {fields} fields, seed {}",
+            "{folders} folders {channels} channels {intervals}{long} intervals {fields} fields, \
+             seed {}",
             self.seed
         )
     }
@@ -82,7 +92,53 @@ impl Made {
         Piece::Objects { folder: folder as u32, intervals: first..last }
     }
 
-    /// The values of one object, each with 24 bits, which every form keeps whole.
+    /// Of a channel of long intervals, the interval with which its second object begins, if there
+    /// is one; `None` of any other channel.
+    fn cut(&self, folder: u32, channel: u32) -> Option<Option<u32>> {
+        let place = u64::from(folder) * u64::from(self.spec.channels) + u64::from(channel);
+        let others = u64::from(self.spec.intervals - 1);
+        match self.spec.long {
+            Long::None => None,
+            _ if place % 10 != 9 => None,
+            Long::Scattered if others > 0 => {
+                Some(Some(1 + (scramble(self.seed ^ scramble(!place)) % others) as u32))
+            }
+            Long::Infinite | Long::Scattered => Some(None),
+        }
+    }
+
+    /// The interval with which the object begins that a channel shows in an interval.
+    pub(super) fn begin(&self, folder: u32, channel: u32, interval: u32) -> u32 {
+        match self.cut(folder, channel) {
+            None => interval,
+            Some(cut) => cut.filter(|cut| *cut <= interval).unwrap_or(0),
+        }
+    }
+
+    /// The objects of a folder that begin in these intervals: each with the interval and its
+    /// channel.
+    pub(super) fn objects(
+        &self,
+        folder: u32,
+        intervals: Range<u32>,
+    ) -> impl Iterator<Item = (u32, u32)> + use<'_> {
+        let all = intervals.flat_map(|i| (0..self.spec.channels).map(move |channel| (i, channel)));
+        all.filter(move |(interval, channel)| self.begin(folder, *channel, *interval) == *interval)
+    }
+
+    /// When the object begins and ends that a channel shows in an interval.
+    pub(super) fn times(&self, folder: u32, channel: u32, interval: u32) -> (u64, u64) {
+        let last = self.bounds(self.spec.intervals).0;
+        match self.cut(folder, channel) {
+            None => self.bounds(interval),
+            Some(None) => (0, MAX_TIME),
+            Some(Some(cut)) if interval < cut => (0, self.bounds(cut).0),
+            Some(Some(cut)) => (self.bounds(cut).0, last),
+        }
+    }
+
+    /// The values of the object that begins with an interval, each with 24 bits, which every form
+    /// keeps whole.
     pub(super) fn floats(
         &self,
         folder: u32,
@@ -104,7 +160,8 @@ impl Made {
         }
         let Spec { folders, channels, .. } = self.spec;
         let objects = (0..folders).flat_map(|f| (0..channels).map(move |c| (f, c)));
-        let values: Arc<[f32]> = objects.flat_map(|(f, c)| self.floats(f, c, interval)).collect();
+        let values = objects.flat_map(|(f, c)| self.floats(f, c, self.begin(f, c, interval)));
+        let values: Arc<[f32]> = values.collect();
         let most = (MAX_KEPT_BYTES / (4 * self.spec.values())).max(1);
         let mut kept = kept();
         if kept.len() as u64 >= most {
@@ -123,17 +180,26 @@ impl Made {
             Since::Last => intervals - 1,
             Since::Next => self.next.fetch_add(1, Relaxed) % intervals,
             Since::Number(number) => number - 1,
+            Since::Behind(Behind { behind, jobs }) => {
+                let later = self.next.fetch_add(1, Relaxed) / jobs;
+                (intervals - 1 - behind).saturating_add(later).min(intervals - 1)
+            }
         }
     }
 
+    /// The interval that is appended next: it follows the last one.
+    pub(super) fn append(&self) -> u32 {
+        self.spec.intervals.saturating_add(self.appended.fetch_add(1, Relaxed))
+    }
+
     /// When an interval begins and ends.
-    pub(super) fn times(&self, interval: u32) -> (u64, u64) {
+    fn bounds(&self, interval: u32) -> (u64, u64) {
         let since = u64::from(interval) * LENGTH;
         (since, since + LENGTH)
     }
 
     /// A time in the middle of an interval.
     pub(super) fn time(&self, interval: u32) -> u64 {
-        self.times(interval).0 + LENGTH / 2
+        self.bounds(interval).0 + LENGTH / 2
     }
 }

@@ -7,6 +7,7 @@
 mod check;
 mod http;
 mod made;
+mod nopayload;
 mod operations;
 mod options;
 #[cfg(feature = "postgres")]
@@ -14,6 +15,7 @@ mod postgres;
 mod spec;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod there;
 mod written;
 
 use std::sync::Arc;
@@ -27,9 +29,14 @@ use load::{
 use wire::{Address, ProtocolError};
 
 use made::Made;
-use operations::OPERATIONS;
+use operations::{Do, OPERATIONS};
 use options::TableOptions;
-use spec::Spec;
+use spec::{Long, Spec};
+
+pub use nopayload::SERVICE as NOPAYLOADDB;
+
+/// What the lab can ask, the service's own operations first.
+pub static SERVICES: [&Service; 2] = [&SERVICE, &NOPAYLOADDB];
 
 /// The service's row for the lab.
 pub static SERVICE: Service = Service {
@@ -74,9 +81,12 @@ const SQLITE: DialectRow = {
 const PART_WITHIN: Duration = Duration::from_secs(20 * 60);
 
 fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
+    if part.table.contains_key("written_by") {
+        return there::read(part);
+    }
     let spec: Spec = part.read()?;
     spec.check().map_err(|(key, why)| part.error(key, why))?;
-    Ok(Arc::new(Conditions::new(Made::new(spec, part.seed))))
+    Ok(Arc::new(Conditions::new(Made::new(spec, part.seed), false)))
 }
 
 /// The workload of one target.
@@ -84,17 +94,28 @@ fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
 struct Conditions {
     made: Arc<Made>,
     slots: AtomicU32,
+    /// Whether slots are jobs, each of which is connected from the beginning on.
+    are_jobs: bool,
 }
 
 impl Conditions {
-    fn new(made: Made) -> Self {
-        Self { made: Arc::new(made), slots: AtomicU32::new(0) }
+    fn new(made: Made, are_jobs: bool) -> Self {
+        Self { made: Arc::new(made), slots: AtomicU32::new(0), are_jobs }
     }
 }
 
 impl Workload for Conditions {
     fn operations(&self) -> &[Operation] {
         &OPERATIONS
+    }
+
+    fn check(&self, operations: &[usize]) -> Result<(), SpecError> {
+        let appends = operations.iter().any(|one| Do::of(*one) == Do::Append);
+        if appends && self.made.spec.long != Long::None {
+            let why = "append goes on from intervals one after another: leave `long` out";
+            return Err(SpecError::new("workload.long", why));
+        }
+        Ok(())
     }
 
     fn message_bytes(&self) -> u64 {
@@ -114,8 +135,9 @@ impl Workload for Conditions {
         }
     }
 
-    fn begin(self: Arc<Self>, _: &[usize]) -> Arc<dyn Workload> {
-        Arc::new(Self::new(self.made.again()))
+    fn begin(self: Arc<Self>, operations: &[usize]) -> Arc<dyn Workload> {
+        let are_jobs = operations.iter().any(|one| Do::of(*one) == Do::Job);
+        Arc::new(Self::new(self.made.again(), are_jobs))
     }
 
     fn draw(&self, _: u64) -> Box<dyn Draw> {
@@ -132,7 +154,13 @@ impl Workload for Conditions {
         };
         let (made, channel) = (Arc::clone(&self.made), self.slots.fetch_add(1, Relaxed));
         match speaks.dialect.name {
-            "conditions" => Ok(Box::new(http::Slot::new(*address, made, channel))),
+            "conditions" => {
+                let slot = http::Slot::new(*address, made, channel);
+                if self.are_jobs {
+                    slot.connect()?;
+                }
+                Ok(Box::new(slot))
+            }
             #[cfg(feature = "sqlite")]
             "sqlite" => Ok(Box::new(sqlite::Slot::open(
                 TableOptions::of(speaks)?,

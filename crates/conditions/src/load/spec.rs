@@ -23,6 +23,32 @@ pub(super) enum Since {
     Next,
     /// The one of this number, from 1 on.
     Number(u32),
+    /// As many jobs read one interval as are named, then as many the next.
+    Behind(Behind),
+}
+
+/// `since = { behind = 576, jobs = 60 }`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Behind {
+    /// How many intervals before the last one that is prepared the first job reads.
+    pub(super) behind: u32,
+    /// Jobs that read the same interval.
+    pub(super) jobs: u32,
+}
+
+/// Which objects are valid for longer than an interval: those of every tenth channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Long {
+    /// None.
+    #[default]
+    None,
+    /// One from the beginning on, without an end.
+    Infinite,
+    /// Two, one up to the beginning of some interval and one from there to the end, at another
+    /// interval in each channel.
+    Scattered,
 }
 
 /// [`Since`] as it is written.
@@ -31,6 +57,7 @@ pub(super) enum Since {
 enum Written {
     Number(i64),
     Word(String),
+    Behind(Behind),
     Other(serde::de::IgnoredAny),
 }
 
@@ -50,12 +77,13 @@ impl TryFrom<Written> for Since {
                 "next" => Some(Self::Next),
                 _ => None,
             },
+            Written::Behind(behind) => (behind.jobs > 0).then_some(Self::Behind(*behind)),
             Written::Other(_) => None,
         }
         .ok_or_else(|| {
-            "since is \"first\", \"last\", \"next\", \"any\" or the number of an interval, from 1 \
-             on"
-            .to_owned()
+            "since is \"first\", \"last\", \"next\", \"any\", the number of an interval, from 1 \
+             on, or { behind = 576, jobs = 60 }"
+                .to_owned()
         })
     }
 }
@@ -71,6 +99,8 @@ pub(super) struct Spec {
     pub(super) fields: u32,
     #[serde(default)]
     pub(super) since: Since,
+    #[serde(default)]
+    pub(super) long: Long,
     /// Objects of one insertion in bulk.
     #[serde(default = "thousand")]
     pub(super) bulk: u32,
@@ -105,6 +135,11 @@ impl Spec {
         match self.since {
             Since::Number(number) if number > self.intervals => {
                 Err(("since", format!("there are {} intervals, not {number}", self.intervals)))
+            }
+            Since::Behind(Behind { behind, .. }) if behind >= self.intervals => {
+                let why =
+                    format!("of {} intervals none is {behind} before the last", self.intervals);
+                Err(("since", why))
             }
             _ => Ok(()),
         }

@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use super::check::Check;
 use super::made::{Made, Piece};
 use super::operations::Do;
 use super::options::TableOptions;
-use super::written::{Written, read, refused, right, wrong_answer};
+use super::written::{Written, read, refused, right, with_connecting, wrong_answer};
 
 /// How long the target may take to say its folder, and a statement to get a lock.
 const WAIT: Duration = Duration::from_secs(10);
@@ -65,6 +65,7 @@ pub(super) struct Slot {
     options: TableOptions,
     made: Arc<Made>,
     written: Written,
+    folder: PathBuf,
 }
 
 /// One object as it was read: folder, channel, since, until, values.
@@ -78,13 +79,17 @@ impl Slot {
         channel: u32,
     ) -> Result<Self, ProtocolError> {
         let folder = folder(address).map_err(|error| ProtocolError::new(error.to_string()))?;
-        let open = || {
-            let database = Connection::open(Path::new(&folder).join("conditions.sqlite"))?;
-            database.busy_timeout(WAIT)?;
-            database.execute_batch(SETTINGS)?;
-            Ok(Self { database, options, made, written: Written::new(channel) })
-        };
-        open().map_err(fault)
+        let folder = PathBuf::from(folder);
+        let database = connect(&folder).map_err(fault)?;
+        Ok(Self { database, options, made, written: Written::new(channel), folder })
+    }
+
+    /// Leaves the connection of the job before, and reads by a new one.
+    fn job(&mut self, op: Op) -> rusqlite::Result<Outcome> {
+        let start = Instant::now();
+        self.database = connect(&self.folder)?;
+        let connecting = start.elapsed();
+        Ok(with_connecting(self.read(op, true)?, connecting))
     }
 
     fn objects(&self, statement: &str, parameters: impl Params) -> rusqlite::Result<Vec<Object>> {
@@ -151,6 +156,34 @@ impl Slot {
         Ok(Outcome::right())
     }
 
+    /// Inserts these objects of a folder, each by its interval and channel.
+    fn add(&self, folder: u32, objects: &[(u32, u32)]) -> rusqlite::Result<()> {
+        let marks = vec!["?"; 4 + self.made.spec.fields as usize].join(", ");
+        let insert = format!("INSERT INTO conditions VALUES ({marks})");
+        let mut insert = self.database.prepare_cached(&insert)?;
+        for &(interval, channel) in objects {
+            let (since, until) = self.made.times(folder, channel, interval);
+            let head = [folder.into(), channel.into()];
+            let times = [since.cast_signed().into(), until.cast_signed().into()];
+            let values = self.made.floats(folder, channel, interval);
+            let values = values.map(|value| Value::Real(value.into()));
+            insert.execute(params_from_iter(head.into_iter().chain(times).chain(values)))?;
+        }
+        Ok(())
+    }
+
+    /// Appends an interval in one transaction.
+    fn append(&self) -> rusqlite::Result<Outcome> {
+        let interval = self.made.append();
+        self.database.execute_batch("BEGIN IMMEDIATE")?;
+        for folder in 0..self.made.spec.folders {
+            let objects: Vec<_> = self.made.objects(folder, interval..interval + 1).collect();
+            self.add(folder, &objects)?;
+        }
+        self.database.execute_batch("COMMIT")?;
+        Ok(Outcome::right())
+    }
+
     /// Everything is loaded in one transaction.
     fn fill(&self, piece: Piece) -> rusqlite::Result<()> {
         let spec = &self.made.spec;
@@ -169,22 +202,10 @@ impl Slot {
                 Ok(())
             }
             Piece::Objects { folder, intervals } => {
-                let marks = vec!["?"; 4 + spec.fields as usize].join(", ");
-                let insert = format!("INSERT INTO conditions VALUES ({marks})");
-                let mut insert = self.database.prepare_cached(&insert)?;
                 // In the order of the table, as far as a part goes.
-                for channel in 0..spec.channels {
-                    for interval in intervals.clone() {
-                        let (since, until) = self.made.times(interval);
-                        let head = [folder.into(), channel.into()];
-                        let times = [since.cast_signed().into(), until.cast_signed().into()];
-                        let values = self.made.floats(folder, channel, interval);
-                        let values = values.map(|value| Value::Real(value.into()));
-                        let row = head.into_iter().chain(times).chain(values);
-                        insert.execute(params_from_iter(row))?;
-                    }
-                }
-                Ok(())
+                let mut objects: Vec<_> = self.made.objects(folder, intervals).collect();
+                objects.sort_unstable_by_key(|(interval, channel)| (*channel, *interval));
+                self.add(folder, &objects)
             }
             Piece::End => {
                 self.database.execute_batch("COMMIT")?;
@@ -196,6 +217,13 @@ impl Slot {
             }
         }
     }
+}
+
+fn connect(folder: &Path) -> rusqlite::Result<Connection> {
+    let database = Connection::open(folder.join("conditions.sqlite"))?;
+    database.busy_timeout(WAIT)?;
+    database.execute_batch(SETTINGS)?;
+    Ok(database)
 }
 
 /// The folder that the target lends.
@@ -235,6 +263,8 @@ impl Caller for Slot {
             Do::Insert => self.insert(1),
             Do::InsertBulk => self.insert(self.made.spec.bulk),
             Do::Find => self.find(op),
+            Do::Job => self.job(op),
+            Do::Append => self.append(),
         })
     }
 }

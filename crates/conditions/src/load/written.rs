@@ -52,6 +52,13 @@ pub(super) fn read(op: Op, interval: u32, wrong: Option<String>, took_ns: u64) -
     Outcome { took_ns: Some(took_ns), ..outcome }
 }
 
+/// The outcome of a call that has connected first.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(super) fn with_connecting(outcome: Outcome, connecting: std::time::Duration) -> Outcome {
+    let took_ns = outcome.took_ns.map(|took_ns| took_ns + connecting.as_nanos() as u64);
+    Outcome { took_ns, ..outcome }
+}
+
 pub(super) fn wrong_answer(op: Op, key: &str, expected: &str, received: &str) -> Outcome {
     Outcome::wrong(Finding {
         operation: OPERATIONS[op.operation].name.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use conditions::load::SERVICE;
+use conditions::load::{NOPAYLOADDB, SERVICE};
 use load::{Caller, Op, Outcome, Part, Speaks, Workload};
 use wire::Address;
 
@@ -28,19 +28,62 @@ pub(crate) fn holds(made: &dyn Workload, slot: &mut dyn Caller) {
     for part in 0..made.preparation().parts {
         assert_eq!(slot.prepare(part).expect("an answer").answers, 1);
     }
-    for operation in ["slice", "read-folders"] {
-        for interval in 0..5 {
-            let outcome = call(slot, operation, interval);
-            assert_eq!((outcome.answers, outcome.wrong), (1, 0), "{operation}: {outcome:?}");
-            assert!(outcome.took_ns.is_some());
-        }
-    }
+    reads(slot);
     assert_eq!(call(slot, "find", 0).misses, 1);
     for (operation, objects) in [("insert", 1), ("insert-bulk", 3), ("insert", 1)] {
         let outcome = call(slot, operation, 0);
         assert_eq!((outcome.answers, outcome.wrong, outcome.refused), (objects, 0, 0));
         let found = call(slot, "find", 0);
         assert_eq!((found.answers, found.wrong, found.misses), (1, 0, 0), "{found:?}");
+    }
+    for _ in 0..2 {
+        let outcome = call(slot, "append", 0);
+        assert_eq!((outcome.answers, outcome.wrong, outcome.refused), (1, 0, 0));
+    }
+    reads(slot);
+}
+
+/// Has every interval answered rightly by every operation that reads.
+fn reads(slot: &mut dyn Caller) {
+    for operation in ["slice", "read-folders", "job"] {
+        for interval in 0..5 {
+            let outcome = call(slot, operation, interval);
+            assert_eq!((outcome.answers, outcome.wrong), (1, 0), "{operation}: {outcome:?}");
+            assert!(outcome.took_ns.is_some());
+        }
+    }
+}
+
+/// Prepares long intervals in every tenth channel, and has all answered rightly; without them they
+/// are wrong.
+pub(crate) fn holds_long(long: &str, open: impl Fn(Arc<dyn Workload>) -> Box<dyn Caller>) {
+    let made = workload(&format!("{SMALL}long = \"{long}\"\n"), 7).expect("a workload");
+    let mut slot = open(made.clone().begin(&[0]));
+    for part in 0..made.preparation().parts {
+        assert_eq!(slot.prepare(part).expect("an answer").answers, 1);
+    }
+    reads(&mut *slot);
+    let short = workload(SMALL, 7).expect("a workload").begin(&[0]);
+    let finding = call(&mut *open(short), "slice", 4).finding.expect("a wrong answer");
+    let received = String::from_utf8(finding.received).expect("text");
+    assert!(received.starts_with("folder 2, channels 1..2: valid in ("), "{received}");
+}
+
+/// The workload of a scenario of NoPayloadDB.
+pub(crate) fn nopayloaddb(scenario: &str, seed: u64) -> Arc<dyn Workload> {
+    let table = format!("scenario = \"{scenario}\"").parse().expect("TOML");
+    let part = Part { service: "nopayloaddb", table: &table, folder: "".as_ref(), seed };
+    (NOPAYLOADDB.read)(&part).expect("a workload")
+}
+
+/// Prepares a target of the smallest scenario, and has every moment answered rightly.
+pub(crate) fn holds_nopayloaddb(made: &dyn Workload, slot: &mut dyn Caller) {
+    for part in 0..made.preparation().parts {
+        assert_eq!(slot.prepare(part).expect("an answer").answers, 1);
+    }
+    for what in 0..10 {
+        let outcome = slot.call(Op { operation: 0, what }).expect("an answer");
+        assert_eq!((outcome.answers, outcome.wrong), (1, 0), "{outcome:?}");
     }
 }
 
@@ -65,6 +108,29 @@ fn what_was_prepared_is_right_and_what_another_seed_prepared_is_not() {
 }
 
 #[test]
+fn long_intervals_are_read_wherever_they_lie() {
+    for long in ["infinite", "scattered"] {
+        let data = tempfile::tempdir().expect("a folder");
+        let server = serve(data.path(), None);
+        let at = Address::Internet(server.addresses()[0]);
+        holds_long(long, |workload| slot(workload, &at));
+    }
+}
+
+#[test]
+fn the_question_of_nopayloaddb_is_answered_as_the_seed_has_it() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = Address::Internet(server.addresses()[0]);
+    let spoken = Speaks::plainly(&NOPAYLOADDB.dialects[0]);
+    let open = |made: Arc<dyn Workload>| made.caller(&spoken, &at).expect("a client");
+    let made = nopayloaddb("tiny", 7);
+    holds_nopayloaddb(&*made, &mut *open(made.clone()));
+    let mut other = open(nopayloaddb("tiny", 8));
+    assert_eq!(other.call(Op { operation: 0, what: 4 }).expect("an answer").wrong, 1);
+}
+
+#[test]
 fn jobs_read_the_interval_that_the_suite_names() {
     let data = tempfile::tempdir().expect("a folder");
     let server = serve(data.path(), None);
@@ -85,6 +151,8 @@ fn jobs_read_the_interval_that_the_suite_names() {
     assert_eq!(read("3", 1), ["2"]);
     assert_eq!(read("\"any\"", 1), ["3"]);
     assert_eq!(read("\"next\"", 6), ["0", "1", "2", "3", "4", "0"]);
+    let behind = "{ behind = 2, jobs = 2 }";
+    assert_eq!(read(behind, 7), ["2", "2", "3", "3", "4", "4", "4"]);
 }
 
 #[test]
@@ -94,6 +162,18 @@ fn a_workload_that_cannot_be_names_its_key() {
         (SMALL.replace("fields", "ints"), "workload.ints: unknown field"),
         (format!("{SMALL}since = \"some\""), "workload.since: since is \"first\", \"last\","),
         (format!("{SMALL}since = 0"), "workload.since: since is \"first\", \"last\","),
+        (
+            format!("{SMALL}since = {{ behind = 5, jobs = 1 }}"),
+            "workload.since: of 5 intervals none",
+        ),
+        (
+            format!("{SMALL}since = {{ behind = 1, jobs = 0 }}"),
+            "workload.since: since is \"first\",",
+        ),
+        (format!("{SMALL}long = \"some\""), "workload.long: unknown variant `some`"),
+        ("written_by = \"clients\"".to_owned(), "workload.written_by: unknown variant"),
+        ("written_by = \"target\"\nfolders = 1".to_owned(), "workload.folders: unknown field"),
+        ("written_by = \"target\"\nunder = \"x\"".to_owned(), "workload.under: \"x\" is no path"),
         (format!("{SMALL}since = 6"), "workload.since: there are 5 intervals, not 6"),
         (
             "folders = 10000\nchannels = 10000\nintervals = 1\nfields = 1000\n".to_owned(),

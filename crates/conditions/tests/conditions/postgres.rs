@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use conditions::load::SERVICE;
-use load::{Caller, Speaks};
+use conditions::load::{NOPAYLOADDB, SERVICE};
+use load::{Caller, Op, Speaks};
 use postgres::NoTls;
 use wire::Address;
 
-use crate::load::{SMALL, call, holds, workload};
+use crate::load::{SMALL, call, holds, holds_long, holds_nopayloaddb, nopayloaddb, workload};
 
 /// A PostgreSQL with a folder of its own.
 struct Server {
@@ -112,4 +112,32 @@ fn an_option_that_is_none_is_refused() {
     let spoken = speaks("postgres-gist", "vacuum = true");
     let error = (spoken.dialect.check_options)(&spoken).expect_err("refused");
     assert!(error.to_string().contains("unknown field `vacuum`"), "{error}");
+}
+
+#[test]
+fn ranges_keep_long_intervals_and_a_row_for_all_channels_does_not() {
+    let Some(server) = server() else { return };
+    let at = Address::Internet(server.address);
+    let spoken = speaks("postgres-gist", "");
+    holds_long("infinite", |workload| workload.caller(&spoken, &at).expect("a client"));
+    let long = workload(&format!("{SMALL}long = \"infinite\"\n"), 7).expect("a workload");
+    let refused = long.caller(&speaks("postgres-vector", ""), &at).err().expect("refused");
+    assert!(refused.to_string().contains("different lengths"), "{refused}");
+}
+
+#[test]
+fn the_query_of_nopayloaddb_is_held_against_the_seed() {
+    let Some(server) = server() else { return };
+    let at = Address::Internet(server.address);
+    let spoken = Speaks::plainly(NOPAYLOADDB.dialect("postgres-nopayloaddb").expect("a dialect"));
+    let made = nopayloaddb("tiny", 7);
+    let mut slot = made.clone().caller(&spoken, &at).expect("a client");
+    holds_nopayloaddb(&*made, &mut *slot);
+    let text = format!("host=127.0.0.1 port={} user=postgres", server.address.port());
+    let mut own = postgres::Client::connect(&text, NoTls).expect("a connection");
+    let plant = r#"UPDATE "PayloadIOV" SET payload_url = 'x' WHERE payload_list_id = 3"#;
+    for statement in [plant, r#"DELETE FROM "PayloadIOV" WHERE payload_list_id = 3"#] {
+        assert_eq!(own.execute(statement, &[]).expect("a change"), 10);
+        assert_eq!(slot.call(Op { operation: 0, what: 4 }).expect("an answer").wrong, 1);
+    }
 }

@@ -11,7 +11,7 @@ use load::Speaks;
 use rusqlite::Connection;
 use wire::Address;
 
-use crate::load::{SMALL, call, holds, workload};
+use crate::load::{SMALL, call, holds, holds_long, workload};
 
 /// What lends a folder, until it is dropped.
 struct Lender(Child);
@@ -65,4 +65,13 @@ fn what_sqlite_answers_is_held_against_the_seed() {
             assert_eq!((outcome.answers, outcome.wrong), (1, 1), "{operation}: {outcome:?}");
         }
     }
+}
+
+#[test]
+fn sqlite_keeps_long_intervals() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some((_lender, address)) = lend(folder.path()) else { return };
+    let spoken = Speaks::plainly(SERVICE.dialect("sqlite").expect("a dialect"));
+    let at = Address::Internet(address);
+    holds_long("scattered", |workload| workload.caller(&spoken, &at).expect("a client"));
 }

@@ -84,6 +84,18 @@ impl Arrivals {
         Self::scheduled(vec![Stretch { rate, length: None }], spacing)
     }
 
+    /// One request in each `every` of simulated time, which runs `scale` times as fast.
+    pub fn simulated(every: Span, scale: f64, spacing: Spacing) -> Self {
+        let rate = Rate { per_second: scale * 1e9 / every.ns as f64 };
+        match Self::open(rate, spacing) {
+            Self::Open(schedule) => {
+                let words = format!("{}, every {every} at {scale} × time", schedule.words);
+                Self::Open(Arc::new(Schedule { words, ..(*schedule).clone() }))
+            }
+            other => other,
+        }
+    }
+
     /// Rates one after another.
     pub fn scheduled(stretches: Vec<Stretch>, spacing: Spacing) -> Self {
         let rates: Vec<_> = stretches.iter().map(|one| one.rate.to_string()).collect();

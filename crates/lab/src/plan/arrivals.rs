@@ -24,6 +24,8 @@ pub(crate) struct Table {
     think: Option<Span>,
     pause: Option<Span>,
     rate: Option<Rate>,
+    /// A request each time that this much simulated time has passed.
+    every: Option<Span>,
     spacing: Option<SpacingName>,
     bursts: Option<BurstsSpec>,
     steps: Option<Vec<StepSpec>>,
@@ -56,8 +58,8 @@ impl<'de> Deserialize<'de> for ArrivalsSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const EXPECTED: &str = "\"closed\", \"steps\", \"subscribe\", { think = \"1s\" }, \
              { pause = \"200ms\" }, \
-             { rate = \"50k/s\", spacing = \"poisson\" }, { steps = [ … ] } \
-             or { trace = \"FILE\" }";
+             { rate = \"50k/s\", spacing = \"poisson\" }, { every = \"5s\" }, \
+             { steps = [ … ] } or { trace = \"FILE\" }";
         match toml::Value::deserialize(deserializer)? {
             toml::Value::String(word) if word == "closed" => Ok(Self::Closed),
             toml::Value::String(word) if word == "steps" => Ok(Self::Steps),
@@ -70,6 +72,8 @@ impl<'de> Deserialize<'de> for ArrivalsSpec {
     }
 }
 
+const ONE_OF: &str = "say exactly one of think, pause, rate, every, steps, trace";
+
 /// Times are whole nanoseconds, so no schedule is denser.
 const MAX_PER_SECOND: f64 = 1e9;
 
@@ -80,15 +84,21 @@ const MAX_TRACED: usize = 50_000_000;
 const MAX_TRACE_BYTES: u64 = 2 << 30;
 
 impl ArrivalsSpec {
-    /// What is written means this. A trace is read from beside the suite, in `folder`.
-    pub(crate) fn resolve(&self, folder: &Path) -> Result<Arrivals, String> {
+    /// Whether it is said in simulated time.
+    pub(crate) fn is_simulated(&self) -> bool {
+        matches!(self, Self::Table(table) if table.every.is_some())
+    }
+
+    /// What is written means this, where simulated time runs `time_scale` times as fast. A trace is
+    /// read from beside the suite, in `folder`.
+    pub(crate) fn resolve(&self, folder: &Path, time_scale: f64) -> Result<Arrivals, String> {
         let table = match self {
             Self::Closed => return Ok(Arrivals::Closed),
             Self::Steps => return Ok(Arrivals::Steps),
             Self::Subscribe => return Ok(Arrivals::Subscribe { pause: Span { ns: 0 } }),
             Self::Table(table) => table,
         };
-        let Table { think, pause, rate, spacing, bursts, steps, trace } = &**table;
+        let Table { think, pause, rate, every, spacing, bursts, steps, trace } = &**table;
         let spacing = match (spacing, bursts) {
             (Some(_), Some(_)) => return Err("say either spacing or bursts".into()),
             (None, Some(BurstsSpec { on, off })) if on.ns > 0 => {
@@ -103,11 +113,22 @@ impl ArrivalsSpec {
             false => Err("a schedule needs rates above 0/s, and at most 1000M/s".to_owned()),
         };
         if let Some(pause) = pause {
-            let others = think.is_some() || rate.is_some() || steps.is_some() || trace.is_some();
-            return match others {
+            let others = think.is_some() || rate.is_some() || every.is_some();
+            return match others || steps.is_some() || trace.is_some() {
                 true => Err("a pause belongs to streams: say it alone".into()),
                 false => Ok(Arrivals::Subscribe { pause: *pause }),
             };
+        }
+        if let Some(every) = every {
+            if think.is_some() || rate.is_some() || steps.is_some() || trace.is_some() {
+                return Err(ONE_OF.into());
+            }
+            if every.ns == 0 {
+                return Err("a schedule needs some time between requests: every = \"5s\"".into());
+            }
+            let per_second = time_scale * 1e9 / every.ns as f64;
+            check(Rate { per_second })?;
+            return Ok(Arrivals::simulated(*every, time_scale, spacing));
         }
         match (think, rate, steps, trace) {
             (Some(pause), None, None, None) => Ok(Arrivals::Think(*pause)),
@@ -120,7 +141,7 @@ impl ArrivalsSpec {
                 Ok(Arrivals::scheduled(stretches?, spacing))
             }
             (None, None, None, Some(file)) => traced(&folder.join(file)),
-            _ => Err("say exactly one of think, pause, rate, steps, trace".into()),
+            _ => Err(ONE_OF.into()),
         }
     }
 }
@@ -169,7 +190,7 @@ pub(crate) fn arrivals_of(text: &str) -> Arrivals {
         arrivals: ArrivalsSpec,
     }
     let suite: Suite = toml::from_str(&format!("arrivals = {text}")).unwrap();
-    suite.arrivals.resolve(Path::new("")).unwrap()
+    suite.arrivals.resolve(Path::new(""), 100.0).unwrap()
 }
 
 #[cfg(test)]
@@ -182,7 +203,7 @@ mod tests {
             arrivals: ArrivalsSpec,
         }
         let suite: Suite = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-        suite.arrivals.resolve(Path::new("/nowhere"))
+        suite.arrivals.resolve(Path::new("/nowhere"), 100.0)
     }
 
     #[test]
@@ -195,6 +216,8 @@ mod tests {
         assert_eq!(said("arrivals = { pause = '200ms' }"), "subscribe, pause 200 ms");
         let poisson = "arrivals = { rate = '50k/s', spacing = 'poisson' }";
         assert_eq!(said(poisson), "open 50k/s poisson");
+        let simulated = "open 20/s constant, every 5 s at 100 × time";
+        assert_eq!(said("arrivals = { every = '5s' }"), simulated);
         let steps =
             "arrivals = { steps = [{ rate = '1k/s', for = '1s' }, { rate = '2k/s', for = '1s' }] }";
         assert_eq!(said(steps), "open 1k/s → 2k/s constant");
@@ -209,6 +232,8 @@ mod tests {
         assert!(read("arrivals = { rate = 5 }").unwrap_err().contains("a rate such as"));
         assert!(read("arrivals = { rat = '5/s' }").unwrap_err().contains("unknown field"));
         assert!(read("arrivals = { think = '1s', rate = '1/s' }").unwrap_err().contains("exactly"));
+        assert!(read("arrivals = { every = '1s', rate = '1/s' }").unwrap_err().contains("exactly"));
+        assert!(read("arrivals = { every = '0s' }").unwrap_err().contains("some time"));
         assert!(read("arrivals = { trace = 'gone' }").unwrap_err().contains("/nowhere/gone"));
         let endless = read("arrivals = { trace = '/dev/zero' }").unwrap_err();
         assert!(endless.contains("/dev/zero: no file of at most"), "{endless}");

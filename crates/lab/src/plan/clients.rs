@@ -8,7 +8,7 @@ use wire::Backend;
 
 use super::check::{Result, all_of, check_cpus, unique};
 use super::error::Source;
-use super::suite::{ClientsSpec, ConnectSpec, IoSpec, WaitSpec};
+use super::suite::{ClientsSpec, ConnectSpec, IoSpec, SuiteSpec, WaitSpec};
 use super::types::Target;
 use crate::drive::{Arrivals, Clients, batch};
 
@@ -17,19 +17,25 @@ const MAX_CONNECTIONS: usize = 100_000;
 const MAX_PIPELINE: usize = 4_096;
 const MAX_THREADS: usize = 256;
 
+/// How much faster simulated time runs, unless a suite says otherwise.
+const TIME_SCALE: f64 = 100.0;
+const MAX_TIME_SCALE: f64 = 1e6;
+
 /// The groups, and what all of them do together: its mix is of every operation that any group does.
 pub(super) fn resolve(
     source: &Source,
-    written: &[ClientsSpec],
+    spec: &SuiteSpec,
     workload: &WorkloadSpec,
     service: &'static Service,
 ) -> Result<(Scenario, Vec<Clients>)> {
+    let written = &spec.clients[..];
+    let time_scale = time_scale(source, spec)?;
     let group = |(index, group): (usize, &ClientsSpec)| {
         let name = group.name.clone().unwrap_or_else(|| match index {
             0 => "clients".into(),
             _ => format!("clients{index}"),
         });
-        resolve_group(source, name, group, service)
+        resolve_group(source, name, group, service, time_scale)
     };
     let mut clients = all_of(written.iter().enumerate().map(group))?;
     if clients.is_empty() {
@@ -42,6 +48,19 @@ pub(super) fn resolve(
     all.check().map_err(|error| source.spec_error(&error))?;
     check_steps(source, &clients, &all)?;
     Ok((all, clients))
+}
+
+/// How much faster simulated time runs. Saying it is a mistake where no schedule is in it.
+fn time_scale(source: &Source, spec: &SuiteSpec) -> Result<f64> {
+    let Some(scale) = spec.time_scale else { return Ok(TIME_SCALE) };
+    let wrong = |message: &str| source.error_at("time_scale", message, None);
+    if !(scale > 0.0 && scale <= MAX_TIME_SCALE) {
+        return Err(wrong("simulated time runs above 0 and at most 1000000 times as fast"));
+    }
+    match spec.clients.iter().any(|group| group.arrivals.is_simulated()) {
+        true => Ok(scale),
+        false => Err(wrong("no schedule is in simulated time: arrivals = { every = \"5s\" }")),
+    }
 }
 
 /// What all groups do together; where one of them reads what another writes, the right answers are
@@ -115,6 +134,7 @@ fn resolve_group(
     name: String,
     spec: &ClientsSpec,
     service: &Service,
+    time_scale: f64,
 ) -> Result<Clients> {
     let within = |key: &str, value: usize, most: usize| {
         if (1..=most).contains(&value) {
@@ -129,7 +149,7 @@ fn resolve_group(
     let threads = spec.threads.min(spec.connections);
     let key = |part: &str| format!("clients.{name}.{part}");
     let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    let arrivals = spec.arrivals.resolve(folder);
+    let arrivals = spec.arrivals.resolve(folder, time_scale);
     let arrivals = arrivals.map_err(|problem| source.error_at(&key("arrivals"), problem, None))?;
     let reconnect_every = match (spec.connect, spec.reconnect_every) {
         (Some(ConnectSpec::Each), None) => Some(1),

@@ -159,7 +159,7 @@ fn resolve_point(
     let written = WorkloadSpec::read(spec.workload.clone());
     let written = written.map_err(|error| source.spec_error(&error))?;
     let service = service_of(source, &written, registry)?;
-    let (workload, clients) = clients::resolve(source, &spec.clients, &written, service)?;
+    let (workload, clients) = clients::resolve(source, spec, &written, service)?;
     let conditions = conditions_of(source, Written { spec, table, metrics });
     let targets = resolve_targets(source, Written { spec, table, metrics }, &workload, registry);
     let (targets, [requirements, expected, abort_on]) = both(targets, conditions)?;

@@ -24,6 +24,9 @@ pub(crate) struct SuiteSpec {
     /// Its keys are the service's own, but for a few.
     pub(crate) workload: toml::Table,
     pub(crate) clients: Vec<ClientsSpec>,
+    /// How much faster simulated time runs, in which arrivals may be said; 100 unless said
+    /// otherwise.
+    pub(crate) time_scale: Option<f64>,
     #[serde(default)]
     pub(crate) event: Vec<EventSpec>,
     /// Numbers and texts of the suite's own, for its targets to name.

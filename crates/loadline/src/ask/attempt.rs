@@ -30,6 +30,7 @@ Examples:
   loadline try http://127.0.0.1:8080/x --rate 1k/s --for 10s
   loadline try memcached 127.0.0.1:11211
   loadline try memcached 127.0.0.1:11211 --beside redis 127.0.0.1:6379
+  loadline try conditions 127.0.0.1:8350             reads what is there, and writes nothing
   loadline try -- sort big.txt                       how long does it take, how much does it vary?
   loadline try --for 5s --json -- sort -r big.txt    options before -- are try's, behind it sort's
   loadline try 'sort big.txt' --beside 'sort -u big.txt'

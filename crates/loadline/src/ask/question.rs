@@ -180,7 +180,8 @@ impl Question {
     fn compromise(&self) -> Option<String> {
         let Side::Service(spoken, _) = self.sides.first()? else { return None };
         let keys = self.keys(spoken.sample);
-        (keys > 0).then(|| format!("{keys} keys k… are written into it"))
+        let written = (keys > 0).then(|| format!("{keys} keys k… are written into it"));
+        written.or_else(|| spoken.sample.compromise.map(str::to_owned))
     }
 
     fn target(&self, side: &Side, name: &str) -> String {

@@ -199,9 +199,6 @@ fn named(name: &str) -> Option<Spoken> {
 
 fn service(name: &str, address: &str, allow_remote: bool) -> Result<Side, Failure> {
     let Some(spoken) = named(name) else { return Err(unknown(name)) };
-    if !matches!(spoken.dialect.reach, Reach::Stream | Reach::Datagrams) {
-        return Err(unknown(name));
-    }
     let start = |address: &str| match spoken.server {
         Some(server) => format!(
             "start one there: loadline serve {server} --listen {address}, or any other that \

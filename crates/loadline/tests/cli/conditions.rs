@@ -2,8 +2,10 @@
 //! measured at some points, PostgreSQL beside our server, and every suite of the service.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::common::{Place, code, stderr, stdout};
+use crate::served::Served;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -62,6 +64,82 @@ fn data_that_are_reused_are_prepared_once_and_are_there_at_every_start() {
 }
 
 #[test]
+fn jobs_arrive_in_simulated_time_and_read_behind_a_live_writer() {
+    let group = |name: &str, operation: &str, connections: u32, every: &str| {
+        format!(
+            "[[clients]]\nname = \"{name}\"\noperation = \"{operation}\"\ntimeout = \"20s\"\n\
+             connections = {connections}\narrivals = {{ every = \"{every}\" }}\n"
+        )
+    };
+    let jobs = group("jobs", "job", 5, "500ms") + &group("writer", "append", 1, "1s");
+    let text = suite("", "slice").replace("operation = \"slice\"\n", "");
+    let text = text.replace("[[clients]]\ntimeout = \"20s\"\n", &jobs);
+    let text = text.replace("fields = 2", "fields = 2\nsince = { behind = 3, jobs = 2 }");
+    let text = text.replace("[sweep]\n\"clients.connections\" = [1, 3]\n", "");
+    let text =
+        text.replace("\"reuse\"", "\"keep\"").replace("slice = \"30ms\"", "slice = \"none\"");
+    let place = Place::with(&format!("time_scale = 20\n{text}"));
+    let trials = place.trials();
+    assert_eq!(trials.len(), 2);
+    let report = stdout(&place.loadline(&["report", "last"]));
+    assert!(report.contains("every 500 ms at 20 × time"), "{report}");
+    let stray = format!("time_scale = 20\n{}", suite("", "slice"));
+    let said = "no schedule is in simulated time";
+    Place::with(&stray).refuses(&["plan", "suite.toml"], 2, said);
+    let said = "simulated time runs above 0";
+    let none = format!("time_scale = 0\n{text}");
+    Place::with(&none).refuses(&["plan", "suite.toml"], 2, said);
+    let said = "append goes on from intervals one after another";
+    let long = text.replace("fields = 2", "fields = 2\nlong = \"infinite\"");
+    Place::with(&long).refuses(&["plan", "suite.toml"], 2, said);
+}
+
+#[test]
+fn the_question_of_nopayloaddb_is_answered_in_the_smallest_scenario() {
+    let serve = "serve = \"conditions\"\n";
+    let text = suite("", "query").replace(serve, &format!("{serve}speaks = \"nopayloaddb\"\n"));
+    let text = text.replace("\"conditions\"\noperation", "\"nopayloaddb\"\noperation");
+    let sizes = "folders = 3\nchannels = 4\nintervals = 5\nfields = 2\n";
+    let text = text.replace(sizes, "scenario = \"tiny\"\n");
+    assert_eq!(Place::with(&text).trials().len(), 4);
+    let other = text.replace("\"tiny\"", "\"small\"");
+    let said = "unknown word `small`";
+    Place::with(&other).refuses(&["plan", "suite.toml"], 2, said);
+}
+
+#[test]
+fn a_server_that_runs_is_tried_with_what_it_has_and_nothing_is_written() {
+    let place = Place::with("");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    command.args(["serve", "conditions", "--listen", "127.0.0.1:0", "--data"]);
+    command.arg(place.path().join("data")).stdin(Stdio::null());
+    let served = Served::spawn(command);
+    let ask = |arguments: &[&str]| {
+        let arguments = [&["conditions", "--server", served.address()], arguments].concat();
+        let output = place.loadline(&arguments);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        stdout(&output)
+    };
+    let attempt = ["try", "--for", "100ms", "--wait", "--json", "conditions", served.address()];
+    place.refuses(&attempt, 1, "shows nothing below /: insert something");
+    ask(&["create", "/det/empty", "--column", "value=float"]);
+    place.refuses(&attempt, 1, "shows nothing below /");
+    ask(&["create", "/det/temperature", "--column", "value=float"]);
+    for since in ["100", "200"] {
+        ask(&["insert", "/det/temperature", "--channel", "3", "--since", since, "value=20.5"]);
+    }
+    let before = ask(&["list", "--json"]);
+    let json = place.json(&attempt, &[0, 4]);
+    for trial in json["trials"].as_array().expect("trials") {
+        let [wrong, missing] = ["wrong", "missing"].map(|key| trial[key].as_u64());
+        assert_eq!((wrong, missing), (Some(0), Some(0)), "{trial:#}");
+        assert!(trial["operations"].as_u64().expect("a number") > 0, "{trial:#}");
+    }
+    assert_eq!(ask(&["list", "--json"]), before);
+    assert!(ask(&["slice", "150"]).contains("time 100: 2 folders, 1 object"));
+}
+
+#[test]
 fn data_that_are_written_to_are_not_reused() {
     let said = "what insert writes would be there in the next round";
     Place::with(&suite("", "insert")).refuses(&["plan", "suite.toml"], 2, said);
@@ -94,7 +172,7 @@ fn every_suite_of_the_service_can_be_planned() {
     let mut planned = 0;
     for entry in std::fs::read_dir(repository().join("suites")).expect("suites").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with("conditions-") {
+        if !name.starts_with("conditions-") && name != "tour-conditions.toml" {
             continue;
         }
         let path = entry.path().display().to_string();
@@ -102,7 +180,7 @@ fn every_suite_of_the_service_can_be_planned() {
         assert_eq!(code(&output), 0, "{name}: {}", stderr(&output));
         planned += 1;
     }
-    assert!(planned >= 4, "{planned} suites");
+    assert!(planned >= 12, "{planned} suites");
 }
 
 /// What PostgreSQL's backends do is the target's: each has a session of its own. SQLite answers

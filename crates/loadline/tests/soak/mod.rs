@@ -1,12 +1,14 @@
-//! What a cache has to bear: starts under immediate load, clients that die in the middle of a
-//! word, readers who do not read, memory that is full, too many at once. After all of that its
-//! answers are right, its memory has not grown, and no place for a connection is lost.
+//! What services have to bear. The cache: starts under immediate load, clients that die in the
+//! middle of a word, readers who do not read, memory that is full, too many at once. After all of
+//! that its answers are right, its memory has not grown, and no place for a connection is lost.
+//! Conditions: jobs that connect, insert and read for as long as is asked.
 //!
 //! `make soak` runs the long ones, which are ignored otherwise; a short one of each kind is always
 //! run. How long they take: `SOAK_SECONDS`, `SOAK_STARTS`.
 
 mod abuse;
 mod client;
+mod conditions;
 mod memory;
 mod starts;
 
@@ -25,6 +27,17 @@ fn a_few_starts_under_immediate_load_answer_rightly_from_the_first_moment() {
 #[test]
 fn half_written_commands_take_no_place_and_leave_no_trace() {
     abuse::half_written();
+}
+
+#[test]
+fn conditions_that_jobs_insert_and_read_take_no_more_memory_and_descriptors() {
+    conditions::run(Duration::from_secs(1));
+}
+
+#[test]
+#[ignore = "takes minutes: make soak; an hour: cargo xtask proof conditions-hour"]
+fn conditions_for_as_long_as_is_asked_take_no_more_memory_and_descriptors() {
+    conditions::run(Duration::from_secs(setting("SOAK_SECONDS", 240)));
 }
 
 #[test]

@@ -3,20 +3,21 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use load::{Caller, Op, Outcome};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Client, Error, NoTls, Row, Statement};
+use postgres::{Client, Config, Error, NoTls, Row, Statement};
 use wire::ProtocolError;
 
 use super::super::check::Check;
 use super::super::made::{Made, Piece};
 use super::super::operations::Do;
 use super::super::options::TableOptions;
-use super::super::written::{Written, read, refused, right, wrong_answer};
+use super::super::written::{Written, read, refused, right, with_connecting, wrong_answer};
 use super::copy::Rows;
 use super::schema::{LISTS, Schema, Shape, fill};
 
@@ -25,6 +26,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
 /// One slot, with a channel of its own.
 pub(super) struct Slot {
+    config: Config,
     client: Client,
     schema: &'static Schema,
     options: TableOptions,
@@ -41,12 +43,10 @@ impl Slot {
         made: Arc<Made>,
         channel: u32,
     ) -> Result<Self, ProtocolError> {
-        let mut config = postgres::Config::new();
-        config.host(&address.ip().to_string()).port(address.port());
-        config.user("postgres").dbname("postgres").application_name("loadline");
-        let client = patiently(config.connect_timeout(CONNECT_WITHIN)).map_err(fault)?;
+        let config = config(address);
+        let client = patiently(&config).map_err(fault)?;
         let (written, prepared) = (Written::new(channel), HashMap::new());
-        Ok(Self { client, schema, options, made, written, prepared })
+        Ok(Self { config, client, schema, options, made, written, prepared })
     }
 
     /// Executes a statement of the schema, which is prepared the first time.
@@ -90,6 +90,26 @@ impl Slot {
             }
         }
         Ok(self::read(op, interval, check.wrong(), took_ns))
+    }
+
+    /// Leaves the connection of the job before, and reads by a new one.
+    fn job(&mut self, op: Op) -> Result<Outcome, Error> {
+        let start = Instant::now();
+        self.client = patiently(&self.config)?;
+        self.prepared.clear();
+        let connecting = start.elapsed();
+        Ok(with_connecting(self.read(op, true)?, connecting))
+    }
+
+    /// Appends an interval by one COPY.
+    fn append(&mut self) -> Result<Outcome, Error> {
+        let (made, interval) = (Arc::clone(&self.made), self.made.append());
+        let mut rows = Rows::begin();
+        for folder in 0..made.spec.folders {
+            add(&mut rows, self.schema.shape, &made, folder, interval..interval + 1);
+        }
+        self.copy("COPY conditions FROM STDIN (FORMAT binary)", rows)?;
+        Ok(Outcome::right())
     }
 
     fn insert(&mut self) -> Result<Outcome, Error> {
@@ -155,9 +175,7 @@ impl Slot {
             }
             Piece::Objects { folder, intervals } => {
                 let mut rows = Rows::begin();
-                for interval in intervals.clone() {
-                    add(&mut rows, schema.shape, &made, *folder, interval);
-                }
+                add(&mut rows, schema.shape, &made, *folder, intervals.clone());
                 self.copy("COPY conditions FROM STDIN (FORMAT binary, FREEZE)", rows)
             }
             Piece::End => {
@@ -172,8 +190,17 @@ impl Slot {
     }
 }
 
+/// How the database at this address is connected to.
+pub(in crate::load) fn config(address: SocketAddr) -> Config {
+    let mut config = Config::new();
+    config.host(&address.ip().to_string()).port(address.port());
+    config.user("postgres").dbname("postgres").application_name("loadline");
+    config.connect_timeout(CONNECT_WITHIN);
+    config
+}
+
 /// Connects. A server accepts connections while it starts, and refuses them until it has.
-fn patiently(config: &postgres::Config) -> Result<Client, Error> {
+pub(in crate::load) fn patiently(config: &Config) -> Result<Client, Error> {
     let start = Instant::now();
     loop {
         match config.connect(NoTls) {
@@ -188,20 +215,25 @@ fn patiently(config: &postgres::Config) -> Result<Client, Error> {
     }
 }
 
-/// Adds the rows of a folder in an interval.
-fn add(rows: &mut Rows, shape: Shape, made: &Made, folder: u32, interval: u32) {
-    let times = made.times(interval);
-    let values = |channel| made.floats(folder, channel, interval);
-    let channels = 0..made.spec.channels;
+/// Adds the rows of what begins in a folder in these intervals.
+fn add(rows: &mut Rows, shape: Shape, made: &Made, folder: u32, intervals: Range<u32>) {
     if shape == Shape::Vectors {
-        rows.row(4);
-        rows.int4(folder);
-        rows.int8(times.0);
-        rows.int8(times.1);
-        let payload: Vec<u8> = channels.flat_map(values).flat_map(f32::to_le_bytes).collect();
-        return rows.bytea(&payload);
+        // All channels have the same intervals here.
+        for interval in intervals {
+            let (since, until) = made.times(folder, 0, interval);
+            rows.row(4);
+            rows.int4(folder);
+            rows.int8(since);
+            rows.int8(until);
+            let values = |channel| made.floats(folder, channel, interval);
+            let values = (0..made.spec.channels).flat_map(values);
+            let payload: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
+            rows.bytea(&payload);
+        }
+        return;
     }
-    for channel in channels {
+    for (interval, channel) in made.objects(folder, intervals) {
+        let times = made.times(folder, channel, interval);
         let columns = if shape == Shape::Ranges { 3 } else { 4 };
         rows.row(columns + made.spec.fields);
         rows.int4(folder);
@@ -213,7 +245,7 @@ fn add(rows: &mut Rows, shape: Shape, made: &Made, folder: u32, interval: u32) {
                 rows.int8(times.1);
             }
         }
-        values(channel).for_each(|value| rows.float4(value));
+        made.floats(folder, channel, interval).for_each(|value| rows.float4(value));
     }
 }
 
@@ -239,7 +271,7 @@ fn see(check: &mut Check<'_>, shape: Shape, made: &Made, row: &Row) -> Result<()
 }
 
 /// An error with what the server says of it.
-fn fault(error: Error) -> ProtocolError {
+pub(in crate::load) fn fault(error: Error) -> ProtocolError {
     let said = error.as_db_error().map(|said| format!(": {}", said.message()));
     let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
     ProtocolError::new(format!("{error}{}", said.or(cause).unwrap_or_default()))
@@ -268,6 +300,8 @@ impl Caller for Slot {
             Do::Insert => self.insert(),
             Do::InsertBulk => self.insert_bulk(),
             Do::Find => self.find(op),
+            Do::Job => self.job(op),
+            Do::Append => self.append(),
         })
     }
 }
