@@ -22,3 +22,4 @@ mod segments;
 mod served;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod tls;
