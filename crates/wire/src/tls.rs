@@ -144,7 +144,8 @@ impl Tls {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
     }
 
-    fn config(&self) -> Arc<ServerConfig> {
+    /// What rustls takes for a new connection, for servers that bring their own loop.
+    pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -1,5 +1,7 @@
 //! A client for the interface over HTTP. Control plane.
 
+mod encrypted;
+
 use std::io::{Read as _, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,6 +14,9 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use crate::protocol::{BASE, ErrorBody, INSERT_TYPE, REVISION, percent_encode};
+use encrypted::{agent, config};
+
+pub use encrypted::Trust;
 
 /// The most bytes of an answer: more than a server sends.
 const MAX_ANSWER_BYTES: u64 = 512 << 20;
@@ -82,6 +87,8 @@ impl Resolver for Addresses {
 #[derive(Debug)]
 pub struct Client {
     server: String,
+    /// What the addresses of its requests begin with.
+    origin: String,
     token: Option<String>,
     agent: ureq::Agent,
 }
@@ -89,13 +96,28 @@ pub struct Client {
 impl Client {
     /// A client of the server at `ADDRESS:PORT`. A request may take this long.
     pub fn new(server: &str, token: Option<String>, timeout: Duration) -> Self {
-        let config = ureq::Agent::config_builder();
-        let config = config.http_status_as_error(false).timeout_global(Some(timeout));
-        // An answer may lead to a host that only this machine reaches.
-        let config = config.max_redirects(0).max_redirects_will_error(false).proxy(None).build();
+        let (server, origin) = (server.to_owned(), format!("http://{server}"));
         let (connector, resolver) = (DefaultConnector::default(), Addresses::default());
-        let agent = ureq::Agent::with_parts(config, connector, resolver);
-        Self { server: server.to_owned(), token, agent }
+        let agent = ureq::Agent::with_parts(config(timeout).build(), connector, resolver);
+        Self { server, origin, token, agent }
+    }
+
+    /// A client of the server at this address, whose connections are encrypted.
+    ///
+    /// # Errors
+    /// When the PEM can't be used.
+    pub fn encrypted(
+        server: SocketAddr,
+        trust: &Trust<'_>,
+        token: Option<String>,
+        timeout: Duration,
+    ) -> anyhow::Result<Self> {
+        let origin = match trust.name {
+            Some(name) => format!("https://{name}:{}", server.port()),
+            None => format!("https://{server}"),
+        };
+        let agent = agent(server, trust, timeout)?;
+        Ok(Self { server: server.to_string(), origin, token, agent })
     }
 
     /// Asks `path`, below the interface's own, with these parameters.
@@ -120,7 +142,7 @@ impl Client {
     }
 
     fn url(&self, path: &str, parameters: &[(&str, String)]) -> String {
-        let mut url = format!("http://{}{BASE}{path}", self.server);
+        let mut url = format!("{}{BASE}{path}", self.origin);
         for (place, (name, value)) in parameters.iter().enumerate() {
             let mark = if place == 0 { '?' } else { '&' };
             url.push_str(&format!("{mark}{name}={}", percent_encode(value)));
@@ -181,7 +203,7 @@ impl Client {
     }
 
     fn send(&self, path: &str, kind: &str, body: &[u8]) -> Result<u64, ClientError> {
-        let mut request = self.agent.post(format!("http://{}{BASE}{path}", self.server));
+        let mut request = self.agent.post(format!("{}{BASE}{path}", self.origin));
         request = request.content_type(kind);
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));

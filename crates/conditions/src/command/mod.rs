@@ -11,6 +11,7 @@ mod show;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use anyhow::Context as _;
 use service::{Failure, Outcome, Run, parse_address, read_secret};
 use wire::Address;
 
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, Trust};
 use crate::serve::PORT;
 use crate::server::BadDirectory;
 use change::{ColumnArgs, CreateArgs, NameArgs, RenameArgs, TagCommand, TruncateArgs};
@@ -41,7 +42,7 @@ Examples:
   loadline conditions get /det/temperature 150 --tag run-1 --why
   loadline conditions diff /det --tag run-1               what the head shows differently
   loadline conditions export /det --time 150 --out det.sqlite
-  loadline conditions list
+  loadline conditions list --tls-ca authority.pem         encrypted
   loadline conditions check data                          is the directory whole?
   loadline conditions backup data /backups/monday         a copy, while it is served
 
@@ -76,8 +77,53 @@ pub(crate) struct ConditionsArgs {
     #[arg(long, global = true)]
     json: bool,
 
+    #[command(flatten)]
+    encryption: EncryptionArgs,
+
     #[command(subcommand)]
     command: ConditionsCommand,
+}
+
+/// How the connection is encrypted; it is when the first of these is given.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Encrypted connections")]
+struct EncryptionArgs {
+    /// Encrypt, and trust servers for whom one of these authorities vouches (PEM)
+    #[arg(long, global = true, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+
+    /// The name that the server's certificate is for, if it is not the address
+    #[arg(long, global = true, value_name = "NAME", requires = "tls_ca")]
+    tls_name: Option<String>,
+
+    /// Your own certificate, where the server asks for one (PEM)
+    #[arg(long, global = true, value_name = "FILE", requires = "tls_ca")]
+    tls_cert: Option<PathBuf>,
+
+    /// Its private key, if it is not in the same file (PEM)
+    #[arg(long, global = true, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+impl EncryptionArgs {
+    fn client(
+        &self,
+        server: SocketAddr,
+        token: Option<String>,
+        timeout: Duration,
+    ) -> anyhow::Result<Client> {
+        let Some(authorities) = &self.tls_ca else {
+            return Ok(Client::new(&server.to_string(), token, timeout));
+        };
+        let authorities = read_secret(authorities)?;
+        let chain = self.tls_cert.as_deref().map(read_secret).transpose()?;
+        let key = self.tls_key.as_deref().map(read_secret).transpose()?;
+        let identity = chain.as_deref().map(|chain| (chain, key.as_deref().unwrap_or(chain)));
+        let name = self.tls_name.as_deref();
+        let trust = Trust { authorities: &authorities, identity, name };
+        let client = Client::encrypted(server, &trust, token, timeout);
+        client.context("--tls-ca, --tls-cert and --tls-key name files of PEM")
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -136,14 +182,15 @@ enum ConditionsCommand {
 impl Run for ConditionsArgs {
     fn run(self) -> Outcome {
         let server = match parse_address(&self.server, PORT).map_err(Failure::Usage)? {
-            Address::Internet(address) => address.to_string(),
+            Address::Internet(address) => address,
             Address::Unix(_) => {
                 return Err(Failure::Usage("--server: write ADDRESS or ADDRESS:PORT".to_owned()));
             }
         };
         let token = self.token_file.as_deref().map(first_token).transpose();
         let token = token.map_err(Failure::usage)?;
-        let client = Client::new(&server, token, Duration::from_secs(self.timeout));
+        let timeout = Duration::from_secs(self.timeout);
+        let client = self.encryption.client(server, token, timeout).map_err(Failure::usage)?;
         let context = Context { client, json: self.json };
         match self.command {
             ConditionsCommand::Create(args) => change::create(&context, args),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use base::units::ByteCount;
-use service::{CommonArgs, DataArgs, ListenArgs, socket_address};
+use service::{CommonArgs, DataArgs, ListenArgs, TlsArgs, socket_address};
 
 /// The port where `--listen` names none.
 pub(crate) const PORT: u16 = 8350;
@@ -14,6 +14,7 @@ Examples:
   loadline serve conditions --data data                        on 127.0.0.1:8350
   loadline serve conditions --data data --listen 127.0.0.1:0   any free port
   loadline serve conditions --data data --listen 0.0.0.0 --public --token-file tokens
+      --tls-cert server.pem --tls-key server.key
 
 Folders are made, and objects inserted and read, with `loadline conditions`, or by any client of
 HTTP: docs/conditions.md lists the requests.";
@@ -40,6 +41,9 @@ pub(crate) struct ConditionsArgs {
     /// `Authorization: Bearer`; questions need none
     #[arg(long, value_name = "FILE")]
     pub(super) token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) encryption: TlsArgs,
 
     /// Serve counters to Prometheus at http://ADDRESS/metrics, too; port 0 is any
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]

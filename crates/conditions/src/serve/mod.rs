@@ -23,9 +23,16 @@ impl Run for ConditionsArgs {
         if let Some(tokens) = tokens.clone() {
             harness.reload("tokens", move || tokens.read_again());
         }
-        let settings = addresses.iter().map(|address| settings(address, tokens.as_ref()));
+        let files = self.encryption.files().map(|files| files.offering(&["http/1.1"]));
+        let tls = files.map(|files| harness.read_tls(files)).transpose()?;
+        let is_encrypted = tls.is_some();
+        let settings =
+            addresses.iter().map(|address| settings(address, tokens.as_ref(), is_encrypted));
         let bound = BoundConditions::bind(settings.collect::<Result<_, _>>()?)?;
-        let bound = bound.seal_after(self.seal_after.bytes);
+        let mut bound = bound.seal_after(self.seal_after.bytes);
+        if let Some(tls) = tls {
+            bound = bound.encrypted(&tls, self.encryption.handshake_timeout());
+        }
         harness.bind_metrics(&HttpArgs { metrics: self.metrics, token_file: None })?;
         let mut harness = harness.drop_privileges(&[])?;
         let data = harness.open_data(&self.data, DATA_VERSION)?;
@@ -33,7 +40,7 @@ impl Run for ConditionsArgs {
         harness.serve_metrics(server.metrics())?;
         let addresses = server.addresses().iter().map(|at| Address::Internet(*at)).collect();
         harness.run(Running {
-            protocol: "http",
+            protocol: if is_encrypted { "https" } else { "http" },
             addresses,
             datagrams: None,
             data: Some(data.path().to_owned()),
@@ -47,22 +54,26 @@ impl Run for ConditionsArgs {
     }
 }
 
-fn settings(address: &Address, tokens: Option<&Tokens>) -> Result<HttpSettings, Failure> {
+fn settings(
+    address: &Address,
+    tokens: Option<&Tokens>,
+    is_encrypted: bool,
+) -> Result<HttpSettings, Failure> {
     let Address::Internet(socket) = address else {
         let words = format!("--listen {address}: this service listens at ADDRESS:PORT only");
         return Err(Failure::Usage(words));
     };
-    if !is_local(address) {
-        let open = if tokens.is_none() {
-            ", and --token-file names none of who may change it"
-        } else {
-            ""
-        };
+    let takes_names = !is_local(address);
+    if takes_names && !is_encrypted {
         tracing::warn!(
-            "--listen {address}: what is stored crosses the network unencrypted{open}; put a proxy \
-             with TLS before a loopback address, or have a firewall restrict it"
+            "--listen {address}: what is stored crosses the network unencrypted; add --tls-cert, \
+             or have a firewall restrict it"
         );
     }
-    let takes_names = !is_local(address);
+    if takes_names && tokens.is_none() {
+        tracing::warn!(
+            "--listen {address}: whoever reaches it may change what is stored; add --token-file"
+        );
+    }
     Ok(HttpSettings { address: *socket, takes_names, tokens: tokens.cloned(), face: Face::Api })
 }

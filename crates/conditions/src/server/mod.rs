@@ -86,6 +86,13 @@ impl BoundConditions {
         Self { seal_after: bytes, ..self }
     }
 
+    /// Encrypts all connections; a handshake may take `limit`.
+    #[must_use]
+    pub fn encrypted(self, tls: &wire::Tls, limit: Duration) -> Self {
+        let encrypt = |bound: BoundHttp| bound.encrypted(tls.clone(), limit);
+        Self { bound: self.bound.into_iter().map(encrypt).collect(), ..self }
+    }
+
     /// Reads a data directory, which the caller has locked, and serves it.
     ///
     /// # Errors

@@ -23,3 +23,4 @@ mod segments;
 mod served;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod tls;

@@ -139,7 +139,7 @@ fn is_ours(host: &str, port: u16, public: bool) -> bool {
     let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     let is_address = |ip: IpAddr| public || ip.is_loopback();
     !host.contains('@')
-        && authority.port_u16().unwrap_or(80) == port
+        && authority.port_u16().map_or([80, 443].contains(&port), |named| named == port)
         && (name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_address))
 }
 
@@ -171,5 +171,6 @@ mod tests {
         assert!(is_ours("10.0.0.1:4380", 4380, true), "another machine, where it is allowed");
         assert!(!is_ours("evil.example:4380", 4380, true), "a name leads anywhere");
         assert!(is_ours("localhost", 80, false), "the port that needn't be said");
+        assert!(is_ours("localhost", 443, false), "of encrypted connections, too");
     }
 }

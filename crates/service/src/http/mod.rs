@@ -1,12 +1,12 @@
 //! The HTTP control plane: one thread with axum on tokio, within limits of its own, so that slow
 //! clients don't keep others from it.
 
+mod encrypted;
 mod guard;
 mod patient;
 mod settings;
 
 use std::collections::VecDeque;
-use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,13 +18,14 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::metrics;
+use encrypted::Encryption;
 use guard::{Guard, guard};
 use patient::Patient;
 
@@ -81,6 +82,7 @@ impl HttpServer {
 pub struct BoundHttp {
     settings: HttpSettings,
     listener: TcpListener,
+    encryption: Option<Encryption>,
 }
 
 impl BoundHttp {
@@ -95,7 +97,13 @@ impl BoundHttp {
             Ok(listener)
         });
         let listener = listener.with_context(|| format!("cannot listen at {wanted}"))?;
-        Ok(Self { settings, listener })
+        Ok(Self { settings, listener, encryption: None })
+    }
+
+    /// Encrypts all connections; a handshake may take `limit`.
+    #[must_use]
+    pub fn encrypted(self, tls: wire::Tls, limit: Duration) -> Self {
+        Self { encryption: Some(Encryption { tls, limit }), ..self }
     }
 
     /// Serves what `router` makes of the address.
@@ -103,7 +111,7 @@ impl BoundHttp {
     /// # Errors
     /// When the system has no thread for it.
     pub fn start(self, router: impl FnOnce(SocketAddr) -> Router) -> anyhow::Result<HttpServer> {
-        let Self { settings, listener } = self;
+        let Self { settings, listener, encryption } = self;
         let address = listener.local_addr()?;
         let max_connections = settings.face.max_connections();
         let state = Guard::new(settings, address.port());
@@ -116,7 +124,7 @@ impl BoundHttp {
         let (end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
             let _whole = OrExit;
-            runtime.block_on(serve(listener, router, max_connections, ended));
+            runtime.block_on(serve(listener, encryption, router, max_connections, ended));
             // What still runs on another thread is not waited for.
             runtime.shutdown_background();
         });
@@ -153,6 +161,7 @@ pub(crate) fn metrics_router(text: impl Fn() -> String + Send + Sync + 'static) 
 
 async fn serve(
     listener: TcpListener,
+    encryption: Option<Encryption>,
     router: Router,
     max_connections: usize,
     mut ended: oneshot::Receiver<Duration>,
@@ -170,7 +179,18 @@ async fn serve(
                     if open.len() >= max_connections && let Some(oldest) = open.pop_front() {
                         oldest.abort();
                     }
-                    open.push_back(tasks.spawn(converse(stream, &router, &graceful)));
+                    let (router, watcher) = (router.clone(), graceful.watcher());
+                    let encryption = encryption.clone();
+                    open.push_back(tasks.spawn(async {
+                        match encryption {
+                            None => converse(stream, router, watcher).await,
+                            Some(encryption) => {
+                                if let Some(stream) = encryption.begin(stream).await {
+                                    converse(stream, router, watcher).await;
+                                }
+                            }
+                        }
+                    }));
                 }
                 // Most often there is no descriptor left, which takes time to change.
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -184,21 +204,18 @@ async fn serve(
 }
 
 /// One connection.
-fn converse(
-    stream: TcpStream,
-    router: &Router,
-    graceful: &GracefulShutdown,
-) -> impl Future<Output = ()> + Send + 'static {
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    watcher: Watcher,
+) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     builder.max_buf_size(MAX_HEAD_BYTES);
-    let service = TowerToHyperService::new(router.clone());
-    let connection =
-        graceful.watch(builder.serve_connection(TokioIo::new(Patient::new(stream)), service));
-    async {
-        // A client that breaks the protocol or goes away is no concern of others.
-        let _ = connection.await;
-    }
+    let service = TowerToHyperService::new(router);
+    let connection = builder.serve_connection(TokioIo::new(Patient::new(stream)), service);
+    // A client that breaks the protocol or goes away is no concern of others.
+    let _ = watcher.watch(connection).await;
 }
 
 #[cfg(test)]
