@@ -16,6 +16,7 @@ mod nopayload_random;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod random;
+mod sealing;
 mod segments;
 mod served;
 #[cfg(feature = "sqlite")]
