@@ -7,6 +7,8 @@ mod crash;
 mod export;
 mod fault;
 mod full;
+#[cfg(test)]
+mod held;
 pub(crate) mod known;
 mod map;
 mod reads;
