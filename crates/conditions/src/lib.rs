@@ -21,7 +21,7 @@ use ::service::{Service, Subcommand};
 
 /// The service's row.
 pub static SERVICE: Service = Service {
-    name: "conditions",
+    name: server::NAME,
     doc: "Values with intervals of validity, by folder, channel and tag, over HTTP",
     is_hidden: false,
     serve: Subcommand::of::<serve::ConditionsArgs>(),

@@ -80,10 +80,10 @@ pub enum Error {
         /// How much may.
         most_bytes: usize,
     },
-    /// A snapshot or a backup is being made, and there is one at a time.
-    #[error("a snapshot or a backup is being made: wait until it is done")]
+    /// A snapshot is being made, and there is one at a time.
+    #[error("a snapshot is being made: wait until it is done")]
     Exclusive,
-    /// A backup's directory has a journal in it.
+    /// The directory of a copy has a journal in it.
     #[error("{}: there is a journal already: choose an empty directory", path.display())]
     NotEmpty {
         /// The directory.

@@ -114,7 +114,7 @@ impl Journal {
     /// state as it is now to the thread that writes it; nothing is written by this call.
     ///
     /// # Errors
-    /// When one is being made, or a backup.
+    /// When one is being made.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
         let exclusive = self.shared.exclude()?;
         self.commit();

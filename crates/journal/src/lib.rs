@@ -12,6 +12,7 @@
 //! - [`Journal::open`] reads a snapshot's records back and those after it. After a crash they are
 //!   all acknowledged ones that the policy covers, and no others but the next that were appended.
 //!   What a crash can't have damaged is an error that names file and byte.
+//! - [`Held`] copies a journal that goes on meanwhile, in this process or another.
 //! - After a failed fsync the journal takes nothing more, for what is on the disk is unknown. With
 //!   a full disk it takes nothing new until what waits has been written.
 //!
@@ -33,6 +34,7 @@ mod shared;
 mod snapshot;
 mod writer;
 
+pub use backup::Held;
 pub use disk::{Directory, Disk, DiskFile, read_full, write_all};
 pub use error::{Damage, Error};
 pub use faulty::FaultyDisk;

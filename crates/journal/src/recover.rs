@@ -97,6 +97,15 @@ pub fn read(
     Ok(scan(disk, Names::list(disk)?, &mut apply, false)?.report)
 }
 
+/// The last log, and where its last whole group ends, or its head; `None` where there is none.
+///
+/// # Errors
+/// When a file can't be read, or is damaged.
+pub(crate) fn end(disk: &dyn Disk) -> Result<Option<(u64, u64)>, Error> {
+    let Scan { read, tail, .. } = scan(disk, Names::list(disk)?, &mut |_| Ok(()), true)?;
+    Ok(read.zip(tail.map(|tail| tail.at.offset)))
+}
+
 /// Opens a journal's files, makes a first one where there is none, and returns the log.
 pub(crate) fn recover(disk: &Arc<dyn Disk>, apply: Apply<'_>) -> Result<(Log, Report), Error> {
     let Scan { names, report, tail, .. } = scan(&**disk, Names::list(&**disk)?, apply, true)?;
@@ -146,6 +155,8 @@ struct Scan<'a> {
     is_strict: bool,
     names: Names,
     report: Report,
+    /// The last log whose head could be read.
+    read: Option<u64>,
     /// `None` behind damage, and so where the next file has to begin isn't known.
     tail: Option<Tail>,
 }
@@ -156,7 +167,8 @@ fn scan<'a>(
     apply: Apply<'a>,
     is_strict: bool,
 ) -> Result<Scan<'a>, Error> {
-    let mut scan = Scan { disk, apply, is_strict, names, report: Report::default(), tail: None };
+    let report = Report::default();
+    let mut scan = Scan { disk, apply, is_strict, names, report, read: None, tail: None };
     if let Some(part) = &scan.names.part {
         let why = "a backup that did not come to its end has left it".to_owned();
         scan.damaged(Damage { path: disk.path(part), offset: 0, why })?;
@@ -253,6 +265,7 @@ impl Scan<'_> {
             }
             self.report.files += 1;
             self.report.bytes += reader.size;
+            self.read = Some(first);
             self.tail = self.log(&mut reader, first, is_last)?;
         }
         Ok(())

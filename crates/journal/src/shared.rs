@@ -62,7 +62,7 @@ pub(crate) struct Shared {
     pub(crate) waiting_bytes: AtomicUsize,
     /// Whether [`State::unavailable`] is there, to be looked up without the lock.
     pub(crate) is_unavailable: AtomicBool,
-    /// Whether a snapshot or a backup is being made.
+    /// Whether a snapshot is being made.
     is_excluding: AtomicBool,
 }
 
@@ -174,7 +174,7 @@ impl Shared {
         }
     }
 
-    /// Begins a snapshot or a backup.
+    /// Begins a snapshot.
     pub(crate) fn exclude(self: &Arc<Self>) -> Result<Exclusive, Error> {
         match self.is_excluding.swap(true, Ordering::AcqRel) {
             true => Err(Error::Exclusive),
@@ -183,7 +183,7 @@ impl Shared {
     }
 }
 
-/// A snapshot or a backup is being made as long as this is there.
+/// A snapshot is being made as long as this is there.
 #[derive(Debug)]
 pub(crate) struct Exclusive(Arc<Shared>);
 

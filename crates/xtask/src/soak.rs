@@ -18,6 +18,10 @@ pub(crate) struct Args {
     /// Starts under immediate load
     #[arg(long, default_value_t = 1000)]
     starts: u32,
+
+    /// How often a server is killed while clients insert and it seals
+    #[arg(long, default_value_t = 200)]
+    kills: u32,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -42,5 +46,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     .args(["--ignored", "--nocapture", "--test-threads", "1"])
     .env("SOAK_SECONDS", (seconds as u64).to_string())
     .env("SOAK_STARTS", args.starts.to_string());
-    run_command(&mut soak)
+    run_command(&mut soak)?;
+    let mut kills = Command::new("cargo");
+    kills.args(["test", "--release", "--locked", "-p", "loadline-conditions", "--test"]);
+    kills.args(["conditions", "kill::what", "--", "--nocapture"]);
+    run_command(kills.env("CONDITIONS_KILLS", args.kills.to_string()))
 }

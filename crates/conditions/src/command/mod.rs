@@ -21,6 +21,7 @@ use wire::Address;
 
 use crate::client::{Client, ClientError};
 use crate::serve::PORT;
+use crate::server::BadDirectory;
 use change::{ColumnArgs, CreateArgs, NameArgs, RenameArgs, TagCommand, TruncateArgs};
 use context::Context;
 use export::ExportArgs;
@@ -42,6 +43,7 @@ Examples:
   loadline conditions export /det --time 150 --out det.sqlite
   loadline conditions list
   loadline conditions check data                          is the directory whole?
+  loadline conditions backup data /backups/monday         a copy, while it is served
 
 A CSV has a header: channel,since,until and the folder's columns; an empty until is open. A line
 of JSON is an object, with a folder where none is named before:
@@ -105,10 +107,23 @@ enum ConditionsCommand {
     NameChannel(NameArgs),
     /// Write what is shown over a range of times, or at one, to a file
     Export(ExportArgs),
-    /// Read all of a data directory and say whether it is whole; no server is asked
+    /// Read all of a data directory and say whether it is whole (exit code 0) or damaged (1); no
+    /// server is asked
     Check {
         /// The directory, which a server may have open
         data: PathBuf,
+    },
+    /// Copy a data directory while its server goes on, and check the copy, which can be served
+    ///
+    /// It holds every change that was acknowledged when it began, and none without those before
+    /// it. Neither readers nor writers wait for it. Segments and stored files, which never change,
+    /// are linked where the copy is on the same file system, and copied elsewhere. A copy that
+    /// did not come to its end has no file FORMAT, and is refused by `check` and `serve`.
+    Backup {
+        /// The directory, which a server may have open
+        data: PathBuf,
+        /// Where the copy is made; nothing may be there
+        out: PathBuf,
     },
     /// Print folders and folder sets
     List {
@@ -144,6 +159,7 @@ impl Run for ConditionsArgs {
             ConditionsCommand::NameChannel(args) => change::name_channel(&context, args),
             ConditionsCommand::Export(args) => export::export(&context, &args),
             ConditionsCommand::Check { data } => check::check(&context, &data),
+            ConditionsCommand::Backup { data, out } => check::backup(&context, &data, &out),
             ConditionsCommand::List { under } => show::list(&context, under),
         }
         .map_err(failure)
@@ -151,11 +167,12 @@ impl Run for ConditionsArgs {
     }
 }
 
-/// What the server finds wrong with a request was typed wrong: exit code 2.
+/// What the server finds wrong with a request was typed wrong, and so is a directory that can't be
+/// checked: exit code 2.
 fn failure(error: anyhow::Error) -> Failure {
     match error.downcast_ref::<ClientError>() {
         Some(ClientError::Refused { status: 400 | 404 | 413, .. }) => Failure::usage(error),
-        _ if error.is::<input::BadInput>() => Failure::usage(error),
+        _ if error.is::<input::BadInput>() || error.is::<BadDirectory>() => Failure::usage(error),
         _ => Failure::Other(error),
     }
 }

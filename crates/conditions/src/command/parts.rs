@@ -16,7 +16,7 @@ const ENOUGH_BYTES: usize = 12 << 20;
 const MOST_BYTES: usize = MAX_CHANGE_BYTES - 4_096;
 
 /// How often progress is shown.
-const SAY_EVERY: Duration = Duration::from_secs(1);
+pub(super) const SAY_EVERY: Duration = Duration::from_secs(1);
 
 /// Where objects belong: the folder, the tag of users, and whether only that shows them.
 pub(super) type Place = (String, Option<String>, bool);

@@ -268,6 +268,14 @@ impl Loader {
         Ok(())
     }
 
+    /// The numbers of the segments that it names.
+    pub fn segments(&self) -> impl Iterator<Item = u64> {
+        self.views.iter().flat_map(|view| {
+            let blocks = view.blocks.iter().map(|(_, id, ..)| *id);
+            blocks.chain(view.past.iter().map(|(id, ..)| *id))
+        })
+    }
+
     fn apply_to_state(&mut self, record: Record) -> Result<(), BadSnapshot> {
         let state = &mut self.state;
         let last = Contradiction("columns or channels of no folder");

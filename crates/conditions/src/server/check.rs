@@ -1,14 +1,18 @@
 //! Reads a data directory, and changes nothing. Control plane.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use journal::Directory;
 
 use super::segments::Segments;
 use super::store::{Reading, folders};
+use super::{DATA_VERSION, NAME};
 
 /// How often it is tried while a server exchanges the files.
 const TRIES: usize = 5;
+
+/// The most that is read of FORMAT.
+const MAX_FORMAT_BYTES: u64 = 256;
 
 /// What a data directory holds.
 #[derive(Debug)]
@@ -21,11 +25,50 @@ pub struct Checked {
     pub damaged: Vec<String>,
 }
 
+/// A directory that is none of this service's data, can't be read, or can't be made.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {why}", path.display())]
+pub struct BadDirectory {
+    path: PathBuf,
+    why: String,
+}
+
+impl BadDirectory {
+    pub(super) fn new(path: &Path, why: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), why: why.into() }
+    }
+}
+
 /// Reads all of a data directory, which a server may have open.
 ///
 /// # Errors
-/// When a file can't be read. Damage is no error; what is found names it.
-pub fn check(data: &Path) -> anyhow::Result<Checked> {
+/// When it is none, or a file can't be read. Damage is no error; what is found names it.
+pub fn check(data: &Path) -> Result<Checked, BadDirectory> {
+    check_format(data)?;
+    check_in(data).map_err(|why| BadDirectory::new(data, format!("it can't be read: {why:#}")))
+}
+
+/// Refuses what is no data directory of this service and version.
+///
+/// # Errors
+/// Then.
+pub(super) fn check_format(data: &Path) -> Result<(), BadDirectory> {
+    let refused = |why: String| BadDirectory::new(data, why);
+    let text = base::read_text(&data.join("FORMAT"), MAX_FORMAT_BYTES).map_err(|why| {
+        refused(format!(
+            "it is no data directory, or a backup that did not come to its end ({why:#})"
+        ))
+    })?;
+    let meant = format!("{NAME} {DATA_VERSION}");
+    let found = text.trim();
+    match found == meant {
+        true => Ok(()),
+        false => Err(refused(format!("it holds {found:?}, and this program reads {meant:?}"))),
+    }
+}
+
+/// As [`check`], whatever FORMAT says.
+pub(super) fn check_in(data: &Path) -> anyhow::Result<Checked> {
     for _ in 1..TRIES {
         let before = snapshot(data);
         let checked = check_once(data);
@@ -39,7 +82,7 @@ pub fn check(data: &Path) -> anyhow::Result<Checked> {
 }
 
 /// The number of the snapshot that counts now.
-fn snapshot(data: &Path) -> Option<u64> {
+pub(super) fn snapshot(data: &Path) -> Option<u64> {
     let [journal, _] = folders(data);
     journal::check(&Directory::new(journal)).ok()?.snapshot
 }

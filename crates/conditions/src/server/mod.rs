@@ -1,6 +1,7 @@
 //! Serves conditions over HTTP from a data directory. Control plane.
 
 pub(crate) mod app;
+mod backup;
 mod check;
 #[cfg(test)]
 mod crash;
@@ -40,7 +41,11 @@ use app::App;
 use fault::Fault;
 use store::Store;
 
-pub use check::{Checked, check};
+pub use backup::{BackedUp, Copied, backup};
+pub use check::{BadDirectory, Checked, check};
+
+/// The service's name, which its data directories have in FORMAT.
+pub const NAME: &str = "conditions";
 
 /// The version of a data directory's files.
 pub const DATA_VERSION: u32 = 1;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use conditions::model::MAX_TIME;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
@@ -14,8 +15,11 @@ use crate::served::{client, folder, serve_sealing};
 /// Where the data of the server in the other process lies.
 const DATA: &str = "CONDITIONS_TEST_DATA";
 
+/// How often it is killed, 10 times without this; and the seed of when.
+const ROUNDS: &str = "CONDITIONS_KILLS";
+const SEED: &str = "CONDITIONS_SEED";
+
 const CLIENTS: u32 = 4;
-const ROUNDS: usize = 8;
 
 /// Not a test: what the process that is killed runs.
 #[test]
@@ -52,34 +56,50 @@ pub(crate) fn start(data: &std::path::Path) -> (Killed, SocketAddr) {
     (killed, ready.expect("a server"))
 }
 
-/// How many objects a channel has; the n-th is [n, n + 1) with the value n.
+/// How many insertions a channel has. The n-th is one of [n, n + 1), and of [n, open), which the
+/// next one cuts, in another folder; both have the value n.
 fn check(at: SocketAddr, channel: u32) -> u64 {
-    let asked = [("folder", "/f".to_owned()), ("channels", channel.to_string())];
-    let found = client(at).get_json("/browse", &asked).expect("an answer");
-    let objects = found["objects"].as_array().expect("a list");
-    for (number, object) in objects.iter().enumerate() {
-        assert_eq!(object["since"], json!(number), "channel {channel} has a gap");
-        assert_eq!(object["records"], json!([[number as f64]]));
-    }
-    objects.len() as u64
+    let counts = ["/f", "/open"].map(|folder| {
+        let asked = [("folder", folder.to_owned()), ("channels", channel.to_string())];
+        let found = client(at).get_json("/browse", &asked).expect("an answer");
+        let objects = found["objects"].as_array().expect("a list");
+        for (number, object) in objects.iter().enumerate() {
+            assert_eq!(object["since"], json!(number), "channel {channel} has a gap");
+            let is_last = folder == "/open" && number + 1 == objects.len();
+            let until = if is_last { MAX_TIME } else { number as u64 + 1 };
+            assert_eq!(object["until"], json!(until));
+            assert_eq!(object["records"], json!([[number as f64]]));
+        }
+        objects.len() as u64
+    });
+    assert_eq!(counts[0], counts[1], "half of an insertion is there");
+    counts[0]
 }
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_kill_and_nothing_in_halves() {
+    let rounds = std::env::var(ROUNDS).map_or(10, |text| text.parse().expect("a number"));
+    let seed = std::env::var(SEED).map_or(3, |text| text.parse().expect("a number"));
+    println!("{SEED}={seed}");
     let folder_of_data = tempfile::tempdir().expect("a folder");
     let data = folder_of_data.path();
-    let mut random = SmallRng::seed_from_u64(3);
+    let mut random = SmallRng::seed_from_u64(seed);
     let acknowledged: Vec<AtomicU64> = (0..CLIENTS).map(|_| AtomicU64::new(0)).collect();
-    for round in 0..ROUNDS {
+    for round in 0..=rounds {
         let (killed, at) = start(data);
         if round == 0 {
-            folder(at, "/f", "single");
+            for path in ["/f", "/open"] {
+                folder(at, path, "single");
+            }
         }
         for (channel, count) in acknowledged.iter().enumerate() {
             let there = check(at, channel as u32);
             let known = count.swap(there, Relaxed);
             // One more may have been made whose answer was lost.
             assert!((known..=known + 1).contains(&there), "{there} of {known} in round {round}");
+        }
+        if round == rounds {
+            break;
         }
         let (made, enough) = (AtomicU64::new(0), random.random_range(1..60));
         let killed = std::sync::Mutex::new(Some(killed));
@@ -90,12 +110,15 @@ fn what_was_acknowledged_is_there_after_a_kill_and_nothing_in_halves() {
                     let client = client(at);
                     loop {
                         let number = count.load(Relaxed);
-                        let object = json!({
-                            "channel": channel, "since": number, "until": number + 1,
-                            "values": [number],
-                        });
-                        let batch = json!({ "folder": "/f", "objects": [object] });
-                        if client.post("/objects", &json!({ "batches": [batch] })).is_err() {
+                        let batch = |folder: &str, until: u64| {
+                            let object = json!({
+                                "channel": channel, "since": number, "until": until,
+                                "values": [number],
+                            });
+                            json!({ "folder": folder, "objects": [object] })
+                        };
+                        let both = [batch("/f", number + 1), batch("/open", MAX_TIME)];
+                        if client.post("/objects", &json!({ "batches": both })).is_err() {
                             return;
                         }
                         count.store(number + 1, Relaxed);
@@ -109,5 +132,6 @@ fn what_was_acknowledged_is_there_after_a_kill_and_nothing_in_halves() {
         });
     }
     let total: u64 = acknowledged.iter().map(|count| count.load(Relaxed)).sum();
-    assert!(total >= ROUNDS as u64, "{total} objects");
+    assert!(total >= rounds, "{total} insertions");
+    println!("{rounds} kills, {total} insertions: none lost, none in halves");
 }

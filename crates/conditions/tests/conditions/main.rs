@@ -1,6 +1,7 @@
 //! The service from outside: its model against a naive one, its interface over HTTP, what is left
 //! of it after it was killed, and the lab's workload.
 
+mod backup;
 mod bounds;
 mod check;
 mod described;

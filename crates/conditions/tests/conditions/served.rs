@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use conditions::client::Client;
-use conditions::server::{BoundConditions, ConditionsServer};
+use conditions::server::{BoundConditions, ConditionsServer, DATA_VERSION};
 use serde_json::{Value as Json, json};
 use service::{Face, HttpSettings, Tokens};
 
@@ -13,12 +13,18 @@ pub(crate) const WAIT: Duration = Duration::from_secs(30);
 
 /// A server of this directory, at any port.
 pub(crate) fn serve(data: &Path, tokens: Option<Tokens>) -> ConditionsServer {
-    bind(tokens).start(data).expect("a server")
+    start(bind(tokens), data)
 }
 
 /// A server that seals what is in memory once it has this many bytes.
 pub(crate) fn serve_sealing(data: &Path, seal_after: u64) -> ConditionsServer {
-    bind(None).seal_after(seal_after).start(data).expect("a server")
+    start(bind(None).seal_after(seal_after), data)
+}
+
+fn start(bound: BoundConditions, data: &Path) -> ConditionsServer {
+    // As the command marks its data directory.
+    std::fs::write(data.join("FORMAT"), format!("conditions {DATA_VERSION}\n")).expect("a file");
+    bound.start(data).expect("a server")
 }
 
 fn bind(tokens: Option<Tokens>) -> BoundConditions {

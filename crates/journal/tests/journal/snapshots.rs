@@ -1,11 +1,17 @@
-//! Snapshots, backups and checks.
+//! Snapshots, copies and checks.
 
-use journal::{Directory, Error, FaultyDisk, Options};
+use std::sync::Arc;
+
+use journal::{Directory, Error, FaultyDisk, Held, Options};
 
 use super::{append, open, open_with, put, record, snapshot};
 
 pub(super) fn names(disk: &FaultyDisk) -> Vec<String> {
     journal::Disk::list(disk).expect("listed")
+}
+
+fn hold(disk: &FaultyDisk) -> Held {
+    Held::open(Arc::new(disk.clone())).expect("held")
 }
 
 #[test]
@@ -36,17 +42,22 @@ fn records_go_on_while_a_snapshot_is_written_and_there_is_one_at_a_time() {
     let mut begun = journal.snapshot().expect("begun");
     put(&mut journal, 3).expect("goes on");
     assert!(matches!(journal.snapshot(), Err(Error::Exclusive)));
-    let copy = FaultyDisk::default();
-    assert!(matches!(journal.watch().backup(&copy), Err(Error::Exclusive)));
+    let held = hold(&disk);
     for seq in 1..=3 {
         begun.append(&record(seq)).expect("written");
     }
     begun.finish().expect("made");
-    journal.watch().backup(&copy).expect("it is over");
+    put(&mut journal, 1).expect("goes on");
+    // The files that are held go on, whatever the snapshot has removed since.
+    for (held, through) in [(held, None), (hold(&disk), Some(3))] {
+        let copy = FaultyDisk::default();
+        assert!(held.copy(&copy).expect("copied").damaged.is_empty());
+        let (_, report, there) = open(copy).expect("opens");
+        assert_eq!((there, report.snapshot), (7, through));
+    }
     drop(journal);
     let (_, report, count) = open(disk).expect("opens");
-    assert_eq!((count, report.snapshot), (6, Some(3)));
-    assert_eq!(open(copy).expect("opens").2, 6);
+    assert_eq!((count, report.snapshot), (7, Some(3)));
 }
 
 #[test]
@@ -121,7 +132,7 @@ fn a_file_that_is_missing_between_a_snapshot_and_the_end_is_named() {
 }
 
 #[test]
-fn a_backup_holds_what_was_acknowledged_when_it_began_and_opens_as_a_journal() {
+fn a_copy_holds_what_was_acknowledged_when_it_began_and_opens_as_a_journal() {
     let disk = FaultyDisk::default();
     let options = Options { segment_bytes: 1000, ..Options::default() };
     let (mut journal, ..) = open_with(disk.clone(), options).expect("a new journal");
@@ -131,15 +142,27 @@ fn a_backup_holds_what_was_acknowledged_when_it_began_and_opens_as_a_journal() {
         put(&mut journal, 4).expect("acknowledged");
     }
     let copy = FaultyDisk::default();
-    let report = journal.watch().backup(&copy).expect("copied");
+    let report = hold(&disk).copy(&copy).expect("copied");
     assert_eq!((report.last, report.snapshot, report.dropped), (30, Some(10), None));
     assert!(report.damaged.is_empty());
     append(&mut journal, 5).expect("goes on");
-    assert!(matches!(journal.watch().backup(&copy), Err(Error::NotEmpty { .. })));
+    assert!(matches!(hold(&disk).copy(&copy), Err(Error::NotEmpty { .. })));
     for seed in 0..5 {
         let (mut journal, _, count) = open(copy.after_power_loss(seed)).expect("opens");
         assert_eq!(count, 30);
         put(&mut journal, 1).expect("goes on by itself");
+    }
+    // A group that is being written, or a log that has no head yet, is left for the next copy.
+    drop(journal);
+    let last = names(&disk).pop().expect("a log");
+    let whole = disk.bytes(&last).expect("it");
+    let new = "00000000000000000036.log".to_owned();
+    for (name, bytes) in [(last, &whole[..whole.len() - 1]), (new, &[0; 9])] {
+        let (disk, copy) = (disk.after_kill(), FaultyDisk::default());
+        disk.put(&name, bytes);
+        let report = hold(&disk).copy(&copy).expect("copied");
+        assert_eq!((report.damaged.len(), report.dropped), (0, None), "{name}");
+        assert!((30..=35).contains(&open(copy).expect("opens").2), "{name}");
     }
 }
 
@@ -186,7 +209,7 @@ fn a_snapshot_without_the_log_after_it_is_not_the_whole() {
 }
 
 #[test]
-fn a_backup_that_did_not_come_to_its_end_is_refused_or_whole() {
+fn a_copy_that_did_not_come_to_its_end_is_refused_or_whole() {
     for segment_bytes in [1000, 1 << 20] {
         let disk = FaultyDisk::default();
         let options = Options { segment_bytes, ..Options::default() };
@@ -197,7 +220,7 @@ fn a_backup_that_did_not_come_to_its_end_is_refused_or_whole() {
             let copy = FaultyDisk::default();
             copy.shorten_writes(calls);
             copy.lose_power_after(calls);
-            let is_over = journal.watch().backup(&copy).is_ok();
+            let is_over = hold(&disk).copy(&copy).is_ok();
             for seed in 0..8 {
                 let copy = if seed == 0 { copy.after_kill() } else { copy.after_power_loss(seed) };
                 let place = format!("{calls} calls, seed {seed}: {:?}", names(&copy));

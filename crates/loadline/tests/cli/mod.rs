@@ -4,6 +4,7 @@ mod capacity;
 pub(crate) mod common;
 mod compare;
 mod conditions;
+mod conditions_data;
 mod counters;
 mod early_end;
 mod figures;
