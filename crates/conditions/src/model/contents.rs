@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::base::Base;
 use super::change::{Batch, Numbers, Object, Versioning};
-use super::error::{ANSWER, ANSWER_BYTES, Refusal};
+use super::error::{ANSWER, Limit, Refusal};
 use super::piece::{Inserted, MAX_TIME, NOTHING, Piece, Revision, Version};
 use super::recent::Changed;
 use super::segment::{Damage, Segment};
@@ -14,7 +14,8 @@ use super::table::{Cells, Table};
 use super::value::Kind;
 use super::view::{Found, Place, View};
 
-/// About what an object or a piece takes in memory, as it counts for sealing.
+/// About what an object takes in memory with a piece of it, or what a piece of nothing does: what
+/// `unsealed_bytes` counts beside payload.
 const PIECE_BYTES: u64 = 80;
 
 /// A change of a folder's data that was checked.
@@ -58,13 +59,16 @@ pub(super) struct Contents {
     head: View,
     /// What tags of users show, by the revisions that made them.
     tagged: BTreeMap<Revision, View>,
-    /// About how much is in memory and isn't sealed.
+    /// About how much is in memory because of what isn't sealed.
     unsealed_bytes: u64,
-    /// What is damaged of what is sealed.
+    /// What is damaged of what is sealed. Each change asks, so it is not looked up each time.
     damaged: Option<Damage>,
     /// Why some of it is unknown: a change concerned what is damaged.
     lost: Option<Damage>,
 }
+
+/// A folder's channels, with their names.
+type Channels = BTreeMap<u32, Option<String>>;
 
 /// Where rows come from: a segment, or memory.
 type Source<'a> = Option<&'a Arc<Segment>>;
@@ -79,14 +83,18 @@ impl Contents {
         let mut contents =
             Self { columns: kinds.into_iter().map(column).collect(), ..Self::default() };
         for (tag, base) in bases {
-            contents.damaged = contents.damaged.or_else(|| base.damage().cloned());
             let view = View { base, recent: BTreeMap::new() };
             match tag {
                 None => contents.head = view,
                 Some(tag) => _ = contents.tagged.insert(tag, view),
             }
         }
+        contents.damaged = contents.damage();
         contents
+    }
+
+    fn damage(&self) -> Option<Damage> {
+        self.views().find_map(|(_, view)| view.base.damage().cloned())
     }
 
     /// What the head, or a tag of users, shows.
@@ -119,15 +127,17 @@ impl Contents {
 
     /// Changes the data, and returns at which times something else is shown. Where some of it is
     /// damaged, as only a start can find it, it is all refused from then on. `keeps_tags` leaves
-    /// what is to be dropped until it is sealed.
+    /// what is to be dropped until it is sealed. `channels` are the folder's.
     pub(super) fn touch(
         &mut self,
         touch: &Touch,
         versioning: Versioning,
+        channels: &Channels,
         revision: Revision,
         keeps_tags: bool,
     ) -> Changed {
-        let damage = match touch {
+        let objects = self.objects.len();
+        let touched = match touch {
             Touch::Column(kind) => {
                 let first_row = self.rows as usize;
                 self.columns.push(Column { first_row, cells: Cells::new(*kind) });
@@ -136,18 +146,19 @@ impl Contents {
             Touch::Forget(_) if keeps_tags => return Changed::TAGGED,
             Touch::Forget(tag) => {
                 self.tagged.remove(tag);
+                if self.damaged.is_some() {
+                    self.damaged = self.damage();
+                }
                 return Changed::TAGGED;
             }
-            _ => self.check_whole(),
-        };
-        let touched = damage.and_then(|()| match touch {
             Touch::Insert(batch, tag) => self.insert(batch, *tag, versioning, revision),
-            Touch::Truncate(until, channels) => {
-                self.truncate(*until, channels, revision).map(|()| Changed::ALL)
+            Touch::Truncate(until, numbers) => {
+                self.truncate(*until, numbers, channels, revision).map(|()| Changed::ALL)
             }
             Touch::Copy(from, to) => self.copy_tag(*from, *to).map(|()| Changed::TAGGED),
-            Touch::Forget(_) | Touch::Column(_) => Ok(Changed::ALL),
-        });
+        };
+        // With those of sealed pieces, which a change takes in.
+        self.unsealed_bytes += PIECE_BYTES * (self.objects.len() - objects) as u64;
         touched.unwrap_or_else(|damage| {
             self.lost.get_or_insert(damage);
             Changed::ALL
@@ -161,6 +172,7 @@ impl Contents {
         versioning: Versioning,
         revision: Revision,
     ) -> Result<Changed, Damage> {
+        self.check_whole()?;
         let mut changed = Changed::default();
         let mut first_row = self.rows;
         let added = 0..batch.payload.rows as usize;
@@ -169,7 +181,6 @@ impl Contents {
             column.cells.append(cells, added.clone());
         }
         self.rows += batch.payload.rows;
-        self.unsealed_bytes += PIECE_BYTES * batch.objects.len() as u64;
         for new in &batch.objects {
             let Object { channel, since, until, records } = *new;
             let object = self.objects.len() as u32;
@@ -214,12 +225,13 @@ impl Contents {
     fn truncate(
         &mut self,
         until: u64,
-        channels: &Numbers,
+        numbers: &Numbers,
+        channels: &Channels,
         revision: Revision,
     ) -> Result<(), Damage> {
-        let all = self.head.channels()?;
-        for range in channels.ranges() {
-            for channel in all.range(range.0..=range.1) {
+        self.check_whole()?;
+        for range in numbers.ranges() {
+            for (channel, _) in channels.range(range.0..=range.1) {
                 if !self.head.first_two(*channel, (until, MAX_TIME))?.is_empty() {
                     self.clear(*channel, until, revision)?;
                 }
@@ -229,6 +241,7 @@ impl Contents {
     }
 
     fn copy_tag(&mut self, from: Version, to: Revision) -> Result<(), Damage> {
+        self.check_whole()?;
         let Some(view) = self.view(from.user_tag) else { return Ok(()) };
         let mut copies = Vec::new();
         let mut added = Vec::new();
@@ -245,8 +258,9 @@ impl Contents {
                 copies.push((channel, Piece { since, until, object, from: to }));
             }
         }
+        // The others have an object already, and a piece more of it.
+        self.unsealed_bytes += PIECE_BYTES * (copies.len() - added.len()) as u64;
         self.objects.extend(added);
-        self.unsealed_bytes += PIECE_BYTES * copies.len() as u64;
         let mut copy = View::default();
         for (channel, piece) in copies {
             copy.recent.entry(channel).or_default().take_in(piece);
@@ -286,10 +300,7 @@ impl Contents {
     pub(super) fn payload_bytes(&self, place: Place<'_>) -> u64 {
         let (source, first_row, records) = self.rows_of(place);
         match source {
-            Some(segment) => {
-                segment.payload_bytes().saturating_mul(records.into())
-                    / u64::from(segment.rows().max(1))
-            }
+            Some(segment) => segment.bytes_of(first_row, records),
             None => {
                 let rows = first_row as usize..(first_row + records) as usize;
                 let bytes = |column: &Column| {
@@ -303,12 +314,13 @@ impl Contents {
     }
 
     /// The first `most` rows of each of these objects, one after another, in the first columns of
-    /// the folder.
+    /// the folder, with a limit of their bytes.
     pub(super) fn gather<'a>(
         &'a self,
         places: impl IntoIterator<Item = Place<'a>>,
         kinds: impl IntoIterator<Item = Kind>,
         most: u32,
+        limit: Option<Limit>,
     ) -> Result<Table, Refusal> {
         let mut runs: Vec<(Source<'_>, Range<usize>)> = Vec::new();
         let mut payload = Table::new(kinds);
@@ -333,7 +345,9 @@ impl Contents {
                     Some(segment) => segment.append(number, rows.clone(), into)?,
                     None => self.columns[number].append(rows, into),
                 }
-                ANSWER_BYTES.check(bytes + into.bytes_of(0..count))?;
+                if let Some(limit) = limit {
+                    limit.check(bytes + into.bytes_of(0..count))?;
+                }
             }
             bytes += into.bytes_of(0..count);
         }

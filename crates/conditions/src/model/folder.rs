@@ -6,7 +6,7 @@ use super::base::Base;
 use super::change::{ColumnSpec, Numbers, Object, Versioning};
 use super::condition::Condition;
 use super::contents::{Contents, Touch};
-use super::error::{ANSWER, Refusal};
+use super::error::{ANSWER, ANSWER_BYTES, Refusal};
 use super::piece::Revision;
 use super::recent::Changed;
 use super::table::Table;
@@ -137,7 +137,8 @@ impl Folder {
             self.inserted.1 += u64::from(batch.payload.rows);
         }
         let is_kept = self.kept.is_some();
-        let changed = self.contents.touch(&touch, self.versioning, revision, is_kept);
+        let (versioning, channels) = (self.versioning, &self.channels);
+        let changed = self.contents.touch(&touch, versioning, channels, revision, is_kept);
         if let Some(kept) = &mut self.kept {
             kept.push((revision, touch));
         }
@@ -158,7 +159,7 @@ impl Folder {
         let kinds = self.columns().iter().take(columns).map(|column| column.kind);
         let mut contents = Contents::new(kinds, bases);
         for (revision, touch) in self.kept.iter().flatten() {
-            contents.touch(touch, self.versioning, *revision, false);
+            contents.touch(touch, self.versioning, &self.channels, *revision, false);
         }
         contents
     }
@@ -171,7 +172,8 @@ impl Folder {
             None => {
                 let forgets = |(_, touch): &&_| matches!(touch, Touch::Forget(_));
                 for (revision, touch) in kept.iter().filter(forgets) {
-                    self.contents.touch(touch, self.versioning, *revision, false);
+                    let (versioning, channels) = (self.versioning, &self.channels);
+                    self.contents.touch(touch, versioning, channels, *revision, false);
                 }
                 None
             }
@@ -227,7 +229,7 @@ impl Folder {
         ANSWER.check(rows.max(objects.len()))?;
         let places = pieces.iter().map(|(_, found)| found.place);
         let kinds = columns.iter().map(|column| column.kind);
-        let payload = self.contents.gather(places, kinds, most)?;
+        let payload = self.contents.gather(places, kinds, most, Some(ANSWER_BYTES))?;
         Ok(Answer { folder: self.path.clone(), columns: columns.to_vec(), objects, payload })
     }
 }

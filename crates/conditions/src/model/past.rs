@@ -120,9 +120,11 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// Keeps a piece that is shown at revisions before `to`.
-    pub(super) fn push(&mut self, piece: Piece, to: Revision) {
-        let mut pieces = vec![Ended { piece, to }];
+    /// Keeps pieces that are no longer shown.
+    pub(super) fn push(&mut self, mut pieces: Vec<Ended>) {
+        if pieces.is_empty() {
+            return;
+        }
         while let Some(last) = self.runs.pop_if(|run| run.pieces.len() <= 2 * pieces.len()) {
             pieces.extend(last.pieces);
         }
@@ -199,7 +201,7 @@ mod tests {
         let last = 5_000;
         for n in 1..last {
             let piece = Piece { since: 10 * n, until: u64::MAX, object: n as u32, from: n };
-            past.push(piece, n + 1);
+            past.push(vec![Ended { piece, to: n + 1 }]);
         }
         for n in 1..last {
             let found = past.at(10 * last, n).expect("shown then");

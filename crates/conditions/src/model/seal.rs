@@ -30,8 +30,10 @@ pub const BLOCK_BYTES: u64 = 4 << 20;
 /// About what a piece takes in a block beside its payload.
 const PIECE_BYTES: u64 = 36;
 
-/// Segments of the past are put together up to this size: one is made in memory.
-const PAST_BYTES: u64 = 64 << 20;
+/// A segment of the past gets about as many bytes as this many blocks, because it is made in
+/// memory; and as many neighbouring blocks that changed are divided anew together, so that those
+/// that have become small are joined.
+const BLOCKS: u64 = 16;
 
 /// A seal under way.
 #[derive(Debug)]
@@ -62,33 +64,47 @@ pub struct Made {
 struct Progress {
     unit: Unit,
     blocks: VecDeque<Slot>,
-    is_past_made: bool,
+    /// What is to be made of the past, once that is known.
+    past: Option<PlannedPast>,
     base: Base,
     waits: Option<Waits>,
 }
 
-/// A block that stays, or that is made for these times.
+/// A block that stays, times that are to be divided into blocks, or those of one that is made.
 #[derive(Debug)]
 enum Slot {
     Keep(Block),
+    Split(u64, u64),
     Make(u64, u64),
 }
 
-/// What is being stored: the block from a time on, or what comes after these segments of the past.
+/// The order of pieces of the past: channel, since, and the revision from which on it was shown.
+type Key = (u32, u64, Revision);
+
+/// Segments of the past that are to be made: how many of those before stay, and the first and last
+/// piece of each of these.
+#[derive(Debug)]
+struct PlannedPast {
+    kept: usize,
+    parts: VecDeque<(Key, Key)>,
+}
+
+/// What is being stored: the block from a time on, or a segment of the past.
 #[derive(Debug)]
 enum Waits {
     Block(u64),
-    Past(Vec<Arc<Part>>),
+    Past,
 }
 
-/// The data of folders over what was sealed.
+/// The data of folders over what was sealed, by their places.
 #[derive(Debug)]
-pub struct Rebuilt(Vec<(usize, Contents)>);
+pub struct Rebuilt(BTreeMap<usize, Contents>);
 
 impl State {
-    /// About how many bytes of data are in memory only.
+    /// About how many bytes of data are in memory because of changes that aren't sealed: what came,
+    /// and what of the sealed data they concern.
     pub fn unsealed_bytes(&self) -> u64 {
-        self.folders.iter().map(|folder| folder.contents.unsealed_bytes()).sum()
+        self.unsealed_bytes
     }
 
     /// What seals all that came so far, in blocks of about this size.
@@ -135,16 +151,21 @@ impl State {
     /// longer needed, to be dropped where that may take a while.
     pub fn end_seal(&mut self, seal: &Seal, rebuilt: Option<Rebuilt>) -> impl Sized + use<> {
         self.next_segment = seal.next_id;
-        let rebuilt = rebuilt.map(|rebuilt| rebuilt.0).unwrap_or_default();
-        let mut rebuilt: BTreeMap<usize, Contents> = rebuilt.into_iter().collect();
+        if rebuilt.is_some() {
+            self.segments = seal.segments();
+        }
+        let mut rebuilt = rebuilt.map(|rebuilt| rebuilt.0).unwrap_or_default();
         let end = |place: &usize| self.folders[*place].end_seal(rebuilt.remove(place));
-        seal.folders.keys().map(end).collect::<Vec<_>>()
+        let old: Vec<_> = seal.folders.keys().map(end).collect();
+        let unsealed = self.folders.iter().map(|folder| folder.contents.unsealed_bytes());
+        self.unsealed_bytes = unsealed.sum();
+        old
     }
 
-    /// The numbers of all segments.
-    pub fn segments(&self) -> BTreeSet<u64> {
-        let views = self.folders.iter().flat_map(|folder| folder.contents.views());
-        views.flat_map(|(_, view)| view.base.parts()).map(|part| part.id).collect()
+    /// The numbers of all segments that the last snapshot names, those of tags that were deleted
+    /// since, too: a start needs them until there is another snapshot.
+    pub fn segments(&self) -> &BTreeSet<u64> {
+        &self.segments
     }
 
     /// What is damaged: segments that could not be opened, or `all` of their bytes.
@@ -159,9 +180,11 @@ impl State {
         damages.collect()
     }
 
-    fn unit(&self, (place, tag): Unit) -> Option<(&Folder, &View)> {
-        let folder = self.folders.get(place)?;
-        Some((folder, folder.contents.view(tag)?))
+    fn unit(&self, (place, tag): Unit) -> Result<(&Folder, &View), Refusal> {
+        let folder = self.folders.get(place);
+        let folder = folder.ok_or_else(|| Refusal::NoFolder(format!("number {place}")))?;
+        let no_tag = || Refusal::NoTag(format!("number {}", tag.unwrap_or_default()));
+        Ok((folder, folder.contents.view(tag).ok_or_else(no_tag)?))
     }
 }
 
@@ -175,20 +198,19 @@ impl Seal {
     /// to be sealed, with any changes since.
     ///
     /// # Errors
-    /// When a segment that has to be written anew is damaged.
+    /// When a segment that has to be written anew is damaged, or the state is another one.
     pub fn next(&mut self, state: &State) -> Result<Option<Made>, Refusal> {
         loop {
             let Some(now) = &mut self.current else {
                 let Some(unit) = self.units.pop_front() else { return Ok(None) };
-                let Some((folder, view)) = state.unit(unit) else { continue };
-                let blocks = plan(folder, view, self.revision, self.block_bytes)?;
+                let (_, view) = state.unit(unit)?;
+                let blocks = plan(view, self.block_bytes);
                 let (through, past) = (self.revision, view.base.past.clone());
                 let base = Base { through, blocks: Vec::new(), past };
-                let (is_past_made, waits) = (false, None);
-                self.current = Some(Progress { unit, blocks, is_past_made, base, waits });
+                self.current = Some(Progress { unit, blocks, past: None, base, waits: None });
                 continue;
             };
-            let Some((folder, view)) = state.unit(now.unit) else { return Ok(None) };
+            let (folder, view) = state.unit(now.unit)?;
             let (id, tag) = (self.next_id, now.unit.1.unwrap_or(0));
             let of = |kind, since, until| SegmentOf {
                 kind,
@@ -203,20 +225,38 @@ impl Seal {
                     now.base.blocks.push(block);
                     continue;
                 }
+                Some(Slot::Split(since, until)) => {
+                    let range = (since, until);
+                    let slots = split(folder, view, range, self.revision, self.block_bytes)?;
+                    slots.into_iter().rev().for_each(|slot| now.blocks.push_front(slot));
+                    continue;
+                }
                 Some(Slot::Make(since, until)) => {
                     now.waits = Some(Waits::Block(since));
-                    let pieces = block(view, (since, until - 1), self.revision)?;
+                    let pieces = shown(view, (since, until - 1), self.revision)?;
+                    let piece = |(channel, Found { since, until, from, place })| {
+                        (channel, Bounds { since, until, from, to: u64::MAX }, place)
+                    };
+                    let pieces = pieces.into_iter().map(piece).collect();
                     (of(SegmentKind::Block, since, until), pieces)
                 }
-                None if !now.is_past_made => {
-                    now.is_past_made = true;
-                    let Some((kept, pieces)) = past(view, self.revision)? else { continue };
-                    now.waits = Some(Waits::Past(kept));
-                    (of(SegmentKind::Past, 0, 0), pieces)
-                }
                 None => {
-                    self.bases.extend(self.current.take().map(|done| (done.unit, done.base)));
-                    continue;
+                    let planned = match &mut now.past {
+                        Some(planned) => planned,
+                        None => {
+                            let most = self.block_bytes.saturating_mul(BLOCKS);
+                            let planned = plan_past(folder, view, self.revision, most)?;
+                            now.base.past.truncate(planned.kept);
+                            now.past.insert(planned)
+                        }
+                    };
+                    let Some(range) = planned.parts.pop_front() else {
+                        self.bases.extend(self.current.take().map(|done| (done.unit, done.base)));
+                        continue;
+                    };
+                    now.waits = Some(Waits::Past);
+                    let merged = &view.base.past[planned.kept..];
+                    (of(SegmentKind::Past, 0, 0), past(view, merged, self.revision, range)?)
                 }
             };
             self.next_id += 1;
@@ -236,10 +276,7 @@ impl Seal {
         if let Some(now) = &mut self.current {
             match now.waits.take() {
                 Some(Waits::Block(since)) => now.base.blocks.push(Block { since, part }),
-                Some(Waits::Past(kept)) => {
-                    now.base.past = kept;
-                    now.base.past.push(part);
-                }
+                Some(Waits::Past) => now.base.past.push(part),
                 None => {}
             }
         }
@@ -259,32 +296,39 @@ impl Seal {
     }
 }
 
-/// The blocks of a view: those that nothing has changed since, and new ones of about the same size.
-fn plan(
-    folder: &Folder,
-    view: &View,
-    revision: Revision,
-    block_bytes: u64,
-) -> Result<VecDeque<Slot>, Damage> {
-    let mut touched = BTreeSet::new();
-    for (since, until) in view.recent.values().flat_map(|recent| recent.extents()) {
-        let (first, last) = (view.base.place(since), view.base.place(until.saturating_sub(1)));
-        touched.extend(first.unwrap_or(0)..=last.unwrap_or(0));
+/// The blocks of a view: those that nothing has changed since, and times to be divided anew.
+fn plan(view: &View, block_bytes: u64) -> VecDeque<Slot> {
+    let mut changed: Vec<_> = view.recent.values().flat_map(|recent| recent.extents()).collect();
+    if view.base.blocks.is_empty() {
+        let all = (!changed.is_empty()).then_some(Slot::Split(0, u64::MAX));
+        return all.into_iter().collect();
     }
-    let mut slots = VecDeque::new();
-    if view.base.blocks.is_empty() && !touched.is_empty() {
-        split(folder, view, (0, u64::MAX), revision, block_bytes, &mut slots)?;
-    }
+    changed.sort_unstable();
+    let mut changed = changed.into_iter().peekable();
+    // Up to where something has changed, of what begins before the end of the block.
+    let mut changed_until = 0;
+    let (mut slots, mut together) = (VecDeque::new(), 0_u64);
     for (place, block) in view.base.blocks.iter().enumerate() {
-        match touched.contains(&place) {
-            false => slots.push_back(Slot::Keep(block.clone())),
-            true => {
-                let range = (block.since, view.base.end(place));
-                split(folder, view, range, revision, block_bytes, &mut slots)?;
+        let end = view.base.end(place);
+        while let Some((_, until)) = changed.next_if(|(since, _)| *since < end) {
+            changed_until = until.max(changed_until);
+        }
+        if changed_until <= block.since {
+            slots.push_back(Slot::Keep(block.clone()));
+            continue;
+        }
+        together = together.saturating_add(block.part.bytes);
+        match slots.back_mut() {
+            Some(Slot::Split(_, until)) if together <= block_bytes.saturating_mul(BLOCKS) => {
+                *until = end;
+            }
+            _ => {
+                slots.push_back(Slot::Split(block.since, end));
+                together = block.part.bytes;
             }
         }
     }
-    Ok(slots)
+    slots
 }
 
 /// Divides a range into blocks of about the same size.
@@ -297,27 +341,32 @@ fn split(
     (since, until): (u64, u64),
     revision: Revision,
     block_bytes: u64,
-    slots: &mut VecDeque<Slot>,
-) -> Result<(), Damage> {
+) -> Result<Vec<Slot>, Damage> {
     let piece = |(_, found): &(u32, Found<'_>)| {
         let bytes: u64 = PIECE_BYTES + folder.contents.payload_bytes(found.place);
         (found.since, found.until, bytes)
     };
     let mut pieces: Vec<_> = shown(view, (since, until - 1), revision)?.iter().map(piece).collect();
     pieces.sort_unstable();
-    let (mut begin, mut new, mut carried) = (since, 0_u64, 0_u64);
-    for (number, (at, _, bytes)) in pieces.iter().enumerate() {
-        if *at > begin && new >= block_bytes.max(carried) && pieces[number - 1].0 < *at {
-            slots.push_back(Slot::Make(begin, *at));
-            let goes_on = |(_, end, _): &&(u64, u64, u64)| end > at;
-            let carries = pieces[..number].iter().filter(goes_on);
-            carried = carries.fold(0, |sum: u64, (_, _, bytes)| sum.saturating_add(*bytes));
+    let carried_to = |at: u64, before: &[(u64, u64, u64)]| {
+        let goes_on = before.iter().filter(|(_, end, _)| *end > at);
+        goes_on.fold(0, |sum: u64, (_, _, bytes)| sum.saturating_add(*bytes))
+    };
+    let first = pieces.partition_point(|(at, ..)| *at < since);
+    let (mut begin, mut last, mut new) = (since, since, 0_u64);
+    let mut carried = carried_to(since, &pieces[..first]);
+    let mut slots = Vec::new();
+    for (number, (at, _, bytes)) in pieces.iter().enumerate().skip(first) {
+        if *at > last && new > 0 && new >= block_bytes.max(carried) {
+            slots.push(Slot::Make(begin, *at));
+            carried = carried_to(*at, &pieces[..number]);
             (begin, new) = (*at, 0);
         }
         new = new.saturating_add(*bytes);
+        last = *at;
     }
-    slots.push_back(Slot::Make(begin, until));
-    Ok(())
+    slots.push(Slot::Make(begin, until));
+    Ok(slots)
 }
 
 /// What is shown at some time of a range, by channel and time.
@@ -344,49 +393,77 @@ fn shown(
 type Piece<'a> = (u32, Bounds, Place<'a>);
 type Pieces<'a> = Vec<Piece<'a>>;
 
-/// What a block holds.
-fn block(view: &View, range: (u64, u64), revision: Revision) -> Result<Pieces<'_>, Damage> {
-    let mut pieces = Vec::new();
-    for (channel, Found { since, until, from, place }) in shown(view, range, revision)? {
-        pieces.push((channel, Bounds { since, until, from, to: u64::MAX }, place));
+fn key((channel, bounds, _): &Piece<'_>) -> Key {
+    (*channel, bounds.since, bounds.from)
+}
+
+/// The pieces from a first to a last one, in their order, of what is past since the last seal and
+/// of what these segments hold.
+fn past<'a>(
+    view: &'a View,
+    merged: &'a [Arc<Part>],
+    revision: Revision,
+    (first, last): (Key, Key),
+) -> Result<Pieces<'a>, Damage> {
+    let is_within = |piece: &Piece<'_>| (first..=last).contains(&key(piece));
+    let mut pieces: Pieces<'_> = Vec::new();
+    for (channel, recent) in view.recent.range(first.0..=last.0) {
+        let piece = |ended| (*channel, Bounds::of(ended), Place::Recent(ended.piece.object));
+        pieces.extend(recent.ended(revision).map(piece).filter(is_within));
     }
+    for part in merged {
+        let segment = part.segment()?;
+        for place in 0..segment.channels() {
+            let number = segment.number(place);
+            let piece = |piece| (number, segment.bounds(piece), Place::Sealed(segment, piece));
+            if (first.0..=last.0).contains(&number) {
+                pieces.extend(segment.pieces_of(place).map(piece).filter(is_within));
+            }
+        }
+    }
+    pieces.sort_unstable_by_key(key);
     Ok(pieces)
 }
 
-/// Segments that stay, and the pieces of one that comes after them.
-type Past<'a> = (Vec<Arc<Part>>, Pieces<'a>);
-
-/// What is past since the last seal, with the smaller segments of the past, and the larger ones,
-/// which stay; `None` where nothing is new.
-fn past(view: &View, revision: Revision) -> Result<Option<Past<'_>>, Damage> {
-    let mut pieces: Pieces<'_> = Vec::new();
-    for (channel, recent) in &view.recent {
-        let ended = recent.ended(revision);
-        pieces.extend(
-            ended.map(|ended| (*channel, Bounds::of(ended), Place::Recent(ended.piece.object))),
-        );
+/// What is past since the last seal is put together with the segments before that are less than
+/// twice as large, up to `most` bytes, and cut into segments of about so many.
+fn plan_past(
+    folder: &Folder,
+    view: &View,
+    revision: Revision,
+    most: u64,
+) -> Result<PlannedPast, Damage> {
+    let bytes = |piece: &Piece<'_>| PIECE_BYTES + folder.contents.payload_bytes(piece.2);
+    let all = ((0, 0, 0), (u32::MAX, u64::MAX, Revision::MAX));
+    let (before, mut parts) = (view.base.past.as_slice(), VecDeque::new());
+    let mut kept = before.len();
+    let new = past(view, &[], revision, all)?;
+    if new.is_empty() {
+        return Ok(PlannedPast { kept, parts });
     }
-    if pieces.is_empty() {
-        return Ok(None);
-    }
-    let mut kept = view.base.past.as_slice();
-    while let Some((last, rest)) = kept.split_last() {
+    let mut size = new.iter().map(bytes).fold(0, u64::saturating_add);
+    while let Some(last) = kept.checked_sub(1).map(|last| &before[last]) {
         let segment = last.segment()?;
-        if segment.pieces() > 2 * pieces.len() || last.bytes > PAST_BYTES {
+        let more = segment.pieces() as u64 * PIECE_BYTES + segment.payload_bytes();
+        if more > size.saturating_mul(2) || size.saturating_add(more) > most {
             break;
         }
-        for place in 0..segment.channels() {
-            let number = segment.number(place);
-            let of_channel = segment.pieces_of(place);
-            pieces.extend(
-                of_channel
-                    .map(|piece| (number, segment.bounds(piece), Place::Sealed(segment, piece))),
-            );
-        }
-        kept = rest;
+        size += more;
+        kept -= 1;
     }
-    pieces.sort_unstable_by_key(|(channel, bounds, _)| (*channel, bounds.since, bounds.from));
-    Ok(Some((kept.to_vec(), pieces)))
+    let mut part_bytes = 0;
+    for piece in past(view, &before[kept..], revision, all)? {
+        let key = key(&piece);
+        match parts.back_mut() {
+            Some((_, last)) if part_bytes < most => *last = key,
+            _ => {
+                parts.push_back((key, key));
+                part_bytes = 0;
+            }
+        }
+        part_bytes += bytes(&piece);
+    }
+    Ok(PlannedPast { kept, parts })
 }
 
 /// The bytes of a segment. Its rows lie in the order of their times, so that what all channels show
@@ -401,8 +478,9 @@ fn write(
     order.sort_unstable_by_key(|place| (pieces[*place].1.since, *place));
     let columns = folder.schema(revision).map_or(&[][..], |(_, columns)| columns);
     let places = order.iter().map(|place| pieces[*place].2);
-    let payload =
-        folder.contents.gather(places, columns.iter().map(|column| column.kind), u32::MAX)?;
+    // However large: what is shown at one time is in one block.
+    let kinds = columns.iter().map(|column| column.kind);
+    let payload = folder.contents.gather(places, kinds, u32::MAX, None)?;
     let entry = |(channel, bounds, place): &(u32, Bounds, Place<'_>)| {
         let (object, records) = (folder.contents.inserted(*place), folder.contents.records(*place));
         Entry { channel: *channel, bounds: *bounds, object, first_row: 0, records }

@@ -334,6 +334,7 @@ impl Loader {
                 return Err(Contradiction("blocks out of order"));
             }
             let mut part = |kind, (id, bytes, checksum)| {
+                self.state.segments.insert(id);
                 let segment = segment(open, (kind, folder.made(), tag), (id, bytes, checksum));
                 Arc::new(Part { id, bytes, checksum, segment: segment.map(Arc::new) })
             };
@@ -361,7 +362,7 @@ fn segment(
     (kind, folder, tag): (SegmentKind, Revision, Option<Revision>),
     (id, size, checksum): (u64, u64, u32),
 ) -> Result<Segment, Damage> {
-    let bytes = open(id, size).map_err(|why| Damage::of(id, 0, why))?;
+    let bytes = open(id, size).map_err(|why| Damage::unopened(id, why))?;
     if bytes.len() as u64 != size {
         let (is, at) = (bytes.len(), bytes.len().min(usize::try_from(size).unwrap_or(usize::MAX)));
         return Err(Damage::of(id, at, format!("it has {is} bytes instead of {size}")));

@@ -1,6 +1,6 @@
 //! The whole state, and the one function that changes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::{Change, ColumnSpec, Entry};
 use super::contents::Touch;
@@ -31,6 +31,10 @@ pub struct State {
     pub(super) times_us: Vec<i64>,
     /// The number of the next segment.
     pub(super) next_segment: u64,
+    /// The segments that the last snapshot names.
+    pub(super) segments: BTreeSet<u64>,
+    /// Of all folders together.
+    pub(super) unsealed_bytes: u64,
     pub(super) recent: Recent,
 }
 
@@ -208,7 +212,10 @@ impl State {
 
     /// Changes the data of a folder, as it was checked.
     pub(super) fn touch(&mut self, place: usize, touch: Touch, revision: Revision) {
-        let changed = self.folders[place].touch(touch, revision);
+        let folder = &mut self.folders[place];
+        let before = folder.contents.unsealed_bytes();
+        let changed = folder.touch(touch, revision);
+        self.unsealed_bytes += folder.contents.unsealed_bytes() - before;
         self.recent.add(revision, Some(place), changed);
     }
 

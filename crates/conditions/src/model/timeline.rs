@@ -48,13 +48,14 @@ impl Timeline {
             self.shown.push(piece);
             return changed;
         }
+        let mut ended = Vec::new();
         for piece in self.shown.take(since, until) {
             let is_shown = piece.object != NOTHING;
             if is_shown {
                 changed = changed.start.min(piece.since)..changed.end.max(piece.until);
             }
             if is_shown && piece.from < revision {
-                self.past.push(piece, revision);
+                ended.push(Ended { piece, to: revision });
             }
             let from = if is_shown { revision } else { piece.from };
             if piece.since < since {
@@ -64,6 +65,7 @@ impl Timeline {
                 self.shown.insert(Piece { since: until, from, ..piece });
             }
         }
+        self.past.push(ended);
         self.shown.insert(piece);
         changed
     }
@@ -195,20 +197,27 @@ impl Pieces {
 
     /// Removes the pieces that overlap `since..until`.
     fn take(&mut self, since: u64, until: u64) -> Vec<Piece> {
-        let taken: Vec<Piece> = self.meeting(since, until - 1).collect();
-        for piece in &taken {
-            let Some((chunk, place)) = self.before(piece.since) else { continue };
-            let inside = &mut self.chunks[chunk];
-            inside.starts.remove(place);
-            inside.pieces.remove(place);
-            match inside.starts.first() {
-                Some(first) => self.firsts[chunk] = *first,
-                None => {
-                    self.firsts.remove(chunk);
-                    self.chunks.remove(chunk);
-                }
+        let (first, place) = self.before(since).unwrap_or_default();
+        let (mut taken, mut end) = (Vec::new(), first);
+        for (number, chunk) in self.chunks.iter_mut().enumerate().skip(first) {
+            if chunk.starts.first().is_none_or(|start| *start >= until) {
+                break;
             }
+            // What begins before may end before, too.
+            let has_ended = |piece: &Piece| piece.until <= since;
+            let begin = if number == first { place } else { 0 };
+            let begin = begin + usize::from(chunk.pieces.get(begin).is_some_and(has_ended));
+            let past_end = chunk.starts.partition_point(|start| *start < until).max(begin);
+            chunk.starts.drain(begin..past_end);
+            taken.extend(chunk.pieces.drain(begin..past_end));
+            end = number + 1;
         }
+        // All but the first and the last of these chunks are empty now.
+        let mut kept: Vec<Chunk> = self.chunks.drain(first..end).collect();
+        kept.retain(|chunk| !chunk.starts.is_empty());
+        let firsts = kept.iter().filter_map(|chunk| chunk.starts.first().copied());
+        drop(self.firsts.splice(first..end, firsts));
+        drop(self.chunks.splice(first..first, kept));
         taken
     }
 

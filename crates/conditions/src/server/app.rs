@@ -17,7 +17,7 @@ use crate::model::{Leads, State};
 use crate::nopayload::server::storage::Storage;
 use crate::protocol::Params;
 
-/// The most bytes of all requests' bodies together, until they are answered, in KiB.
+/// The most bytes of all requests' bodies together, until their changes are made, in KiB.
 const BODIES_KIB: usize = 256 << 10;
 
 /// What a service has counted since its start.
@@ -39,7 +39,7 @@ pub(crate) struct App {
     pub(super) slices: Slices,
     /// Locked after the state, and never while a place is looked up.
     pub(super) leads: Mutex<Leads>,
-    pub(crate) bodies: Semaphore,
+    pub(crate) bodies: Arc<Semaphore>,
     pub(crate) storage: Storage,
     pub(crate) unsent: Unsent,
     pub(crate) counts: Counts,
@@ -48,7 +48,7 @@ pub(crate) struct App {
 impl App {
     pub(super) fn new(state: Shared, writer: Writer, storage: Storage) -> Self {
         let (slices, leads, counts) = (Slices::default(), Mutex::default(), Counts::default());
-        let (bodies, unsent) = (Semaphore::new(BODIES_KIB), Unsent::default());
+        let (bodies, unsent) = (Arc::new(Semaphore::new(BODIES_KIB)), Unsent::default());
         Self { state, writer, slices, leads, bodies, storage, unsent, counts }
     }
 

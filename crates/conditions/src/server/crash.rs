@@ -16,24 +16,24 @@ const FOLDERS: [&str; 2] = ["/a", "/b"];
 
 fn open(disk: &FaultyDisk) -> anyhow::Result<Store> {
     let disk = Arc::new(disk.clone());
-    Store::open_on(disk.clone(), Segments::in_memory(disk), u64::MAX)
+    Store::open_on(disk.clone(), Segments::in_memory(disk), u64::MAX, u64::MAX)
 }
 
-fn make(store: &Store, change: Change) -> Result<u64, String> {
+pub(super) fn make(store: &Store, change: Change) -> Result<u64, String> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let bytes = change.encode();
-    runtime.block_on(store.writer().make(change, bytes)).map_err(|why| why.to_string())
+    runtime.block_on(store.writer().make(change, bytes, None)).map_err(|why| why.to_string())
 }
 
-fn folder(store: &Store, path: &str) -> Result<u64, String> {
+pub(super) fn folder(store: &Store, path: &str) -> Result<u64, String> {
     let columns = vec![ColumnSpec { name: "value".to_owned(), kind: Kind::Uint64 }];
     let (path, description) = (path.to_owned(), String::new());
     make(store, Change::CreateFolder { path, description, versioning: Versioning::Single, columns })
 }
 
 /// The object [10 n, open) with the value n, which ends the one before.
-fn insert(store: &Store, path: &str, n: u64) -> Result<u64, String> {
+pub(super) fn insert(store: &Store, path: &str, n: u64) -> Result<u64, String> {
     let mut payload = Table::new([Kind::Uint64]);
     payload.columns[0].push(&Value::Integer(n.into())).expect("a number");
     payload.rows = 1;
@@ -44,7 +44,7 @@ fn insert(store: &Store, path: &str, n: u64) -> Result<u64, String> {
 }
 
 /// How many objects there are; each is where it should be, with its value, now and in the past.
-fn count(store: &Store, path: &str) -> Result<u64, Refusal> {
+pub(super) fn count(store: &Store, path: &str) -> Result<u64, Refusal> {
     let state = store.shared();
     let state = state.read();
     let Ok(folder) = state.folder(path) else { return Ok(0) };
@@ -146,7 +146,7 @@ fn a_failed_fsync_or_a_full_disk_loses_nothing_that_was_acknowledged() {
 }
 
 /// The segments that there are.
-fn segments(disk: &FaultyDisk) -> Vec<String> {
+pub(super) fn segments(disk: &FaultyDisk) -> Vec<String> {
     let names = journal::Disk::list(disk).expect("names");
     names.into_iter().filter(|name| segment_id(name).is_some()).collect()
 }

@@ -149,6 +149,11 @@ impl From<WriteError> for Fault {
                 error,
                 "ask whether it is there before it is sent again; reads go on",
             ),
+            WriteError::Unsealed(_) => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                error,
+                "see to what can't be written or is damaged; it is tried again, and reads go on",
+            ),
             WriteError::Disk(_) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 error,

@@ -8,6 +8,8 @@ mod crash;
 mod export;
 mod fault;
 mod full;
+#[cfg(test)]
+mod held;
 pub(crate) mod known;
 mod little;
 mod map;

@@ -2,11 +2,12 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
 use axum::http::StatusCode;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use super::fault::Fault;
@@ -19,15 +20,20 @@ const WHOLE: Duration = Duration::from_secs(60);
 const BYTES_PER_S: usize = 1 << 20;
 
 /// Room for what is received, and for what is made of it, until this is dropped.
-pub(super) struct Room<'a> {
-    all: &'a Semaphore,
-    own: Option<SemaphorePermit<'a>>,
+pub(super) struct Room {
+    all: Arc<Semaphore>,
+    own: Option<OwnedSemaphorePermit>,
     kib: usize,
 }
 
-impl<'a> Room<'a> {
-    fn of(all: &'a Semaphore) -> Self {
-        Self { all, own: None, kib: 0 }
+impl Room {
+    fn of(all: &Arc<Semaphore>) -> Self {
+        Self { all: all.clone(), own: None, kib: 0 }
+    }
+
+    /// All of it, for what is made of the body.
+    pub(super) fn permit(self) -> Option<OwnedSemaphorePermit> {
+        self.own
     }
 
     /// Makes it room for this many bytes.
@@ -36,7 +42,7 @@ impl<'a> Room<'a> {
     /// When there is none left.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Fault> {
         let more = bytes.div_ceil(1024).saturating_sub(self.kib);
-        let taken = self.all.try_acquire_many(more as u32).map_err(|_| {
+        let taken = self.all.clone().try_acquire_many_owned(more as u32).map_err(|_| {
             let error = "the requests that are being received are too large together";
             Fault::new(StatusCode::SERVICE_UNAVAILABLE, error, "send it again later")
         })?;
@@ -54,10 +60,10 @@ impl<'a> Room<'a> {
 /// # Errors
 /// When it is not all of it, comes too slowly, or there is no room for it.
 pub(super) async fn receive(
-    all: &Semaphore,
+    all: &Arc<Semaphore>,
     mut body: Body,
     length: usize,
-) -> Result<(Vec<u8>, Room<'_>), Fault> {
+) -> Result<(Vec<u8>, Room), Fault> {
     let end = Instant::now() + WHOLE + Duration::from_secs((length / BYTES_PER_S) as u64);
     let (mut received, mut room) = (Vec::new(), Room::of(all));
     let unread = || Fault::bad("the body can't be read", "send all of it");
@@ -85,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_body_takes_room_for_what_has_come_of_it() {
-        let all = Semaphore::new(100);
+        let all = Arc::new(Semaphore::new(100));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let receive =

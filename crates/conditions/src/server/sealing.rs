@@ -1,6 +1,7 @@
 //! Sealing, on a thread of its own: what is in memory is put into segments and a snapshot of the
 //! journal, while the service goes on. Control plane.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver};
@@ -25,6 +26,8 @@ pub(super) enum SealError {
     Journal(#[from] journal::Error),
     #[error("the service ends")]
     Ends,
+    #[error("the thread that seals has panicked")]
+    Panicked,
 }
 
 /// What came of a seal.
@@ -43,8 +46,11 @@ pub(super) struct Sealing {
 }
 
 impl Sealing {
-    /// Begins; `done` is called once there is a result. `keeps_files` is for when it isn't known
-    /// which snapshot counts.
+    /// Begins, which the state is told; `done` is called once there is a result. `keeps_files` is
+    /// for when it isn't known which snapshot counts.
+    ///
+    /// # Errors
+    /// When there is no thread for it. Nothing has begun then.
     pub(super) fn begin(
         (seal, snapshot): (Seal, Snapshot),
         shared: Shared,
@@ -54,26 +60,31 @@ impl Sealing {
     ) -> std::io::Result<Self> {
         let (sender, results) = mpsc::sync_channel(1);
         let ends = Arc::new(AtomicBool::new(false));
-        let is_ending = ends.clone();
+        let (is_ending, state) = (ends.clone(), shared.clone());
+        let (begin, begun) = mpsc::sync_channel::<(Seal, Snapshot)>(1);
         let work = move || {
-            let mut seal = seal;
-            let mut result = store(&mut seal, &shared, &segments, &is_ending);
+            let Ok((mut seal, snapshot)) = begun.recv() else { return };
             let mut is_unsure = false;
-            if result.is_ok() {
-                result = finish(&seal, snapshot, &mut is_unsure);
-            } else {
-                drop(snapshot);
-            }
+            // Whatever was made of it, it is still known which folders it is of.
+            let sealed = catch_unwind(AssertUnwindSafe(|| {
+                store(&mut seal, &shared, &segments, &is_ending)?;
+                finish(&seal, snapshot, &mut is_unsure)
+            }));
+            let result = sealed.unwrap_or(Err(SealError::Panicked));
             // What is in the way now is removed by the next seal, or start.
             if result.is_ok() {
                 let _ = segments.sweep(&seal.segments());
             } else if !is_unsure && !keeps_files {
-                let _ = segments.sweep(&shared.read().segments());
+                let named = shared.read().segments().clone();
+                let _ = segments.sweep(&named);
             }
             let _ = sender.send(Sealed { seal, result, is_unsure });
             done();
         };
         let thread = std::thread::Builder::new().name("seal".to_owned()).spawn(work)?;
+        state.write().begin_seal(&seal);
+        // It waits for nothing else.
+        let _ = begin.send((seal, snapshot));
         Ok(Self { results, ends, thread: Some(thread) })
     }
 

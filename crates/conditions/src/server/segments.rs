@@ -64,7 +64,10 @@ impl Segments {
     pub(super) fn load(&self, loader: Loader) -> Result<State, crate::model::BadSnapshot> {
         loader.finish(&mut |id, _| {
             let mapped = (self.map)(&*self.disk, &segment_name(id));
-            mapped.map_err(|why| format!("it can't be opened: {why}"))
+            mapped.map_err(|why| match why.kind() {
+                io::ErrorKind::NotFound => "it is missing; restore all files from a backup".into(),
+                _ => format!("it can't be opened: {why}; start again once it can be"),
+            })
         })
     }
 

@@ -2,11 +2,14 @@
 //! Control plane.
 //!
 //! Readers share the state with a lock that is held for writing only while a group is applied, or
-//! what was sealed is exchanged, which is work in memory. Whatever waits for the disk waits before
-//! that, without the lock: what a reader sees is durable.
+//! what was sealed is exchanged. That is work in memory, and in the mapped segments with the pieces
+//! that a change covers: the system may have to read those from the disk, and an object over many
+//! pieces takes the longer, the more there are. Changes become durable before that, without the
+//! lock: what a reader sees is durable.
 //!
 //! When enough has come it is sealed ([`super::sealing`]): the journal's snapshot then names the
-//! segments, and a start reads what came since.
+//! segments, and a start reads what came since. When too much has come before that is done, changes
+//! wait for it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,7 +22,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use journal::{Directory, Disk, Journal, MAX_RECORD_BYTES, Options, Watch};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::full;
 use super::sealing::{Sealed, Sealing};
@@ -34,6 +37,9 @@ const WAITING: usize = 1_024;
 /// lets wait.
 const GROUP: usize = 256;
 const GROUP_BYTES: usize = 32 << 20;
+
+/// Changes wait for a seal once this many bytes aren't sealed, or 4 times what is sealed at once.
+const UNSEALED: u64 = 256 << 20;
 
 /// Why a change is not made.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -50,6 +56,9 @@ pub(crate) enum WriteError {
     /// Nothing is written any more; it was not made.
     #[error("nothing can be written: {0}")]
     Disk(String),
+    /// Too much is not sealed.
+    #[error("too many changes are in memory, and they can't be put into segments: {0}")]
+    Unsealed(String),
     /// It may be durable already, or become so.
     #[error("it is unknown whether the change was, or will be, made: {0}")]
     Unknown(String),
@@ -66,7 +75,12 @@ struct Request {
     change: Change,
     bytes: Vec<u8>,
     answer: Answer,
+    room: Room,
 }
+
+/// The share of memory that a request has, for as long as any of it is here: a client that has gone
+/// away may leave a change that waits.
+type Room = Option<OwnedSemaphorePermit>;
 
 /// What the owner is sent.
 enum Message {
@@ -96,11 +110,13 @@ pub(super) struct Reading<'a> {
     segments: &'a Segments,
     loader: Option<Loader>,
     state: Option<State>,
+    /// Bytes of the records behind the snapshot.
+    logged: u64,
 }
 
 impl<'a> Reading<'a> {
     pub(super) fn new(segments: &'a Segments) -> Self {
-        Self { segments, loader: None, state: None }
+        Self { segments, loader: None, state: None, logged: 0 }
     }
 
     /// Takes the next record.
@@ -109,7 +125,10 @@ impl<'a> Reading<'a> {
             journal::Entry::Snapshot(bytes) => {
                 Ok(self.loader.get_or_insert_default().apply(bytes)?)
             }
-            journal::Entry::Record(_, bytes) => Ok(self.state()?.replay(Entry::decode(bytes)?)?),
+            journal::Entry::Record(_, bytes) => {
+                self.logged += bytes.len() as u64;
+                Ok(self.state()?.replay(Entry::decode(bytes)?)?)
+            }
         }
     }
 
@@ -146,18 +165,21 @@ impl Store {
                 .with_context(|| format!("{} can't be made", folder.display()))?;
         }
         let disk = Arc::new(Directory::new(journal));
-        Self::open_on(disk, Segments::of(segments), seal_after)
+        let most = seal_after.saturating_mul(4).max(UNSEALED);
+        Self::open_on(disk, Segments::of(segments), seal_after, most)
     }
 
-    /// Opens a journal with its segments.
+    /// Opens a journal with its segments. `most` bytes may be there that aren't sealed.
     pub(super) fn open_on(
         disk: Arc<dyn Disk>,
         segments: Segments,
         seal_after: u64,
+        most: u64,
     ) -> anyhow::Result<Self> {
         let mut reading = Reading::new(&segments);
         let (journal, report) =
             Journal::open(disk, Options::default(), |entry| reading.apply(entry), |_| {})?;
+        let logged = reading.logged;
         let state = reading.finish().map_err(|why| anyhow::anyhow!("the snapshot: {why}"))?;
         if let Some(dropped) = &report.dropped {
             tracing::warn!("{dropped}");
@@ -169,9 +191,8 @@ impl Store {
             let (is, last) = (state.revision(), report.last);
             anyhow::bail!("the snapshot is of revision {is}, and the journal ends with {last}");
         }
-        segments.sweep(&state.segments())?;
+        segments.sweep(state.segments())?;
         tracing::info!(revision = state.revision(), "the journal is read");
-        let unsealed = state.unsealed_bytes();
         let shared = Shared::new(state);
         let (queue, requests) = mpsc::sync_channel(WAITING);
         let watch = journal.watch();
@@ -184,8 +205,11 @@ impl Store {
             segments,
             seal_after,
             seal_at: seal_after,
-            unsealed,
+            most,
+            logged,
+            logged_before: 0,
             sealing: None,
+            not_sealed: String::new(),
             asked: (Vec::new(), Vec::new()),
             is_unsure: false,
             wake: queue.clone(),
@@ -219,18 +243,20 @@ impl Store {
 }
 
 impl Writer {
-    /// Makes a change, and returns its revision once it is on disk.
+    /// Makes a change, and returns its revision once it is on disk. It keeps its room until it is
+    /// made or refused, also where this is dropped before.
     pub(crate) async fn make(
         &self,
         change: Change,
         bytes: Vec<u8>,
+        room: Room,
     ) -> Result<Revision, WriteError> {
         // Head and frame of a record have room in what is left.
         if bytes.len() + 64 > MAX_RECORD_BYTES {
             return Err(WriteError::TooLarge(bytes.len()));
         }
         let (answer, answered) = oneshot::channel();
-        let sent = self.0.try_send(Message::Change(Request { change, bytes, answer }));
+        let sent = self.0.try_send(Message::Change(Request { change, bytes, answer, room }));
         sent.map_err(|error| match error {
             TrySendError::Full(_) => WriteError::Busy,
             TrySendError::Disconnected(_) => ended(),
@@ -276,9 +302,14 @@ struct Owner {
     seal_after: u64,
     /// When there are this many unsealed bytes, they are sealed.
     seal_at: u64,
-    /// Bytes of changes that aren't sealed.
-    unsealed: u64,
+    /// When there are this many, changes wait until they are.
+    most: u64,
+    /// Bytes of the journal behind the snapshot, and how many of them a seal under way is of.
+    logged: u64,
+    logged_before: u64,
     sealing: Option<Sealing>,
+    /// Why the last seal failed.
+    not_sealed: String,
     /// Who waits for the seal under way, and for the next one.
     asked: (Vec<SealAnswer>, Vec<SealAnswer>),
     /// Whether it isn't known which snapshot counts: no file is removed then.
@@ -292,15 +323,21 @@ impl Owner {
     fn run(mut self, requests: &Receiver<Message>) {
         let mut waiting: VecDeque<Request> = VecDeque::new();
         let mut is_ending = false;
+        self.see_to_seals();
         while !(is_ending && waiting.is_empty()) {
-            let mut next = match waiting.is_empty() {
+            // The owner has a sender itself: a message comes, of a seal at the latest.
+            let mut next = match waiting.is_empty() || self.waits() && !is_ending {
                 true => requests.recv().ok(),
                 false => requests.try_recv().ok(),
             };
-            is_ending |= waiting.is_empty() && next.is_none();
             while let Some(message) = next.take() {
                 match message {
-                    Message::Change(request) => waiting.push_back(request),
+                    Message::Change(request) if waiting.len() < WAITING => {
+                        waiting.push_back(request);
+                    }
+                    Message::Change(request) => {
+                        let _ = request.answer.send(Err(WriteError::Busy));
+                    }
                     Message::Seal(answer) => self.asked.1.push(answer),
                     Message::Sealed => {}
                     Message::End => is_ending = true,
@@ -309,11 +346,23 @@ impl Owner {
                     next = requests.try_recv().ok();
                 }
             }
-            waiting = self.turn(waiting);
+            if is_ending || !self.waits() {
+                waiting = self.turn(waiting);
+            }
             self.see_to_seals();
         }
         // Before the journal, of which it makes a snapshot.
         self.sealing = None;
+    }
+
+    /// How many bytes aren't sealed: of the journal, or in memory, whichever is more.
+    fn unsealed(&self) -> u64 {
+        self.logged.max(self.shared.read().unsealed_bytes())
+    }
+
+    /// Whether changes have to wait for the seal under way.
+    fn waits(&self) -> bool {
+        self.sealing.is_some() && self.unsealed() >= self.most
     }
 
     /// Takes in a seal that is done, and begins one that is due.
@@ -322,12 +371,12 @@ impl Owner {
             self.sealing = None;
             self.take_in(sealed);
         }
-        let is_due = self.unsealed > 0 && self.unsealed >= self.seal_at;
-        let is_due = is_due || !self.asked.1.is_empty();
+        let unsealed = self.unsealed();
+        let is_due = unsealed > 0 && unsealed >= self.seal_at || !self.asked.1.is_empty();
         if is_due && self.sealing.is_none() {
             self.asked.0.append(&mut self.asked.1);
             if let Err(why) = self.begin_seal() {
-                self.not_sealed(&why.to_string());
+                self.seal_failed(&why.to_string());
             }
         }
     }
@@ -337,13 +386,13 @@ impl Owner {
         let snapshot = self.journal.snapshot()?;
         let (revision, through) = (seal.revision(), snapshot.through());
         anyhow::ensure!(revision == through, "revision {revision} is not record {through}");
-        self.shared.write().begin_seal(&seal);
         let (shared, segments, wake) =
             (self.shared.clone(), self.segments.clone(), self.wake.clone());
         // Where the queue is full, the owner is awake.
         let done = move || drop(wake.try_send(Message::Sealed));
         let sealing = Sealing::begin((seal, snapshot), shared, segments, self.is_unsure, done);
         self.sealing = Some(sealing?);
+        self.logged_before = self.logged;
         Ok(())
     }
 
@@ -357,39 +406,51 @@ impl Owner {
         match result {
             Ok(()) => {
                 self.is_unsure = false;
-                self.unsealed = self.shared.read().unsealed_bytes();
+                self.logged -= self.logged_before;
                 self.seal_at = self.seal_after;
                 tracing::debug!(revision = seal.revision(), "sealed");
                 self.asked.0.drain(..).for_each(|answer| drop(answer.send(Ok(()))));
             }
             Err(why) => {
                 self.is_unsure |= is_unsure;
-                self.not_sealed(&why.to_string());
+                self.seal_failed(&why.to_string());
             }
         }
     }
 
     /// It is tried again when as much more has come.
-    fn not_sealed(&mut self, why: &str) {
+    fn seal_failed(&mut self, why: &str) {
         tracing::error!("{why}: nothing is sealed; changes are made, and kept in the journal");
-        self.seal_at = self.unsealed.saturating_add(self.seal_after);
+        self.seal_at = self.unsealed().saturating_add(self.seal_after);
+        why.clone_into(&mut self.not_sealed);
         self.asked.0.drain(..).for_each(|answer| drop(answer.send(Err(why.to_owned()))));
+    }
+
+    /// Why no change is made, where too much isn't sealed and the last seal has failed. Then it is
+    /// tried again, because something is asked for.
+    fn refuses(&mut self, is_asked: bool) -> Option<WriteError> {
+        let refuses = is_asked && self.sealing.is_none() && self.unsealed() >= self.most;
+        refuses.then(|| {
+            self.seal_at = 0;
+            WriteError::Unsealed(self.not_sealed.clone())
+        })
     }
 
     /// Makes as many changes as form a group, and returns those that have to wait.
     fn turn(&mut self, waiting: VecDeque<Request>) -> VecDeque<Request> {
         let now_us = jiff::Timestamp::now().as_microsecond();
         let (mut group, mut later) = (Group::default(), VecDeque::new());
-        let mut made: Vec<(Answer, Revision)> = Vec::new();
+        let mut made: Vec<(Answer, Revision, Room)> = Vec::new();
         let mut records: Vec<Vec<u8>> = Vec::new();
         let mut size = 0;
+        let refused = self.has_failed.clone().or_else(|| self.refuses(!waiting.is_empty()));
         let state = self.shared.read();
-        for Request { change, bytes, answer } in waiting {
+        for Request { change, bytes, answer, room } in waiting {
             if size > 0 && size + bytes.len() > GROUP_BYTES {
-                later.push_back(Request { change, bytes, answer });
+                later.push_back(Request { change, bytes, answer, room });
                 continue;
             }
-            if let Some(why) = &self.has_failed {
+            if let Some(why) = &refused {
                 let _ = answer.send(Err(why.clone()));
                 continue;
             }
@@ -402,20 +463,23 @@ impl Owner {
                     size += bytes.len();
                     let entry = group.entries().last();
                     records.extend(entry.map(|entry| entry.encode_around(&bytes)));
-                    made.push((answer, revision));
+                    made.push((answer, revision, room));
                 }
-                Ok(Added::Later(change)) => later.push_back(Request { change, bytes, answer }),
+                Ok(Added::Later(change)) => {
+                    later.push_back(Request { change, bytes, answer, room });
+                }
                 // Whoever has gone away needs no answer, here and below.
                 Err(refusal) => drop(answer.send(Err(refusal.into()))),
             }
         }
         drop(state);
         let written = self.write(&records);
-        if written.is_ok() {
+        // The lock waits for readers, and others for it.
+        if written.is_ok() && !records.is_empty() {
             self.shared.write().apply_group(group);
-            self.unsealed += size as u64;
+            self.logged += size as u64;
         }
-        for (answer, revision) in made {
+        for (answer, revision, _room) in made {
             let _ = answer.send(written.clone().map(|()| revision));
         }
         later
@@ -426,7 +490,9 @@ impl Owner {
     /// A record that is refused before it is appended ends the service's writes: those of its group
     /// that are appended may become durable, and their numbers can't be given again.
     fn write(&mut self, records: &[Vec<u8>]) -> Result<(), WriteError> {
-        let Some(_) = records.first() else { return Ok(()) };
+        if records.is_empty() {
+            return Ok(());
+        }
         full::write(&mut self.journal, &self.watch, records, &self.ends).map_err(|error| {
             tracing::error!("{error}: changes are refused until the service is started again");
             self.has_failed = Some(WriteError::Disk(error.to_string()));

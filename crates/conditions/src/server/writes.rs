@@ -65,7 +65,7 @@ async fn make(
 ) -> Result<Response, Fault> {
     let kind = kind(request.headers(), types)?;
     let length = length(request.headers())?;
-    // Memory is taken for what all clients send together, and free again once it is answered.
+    // Memory is taken for what all clients send together, and free again once the change is made.
     let (body, mut room) = receive(&app.bodies, request.into_body(), length).await?;
     let read = move |app: &App| {
         let change = meant(app, kind, &body)?;
@@ -74,7 +74,7 @@ async fn make(
     };
     let (change, bytes) = app.blocking(read).await?;
     room.grow(bytes.len())?;
-    let revision = app.writer.make(change, bytes).await?;
+    let revision = app.writer.make(change, bytes, room.permit()).await?;
     app.counts.changes.fetch_add(1, Relaxed);
     Ok(json(StatusCode::OK, &MadeBody { revision }))
 }

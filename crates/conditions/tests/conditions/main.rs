@@ -19,6 +19,7 @@ mod page;
 mod postgres;
 mod random;
 mod schemathesis;
+mod sealing;
 mod segments;
 mod served;
 #[cfg(feature = "sqlite")]

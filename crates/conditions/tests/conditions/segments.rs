@@ -155,3 +155,32 @@ fn a_damaged_segment_is_named_to_clients_and_by_a_check_and_the_rest_is_served()
         assert!(checked.damaged[0].contains(&name), "{:?}", checked.damaged);
     }
 }
+
+#[test]
+fn a_segment_that_can_not_be_opened_is_no_reason_to_restore_it() {
+    let folder_of_data = tempfile::tempdir().expect("a folder");
+    let data = folder_of_data.path();
+    let server = serve_sealing(data, u64::MAX);
+    folder(server.addresses()[0], "/a", "single");
+    insert(server.addresses()[0], "/a", 1, (0, None), 1.0);
+    server.seal().expect("a seal");
+    drop(server);
+    let segment = segments(data).pop().expect("a segment");
+    let aside = data.join("aside");
+    std::fs::rename(&segment, &aside).expect("a file");
+    for (is_there, advice) in [(false, "restore all files"), (true, "start again")] {
+        if is_there {
+            std::fs::create_dir(&segment).expect("a folder");
+        }
+        let server = serve(data, None);
+        let refused = get(server.addresses()[0], "/api/v1/find?folder=/a&t=1", &[]);
+        let error = refused.json()["error"].as_str().expect("text").to_owned();
+        assert!(refused.status == 500 && error.contains(advice), "{error}");
+        assert_eq!(error.contains("backup"), !is_there, "{error}");
+    }
+    std::fs::remove_dir(&segment).expect("a folder");
+    std::fs::rename(&aside, &segment).expect("a file");
+    let server = serve(data, None);
+    let found = get(server.addresses()[0], "/api/v1/find?folder=/a&t=1", &[]);
+    assert_eq!(found.status, 200);
+}

@@ -8,6 +8,8 @@
 //! Everything but the payload is checked when a segment is opened, the payload in chunks when it is
 //! first read; what is damaged is named, and never returned.
 
+use std::fmt;
+
 mod layout;
 mod read;
 mod write;
@@ -19,22 +21,28 @@ pub(super) use layout::SegmentKind;
 pub use read::Segment;
 pub(super) use write::{Entry, SegmentOf, encode};
 
-/// What is damaged: a segment that is missing, or bytes whose checksum is wrong.
+/// What is damaged: a segment that is missing or can't be opened, or bytes whose checksum is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}, byte {offset}: {why}; restore all files from a backup")]
+#[error("{file}, byte {offset}: {why}")]
 pub struct Damage {
     /// The file.
     pub file: String,
     /// Where what is wrong begins.
     pub offset: u64,
-    /// What is wrong.
+    /// What is wrong, and what to do.
     pub why: String,
 }
 
 impl Damage {
     /// Damage of the segment with this number.
-    pub fn of(id: u64, offset: usize, why: impl Into<String>) -> Self {
-        Self { file: segment_name(id), offset: offset as u64, why: why.into() }
+    pub fn of(id: u64, offset: usize, why: impl fmt::Display) -> Self {
+        let why = format!("{why}; restore all files from a backup");
+        Self { file: segment_name(id), offset: offset as u64, why }
+    }
+
+    /// A segment that can't be opened, for a reason that may pass.
+    pub fn unopened(id: u64, why: String) -> Self {
+        Self { file: segment_name(id), offset: 0, why }
     }
 }
 

@@ -106,7 +106,7 @@ impl Segment {
         self.head.payload_bytes
     }
 
-    pub(in super::super) fn rows(&self) -> u32 {
+    fn rows(&self) -> u32 {
         self.head.rows
     }
 
@@ -231,6 +231,25 @@ impl Segment {
             Bounds { since: value(0), until: value(1), from: value(2), to: value(3) }
         };
         descend(self.levels.len(), self.pieces_of(place), &bounds, wants, each);
+    }
+
+    /// About how many bytes rows have in this segment. What is damaged is not noticed here.
+    pub(in super::super) fn bytes_of(&self, first: u32, rows: u32) -> u64 {
+        let payload = &self.bytes[self.at.payload..];
+        let (begin, end) = (first as usize, first as usize + rows as usize);
+        let bytes = |column: &Column| {
+            if let Some(width) = column.kind.width_bytes() {
+                return width as u64 * u64::from(rows);
+            }
+            let end_of = |row: usize| {
+                let ends = payload.get(column.ends + 8 * row..column.ends + 8 * row + 8);
+                ends.map_or(0, |end| u64_at(end, 0)).min(column.data_bytes as u64)
+            };
+            let before = begin.checked_sub(1).map_or(0, end_of);
+            let last = end.checked_sub(1).map_or(0, end_of);
+            last.saturating_sub(before) + 8 * u64::from(rows)
+        };
+        self.columns.iter().map(bytes).sum()
     }
 
     /// Appends rows of a column, none of which has a value where the column came later.

@@ -131,7 +131,7 @@ fn every_flipped_byte_is_noticed_and_its_place_is_named() {
             assert!(Segment::open(ID, cut).is_err(), "{size} of {} bytes", whole.len());
         }
         let other = Segment::open(ID + 1, Bytes::from(whole)).expect_err("another number");
-        assert_eq!(other.why, "this is segment 7");
+        assert_eq!(other.why, "this is segment 7; restore all files from a backup");
     }
 }
 

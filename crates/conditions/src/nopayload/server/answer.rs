@@ -93,9 +93,10 @@ impl From<WriteError> for Refusal {
                 let detail = format!("{error}; send it in parts");
                 Self::detail(StatusCode::PAYLOAD_TOO_LARGE, detail)
             }
-            WriteError::Busy | WriteError::Disk(_) | WriteError::Unknown(_) => {
-                Self::detail(StatusCode::SERVICE_UNAVAILABLE, error)
-            }
+            WriteError::Busy
+            | WriteError::Disk(_)
+            | WriteError::Unsealed(_)
+            | WriteError::Unknown(_) => Self::detail(StatusCode::SERVICE_UNAVAILABLE, error),
         }
     }
 }

@@ -65,9 +65,9 @@ async fn try_make(
 ) -> Result<Response, Refusal> {
     let asked = Asked::of(path, request.uri())?;
     let length = length(request.headers())?;
-    // Memory is taken for what all clients send together, and free again once it is answered.
-    let room = app.bodies.try_acquire_many(length.div_ceil(1024) as u32);
-    let _room = room.map_err(|_| {
+    // Memory is taken for what all clients send together, and free again once the change is made.
+    let room = app.bodies.clone().try_acquire_many_owned(length.div_ceil(1024) as u32);
+    let room = room.map_err(|_| {
         let detail = "the requests that are being received are too large together";
         Refusal::detail(StatusCode::SERVICE_UNAVAILABLE, detail)
     })?;
@@ -89,7 +89,7 @@ async fn try_make(
         Some(deleted) => read(app, |_| true, move |state| url(state, &deleted)).await?,
         None => None,
     };
-    let revision = app.writer.make(change, bytes).await?;
+    let revision = app.writer.make(change, bytes, Some(room)).await?;
     let done = Done { revision, url };
     let answer = read(app, |_| true, move |state| made(state, &done)).await?;
     let taken_back = "it was made, and another request has deleted it since";

@@ -71,7 +71,7 @@ async fn store(app: &Arc<App>, parts: Parts, request: Request) -> Result<Respons
     let change = Change::PutFile { key: key.clone(), sha256, size };
     let change = ServiceChange::Nopayload(change);
     let bytes = change.encode();
-    app.writer.make(change, bytes).await?;
+    app.writer.make(change, bytes, None).await?;
     let view = FileView { key: &key, checksum: format!("sha256:{}", hex(&sha256)), size };
     let status = if there { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, [(header::CONTENT_TYPE, JSON)], bytes_of(&view)).into_response())

@@ -38,6 +38,8 @@ impl World {
             1 => {
                 if let Some(seal) = self.seal.take() {
                     drop(self.state.end_seal(&seal, None));
+                    let named = self.state.segments();
+                    self.segments.retain(|id, _| named.contains(id));
                 }
             }
             _ => {}
@@ -53,20 +55,21 @@ impl World {
             let mut loader = Loader::default();
             records.iter().for_each(|record| loader.apply(record).expect("a record"));
             let mut open = |id, size| {
-                let bytes = self.segments[&id].clone();
+                let bytes = self.segments.get(&id).expect("the snapshot names it").clone();
                 assert_eq!(bytes.len() as u64, size);
                 Ok(bytes)
             };
             again = loader.finish(&mut open).expect("a snapshot");
             assert_eq!(again.damages(true), []);
         }
-        let named = again.segments();
-        self.segments.retain(|id, _| named.contains(id));
         assert_eq!(again.revision(), *through);
         for bytes in &self.journal[*through as usize..] {
             let entry = Entry::decode(bytes).expect("an entry");
             again.replay(entry).expect("applied once before");
         }
+        // As a server does: what the journal has behind the snapshot may have deleted a tag.
+        let named = again.segments();
+        self.segments.retain(|id, _| named.contains(id));
         self.state = again;
     }
 }
