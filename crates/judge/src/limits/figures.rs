@@ -171,6 +171,8 @@ figures! {
     listen_overflows: "count",
     /// Connections lost at a listening socket of the host, for whatever reason.
     listen_drops: "count",
+    /// Connections lost at the target's own listening sockets.
+    server_listen_drops: "count",
     /// Datagrams lost to a full receive buffer.
     udp_receive_errors: "count",
     /// Share of time in which disks had something to do; several busy disks add up.

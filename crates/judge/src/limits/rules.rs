@@ -82,14 +82,23 @@ pub static LIMITS: &[Limit] = &[
     },
     Limit {
         code: "listen",
-        name: "a listen queue on this host",
-        condition: "a connection a second is lost at the listening sockets of the host, which the \
-            kernel counts together, whichever program's they are",
-        advice: "see whose it is (ss -lnt: Recv-Q reaches Send-Q); if it is the target's, accept \
-            faster or in more threads, raise the listen backlog and net.core.somaxconn, or keep \
-            connections",
+        name: "the listen queue",
+        condition: "a connection a second is lost at the target's own listening sockets",
+        advice: "accept faster or in more threads, raise the listen backlog and \
+            net.core.somaxconn, or keep connections",
         kind: LimitKind::Full,
         holds: listen,
+    },
+    Limit {
+        code: "listen_host",
+        name: "a listen queue on this host",
+        condition: "a connection a second is lost at the listening sockets of the host, and it \
+            isn't seen whose they are",
+        advice: "see whose it is (ss -lntm: Recv-Q reaches Send-Q, d counts what was lost); if it \
+            is the target's, accept faster or in more threads, raise the listen backlog and \
+            net.core.somaxconn, or keep connections",
+        kind: LimitKind::Full,
+        holds: listen_host,
     },
     Limit {
         code: "disk",
@@ -319,7 +328,19 @@ fn network_receive(figures: &Figures) -> Finding {
 }
 
 fn listen(figures: &Figures) -> Finding {
+    lost_connections(figures, figures.server_listen_drops?, "the target's listening sockets")
+}
+
+/// Where it is known how many the target lost, the rest are another program's.
+fn listen_host(figures: &Figures) -> Finding {
+    if figures.server_listen_drops.is_some() {
+        return None;
+    }
     let lost = figures.listen_drops.unwrap_or(0.0).max(figures.listen_overflows.unwrap_or(0.0));
+    lost_connections(figures, lost, "listening sockets of this host, the target's or others")
+}
+
+fn lost_connections(figures: &Figures, lost: f64, place: &str) -> Finding {
     let per_s = figures.per_s(Some(lost))?;
     // Retransmissions have many causes: without a lost connection they are no evidence.
     if per_s < at::LISTEN_LOST {
@@ -327,8 +348,8 @@ fn listen(figures: &Figures) -> Finding {
     }
     let retransmits = figures.tcp_retransmits.unwrap_or(0.0);
     let evidence = format!(
-        "{lost:.0} connections lost at listening sockets of this host, the target's or others \
-         ({per_s:.1} a second), {retransmits:.0} segments sent again"
+        "{lost:.0} connections lost at {place} ({per_s:.1} a second), {retransmits:.0} segments \
+         sent again"
     );
     let share = figures.per_operation(Some(lost)).unwrap_or(1.0);
     Some((0.8 + 0.1 * share.min(1.0), evidence))

@@ -50,17 +50,21 @@ fn a_light_load_reaches_nothing_and_neither_does_one_without_figures() {
     assert_eq!(codes(&sent_again), Vec::<&str>::new());
 }
 
-/// The kernel counts what is lost at all listening sockets of a host together.
+/// The kernel's sum is of all listening sockets of a host.
 #[test]
-fn a_full_listen_queue_is_the_hosts_until_it_is_known_whose_it_is() {
-    let lost = Figures { listen_drops: Some(300.0), ..none() };
-    let reached = limits_reached(&lost);
-    assert_eq!(
-        (reached[0].limit.code, reached[0].limit.name),
-        ("listen", "a listen queue on this host")
-    );
-    let evidence = &reached[0].evidence;
+fn a_full_listen_queue_is_the_targets_another_programs_or_not_known_whose() {
+    let lost = |own| {
+        let lost = Figures { listen_drops: Some(300.0), server_listen_drops: own, ..none() };
+        let first = limits_reached(&lost).into_iter().next();
+        first.map(|one| (one.limit.code, one.limit.name, one.evidence))
+    };
+    let (code, name, evidence) = lost(None).unwrap();
+    assert_eq!((code, name), ("listen_host", "a listen queue on this host"));
     assert!(evidence.contains("of this host, the target's or others"), "{evidence}");
+    let (code, name, evidence) = lost(Some(299.0)).unwrap();
+    assert_eq!((code, name), ("listen", "the listen queue"));
+    assert!(evidence.contains("299 connections lost at the target's"), "{evidence}");
+    assert_eq!(lost(Some(0.0)), None, "it is another program's");
 }
 
 /// What was not planted live: the light load that was recorded, with what such a limit changes.
@@ -181,7 +185,7 @@ fn every_limit_says_what_it_is_and_no_two_have_one_code() {
             assert!(text.len() > 7 && !text.ends_with('.'), "{text}");
         }
     }
-    assert_eq!(found.len(), 14);
+    assert_eq!(found.len(), 15);
 }
 
 #[test]

@@ -50,7 +50,7 @@ thresholds! {
         "measured: quiet runs stay under 2 % and disturbed ones begin at 9 %";
     SWITCHES = 0.5, "times per operation that a thread went to sleep, both sides",
         "one operation that waits for another thread costs one or two; batches share them";
-    LISTEN_LOST = 1.0, "connections lost at listening sockets of the host per second",
+    LISTEN_LOST = 1.0, "connections lost at listening sockets per second",
         "each costs its client a second (the first SYN's time-out, RFC 6298)";
     DISK_BUSY = 0.40, "share of time in which a disk was busy",
         "a thread that waits for each write keeps a fast disk half busy, for it also has to ask";

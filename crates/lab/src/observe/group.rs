@@ -119,6 +119,11 @@ impl GroupMeter {
         Some((cpu, usage.resident_bytes))
     }
 
+    /// The processes at the last look.
+    pub fn processes(&self) -> Vec<u32> {
+        self.members.numbers()
+    }
+
     /// CPU time of the busiest thread between the last two readings.
     pub fn busiest_thread_ns(&self) -> u64 {
         self.busiest_ns

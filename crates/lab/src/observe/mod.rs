@@ -15,6 +15,7 @@
 //! | `group`, `members` | CPU time and memory of a process group |
 //! | `owner`, `roots` | whose an address is, and where a target's processes begin |
 //! | `route` | the way to an address, and whether it leaves this machine |
+//! | `listeners` | connections lost at each listening socket |
 //! | `counters` | the threads that read services' own counters |
 //! | `series_writer` | samples into the ledger |
 //! | `check` | which sensors are unseen on this host |
@@ -30,6 +31,7 @@ mod fingerprint;
 mod floors;
 mod group;
 mod hiccup;
+mod listeners;
 mod listing;
 mod loopback;
 mod mark;
@@ -59,6 +61,7 @@ pub use group::{
     Cpu, GroupMeter, group_members, load_threads, own_resident_bytes, process_cpu_ns, thread_cpu,
 };
 pub use hiccup::Pauses;
+pub(crate) use listeners::Listeners;
 pub use loopback::{MESSAGE_BYTES, loopback_bytes_per_s};
 pub use mark::{CoreMark, Mark};
 pub use memory::{COPY_BYTES, copied_bytes_per_s};

@@ -243,7 +243,7 @@ fn processes(proc: &Path) -> Vec<u32> {
 }
 
 /// Which of these sockets a process has open.
-fn held(folder: &Path, inodes: &[u64]) -> Vec<bool> {
+pub(super) fn held(folder: &Path, inodes: &[u64]) -> Vec<bool> {
     let entries = std::fs::read_dir(folder.join("fd")).into_iter().flatten().flatten();
     let mut held = vec![false; inodes.len()];
     for link in entries.filter_map(|entry| std::fs::read_link(entry.path()).ok()) {

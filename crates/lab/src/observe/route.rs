@@ -124,7 +124,7 @@ fn question(address: SocketAddr) -> Vec<u8> {
 }
 
 /// The data of the first attribute of a kind.
-fn attribute(mut rest: &[u8], kind: u16) -> Option<&[u8]> {
+pub(super) fn attribute(mut rest: &[u8], kind: u16) -> Option<&[u8]> {
     loop {
         let length = number(rest.get(..2)?) as usize;
         let data = rest.get(4..length)?;
@@ -136,7 +136,7 @@ fn attribute(mut rest: &[u8], kind: u16) -> Option<&[u8]> {
 }
 
 /// Two or four bytes in the machine's order.
-fn number(bytes: &[u8]) -> u32 {
+pub(super) fn number(bytes: &[u8]) -> u32 {
     match *bytes {
         [a, b] => u32::from(u16::from_ne_bytes([a, b])),
         [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]),

@@ -193,8 +193,8 @@ impl Requirement {
         };
         if let Some(factor) = &bound.factor {
             bound.check_with_factor(figure, unit)?;
-            let divided = |figure| Expression::Pair('/', Box::new(figure), factor.clone().into());
-            all.figure = divided(all.figure);
+            let (figure, factor) = (Box::new(all.figure), Box::new(factor.clone()));
+            all.figure = Expression::Pair('/', figure, factor);
             all.unit = all.figure.unit(&|name| names.unit(name))?;
             return Ok(all);
         }

@@ -86,6 +86,7 @@ impl Usage {
         if self.busiest_thread_ns.is_none() {
             return;
         }
+        figures.server_listen_drops = self.listen_drops.map(|count| count as f64);
         figures.server_waited_ns = Some(server.waited_ns as f64);
         figures.server_voluntary_switches = Some(server.switches[0] as f64);
         figures.server_involuntary_switches = Some(server.switches[1] as f64);

@@ -15,7 +15,8 @@ use super::usage::{ProcessReadings, Window};
 use crate::deploy::Deployed;
 use crate::drive::{DriveError, LoadResult, Session};
 use crate::observe::{
-    self, Busy, CounterMeter, Cpu, Disturbance, GroupMeter, OwnCpu, Owner, Totals, Wait, Watch,
+    self, Busy, CounterMeter, Cpu, Disturbance, GroupMeter, Listeners, OwnCpu, Owner, Totals, Wait,
+    Watch,
 };
 use crate::plan::{Event, Point};
 
@@ -56,6 +57,7 @@ impl TargetRun {
         judged: bool,
     ) -> Option<SliceStats> {
         watch.before_slice();
+        let listeners = Listeners::read();
         let counted = self.service.as_ref().map(CounterMeter::read);
         let before = read(&mut self.meter);
         let written = self.meter.as_mut().and_then(GroupMeter::written_bytes);
@@ -65,7 +67,9 @@ impl TargetRun {
         // The peak during the slice, which may be above the resident size after it.
         let peak_bytes = self.meter.as_mut().and_then(GroupMeter::peak_bytes);
         self.keep_largest(peak_bytes);
-        let processes = self.processes(written, after.map(|(_, resident_bytes)| resident_bytes));
+        let listen_drops = self.listen_drops(listeners, &window);
+        let resident_bytes = after.map(|(_, resident_bytes)| resident_bytes);
+        let processes = ProcessReadings { listen_drops, ..self.processes(written, resident_bytes) };
         let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
         self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
         let result = match outcome {
@@ -154,7 +158,19 @@ impl TargetRun {
             written_bytes: written_now.zip(written).map(|(now, then)| now.saturating_sub(then)),
             resident_bytes,
             descriptors: meter.descriptors(),
+            listen_drops: None,
         }
+    }
+
+    /// Connections lost at the target's own listening sockets in a slice. Which sockets are its own
+    /// is only asked where any were lost on this host.
+    fn listen_drops(&self, before: Option<Listeners>, window: &Window) -> Option<u64> {
+        let of_host = window.totals.figures.iter().find(|(name, _)| *name == "listen_drops");
+        if of_host.is_some_and(|(_, lost)| *lost == 0.0) {
+            return Some(0);
+        }
+        let pids = self.meter.as_ref()?.processes();
+        Listeners::read()?.lost_by(&before?, &pids)
     }
 
     /// Loads the target for `length_ns` while its events are performed. Returns the readings

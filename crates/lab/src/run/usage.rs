@@ -21,6 +21,8 @@ pub(super) struct ProcessReadings {
     pub(super) written_bytes: Option<u64>,
     pub(super) resident_bytes: Option<u64>,
     pub(super) descriptors: Option<u64>,
+    /// Connections lost at the target's own listening sockets.
+    pub(super) listen_drops: Option<u64>,
 }
 
 /// Sums over a trial's slices.
@@ -42,6 +44,8 @@ pub(crate) struct Usage {
     pub(super) busiest_thread_ns: Option<u64>,
     pub(super) runnable_threads: Option<usize>,
     pub(super) written_bytes: Option<u64>,
+    /// Connections lost at the target's own listening sockets; `None` unless seen in each slice.
+    pub(super) listen_drops: Option<u64>,
     /// Time between the target's own slices, in which others were measured.
     pub(super) outside_ns: u64,
     /// CPU time that the target used then.
@@ -60,6 +64,8 @@ impl Usage {
 
     /// Adds a slice that counts.
     pub(super) fn add(&mut self, window: &Window, seen: &Disturbance, processes: &ProcessReadings) {
+        let earlier = if self.watched_ns == 0 { Some(0) } else { self.listen_drops };
+        self.listen_drops = earlier.zip(processes.listen_drops).map(|(sum, more)| sum + more);
         self.watched_ns += seen.length_ns;
         for (figure, grown) in &window.totals.figures {
             *self.totals.entry(figure).or_insert(0.0) += grown;
