@@ -76,14 +76,15 @@ impl Params {
     ///
     /// # Errors
     /// When one is not allowed, comes twice, or can't be read; the error says what can be written.
-    pub fn read(pairs: &[(String, String)], allowed: &[&str]) -> Result<Self, String> {
+    pub fn read<T: AsRef<str>>(pairs: &[(T, T)], allowed: &[&str]) -> Result<Self, String> {
         let mut params = Self::default();
         for (place, (name, value)) in pairs.iter().enumerate() {
-            if !allowed.contains(&name.as_str()) {
+            let (name, value) = (name.as_ref(), value.as_ref());
+            if !allowed.contains(&name) {
                 return Err(format!("{name:?} is no parameter here; there are {allowed:?}"));
             }
             let is_one = name != "where";
-            if is_one && pairs[..place].iter().any(|(before, _)| before == name) {
+            if is_one && pairs[..place].iter().any(|(before, _)| before.as_ref() == name) {
                 return Err(format!("{name:?} is given twice"));
             }
             params.set(name, value).map_err(|why| format!("{name}={value}: {why}"))?;
@@ -197,11 +198,8 @@ mod tests {
 
     #[test]
     fn a_query_is_read_or_says_what_can_be_written() {
-        let read = |pairs: &[(&str, &str)]| {
-            let pairs: Vec<_> =
-                pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-            Params::read(&pairs, &["t", "channels", "as_of", "order"])
-        };
+        let read =
+            |pairs: &[(&str, &str)]| Params::read(pairs, &["t", "channels", "as_of", "order"]);
         let params =
             read(&[("t", "max"), ("channels", "7,1-5,6"), ("as_of", "1970-01-01T00:00:01Z")]);
         let params = params.expect("a question");

@@ -120,10 +120,10 @@ impl App {
 
 /// The parameters of a request.
 pub(super) fn params(uri: &Uri, allowed: &[&str]) -> Result<Params, Fault> {
-    let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
-    let pairs = pairs.map_err(|_| Fault::bad("the query can't be read", "write NAME=VALUE&…"))?;
-    let read = Params::read(&pairs.0, allowed);
-    read.map_err(|why| Fault::bad(why, "docs/conditions.md lists the parameters"))
+    let query = uri.query().unwrap_or_default();
+    let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
+    Params::read(&pairs, allowed)
+        .map_err(|why| Fault::bad(why, "docs/conditions.md lists the parameters"))
 }
 
 /// A parameter that a request can't be without.

@@ -84,9 +84,7 @@ mod tests {
         folder(&mut state, "/b/text", &[Kind::String], 1, 1);
         folder(&mut state, "/b/none", &[], 1, 1);
         let is_little = |pairs: &[(&str, &str)]| {
-            let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
-            let pairs: Vec<_> = pairs.iter().map(owned).collect();
-            let params = Params::read(&pairs, &["folder", "t", "since", "channels"]);
+            let params = Params::read(pairs, &["folder", "t", "since", "channels"]);
             is_little(&state, &params.expect("a question"))
         };
         assert!(is_little(&[("folder", "/a/floats"), ("t", "0")]));

@@ -53,7 +53,7 @@ pub(super) async fn resolve(
 async fn led(app: &Arc<App>, params: Params, headers: &HeaderMap) -> Result<Response, Fault> {
     let is_led = params.redirect.unwrap_or(true);
     let is_little = |app: &App, state: &State, params: &Params| {
-        is_little_slice(state, normal(params.under.as_deref())) || is_known(app, state, params)
+        is_known(app, state, params) || is_little_slice(state, normal(params.under.as_deref()))
     };
     let led = app.read(params, is_little, |app, state, params| lead(app, &state, &params)).await;
     let Led { key, kept, revision } = led.unwrap_or_else(|| Err(Fault::own()))?;

@@ -3,31 +3,31 @@
 
 use std::net::IpAddr;
 
-use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
+use axum::http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::settings::{Face, HttpSettings, is_loopback};
 use crate::Tokens;
 
 /// Headers of every answer. A page holds its styles and nothing else that acts.
-const HEADERS: &[(HeaderName, &str)] = &[
+const HEADERS: [(HeaderName, HeaderValue); 3] = [
     (
         header::CONTENT_SECURITY_POLICY,
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; \
-         base-uri 'none'; frame-ancestors 'none'",
+        HeaderValue::from_static(
+            "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; \
+             base-uri 'none'; frame-ancestors 'none'",
+        ),
     ),
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
 ];
 
 /// What caches may keep, unless an answer of an interface says otherwise.
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// What a request is checked against.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Guard {
     port: u16,
     is_public: bool,
@@ -45,7 +45,7 @@ impl Guard {
     }
 
     /// Why a request is refused, if it is.
-    fn refusal(&self, request: &Request) -> Option<Response> {
+    pub(super) fn refusal<B>(&self, request: &Request<B>) -> Option<Response> {
         if !self.takes_names && !names_us(request, self.port, self.is_public) {
             let fix = "ask for it by its address and port, or as localhost";
             return Some(self.say(StatusCode::MISDIRECTED_REQUEST, "not this server's name", fix));
@@ -74,6 +74,17 @@ impl Guard {
         None
     }
 
+    /// Adds the headers that every answer has.
+    pub(super) fn add_headers(&self, answer: &mut Response) {
+        let headers = answer.headers_mut();
+        for (name, value) in HEADERS {
+            headers.insert(name, value);
+        }
+        if self.face == Face::Pages || !headers.contains_key(header::CACHE_CONTROL) {
+            headers.insert(header::CACHE_CONTROL, NO_STORE);
+        }
+    }
+
     /// What is wrong and what can be done, in words that need no escape in JSON. `detail`, too, is
     /// where clients of an interface look for both.
     fn say(&self, status: StatusCode, error: &str, fix: &str) -> Response {
@@ -88,24 +99,9 @@ impl Guard {
     }
 }
 
-/// Refuses what is not for this server or wants more than to read; adds headers to every answer.
-pub(super) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    let mut answer = match guard.refusal(&request) {
-        Some(refusal) => refusal,
-        None => next.run(request).await,
-    };
-    for (name, value) in HEADERS {
-        answer.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    if guard.face == Face::Pages || !answer.headers().contains_key(header::CACHE_CONTROL) {
-        answer.headers_mut().insert(header::CACHE_CONTROL, NO_STORE);
-    }
-    answer
-}
-
 /// Whether a browser sends this for a page of another host or port (RFC 6454): it shows no answer
 /// to that page, but sends the request.
-fn is_of_another_origin(request: &Request) -> bool {
+fn is_of_another_origin<B>(request: &Request<B>) -> bool {
     let host = request.headers().get(header::HOST).map(HeaderValue::as_bytes);
     let is_other = |origin: &HeaderValue| {
         let authority = origin.as_bytes().split(|byte| *byte == b'/').nth(2);
@@ -115,7 +111,7 @@ fn is_of_another_origin(request: &Request) -> bool {
 }
 
 /// Whether the request has one of the tokens (RFC 6750, 2.1).
-fn carries_one(request: &Request, tokens: &Tokens) -> bool {
+fn carries_one<B>(request: &Request<B>, tokens: &Tokens) -> bool {
     let mut values = request.headers().get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return false };
     let Some((scheme, token)) = value.as_bytes().split_at_checked(7) else { return false };
@@ -123,7 +119,7 @@ fn carries_one(request: &Request, tokens: &Tokens) -> bool {
 }
 
 /// Whether the one `Host` of a request is ours, and the authority of its target if it has one.
-fn names_us(request: &Request, port: u16, is_public: bool) -> bool {
+fn names_us<B>(request: &Request<B>, port: u16, is_public: bool) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let target = request.uri().authority();

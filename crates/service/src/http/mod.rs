@@ -7,16 +7,18 @@ mod patient;
 mod settings;
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
 use axum::http::{StatusCode, header};
-use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
@@ -26,7 +28,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::metrics;
 use encrypted::Encryption;
-use guard::{Guard, guard};
+use guard::Guard;
 use patient::Patient;
 
 pub use settings::{Face, HttpArgs, HttpSettings, socket_address};
@@ -36,6 +38,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request's line and headers may be this long together.
 const MAX_HEAD_BYTES: usize = 16 << 10;
+
+/// A router's requests, as connections call it.
+type Routed = TowerToHyperService<Router>;
 
 /// How long accepting pauses where the system has no descriptor for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -114,8 +119,8 @@ impl BoundHttp {
         let Self { settings, listener, encryption } = self;
         let address = listener.local_addr()?;
         let max_connections = settings.face.max_connections();
-        let state = Guard::new(settings, address.port());
-        let router = router(address).layer(from_fn_with_state(state, guard));
+        let guard = Arc::new(Guard::new(settings, address.port()));
+        let router = TowerToHyperService::new(router(address));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(2)
@@ -124,7 +129,7 @@ impl BoundHttp {
         let (end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
             let _whole = OrExit;
-            runtime.block_on(serve(listener, encryption, router, max_connections, ended));
+            runtime.block_on(serve(listener, encryption, (guard, router), max_connections, ended));
             // What still runs on another thread is not waited for.
             runtime.shutdown_background();
         });
@@ -153,7 +158,7 @@ impl Drop for HttpServer {
 
 /// `/metrics`, made anew for each request.
 pub(crate) fn metrics_router(text: impl Fn() -> String + Send + Sync + 'static) -> Router {
-    let text = std::sync::Arc::new(text);
+    let text = Arc::new(text);
     let page = get(async move || ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text()));
     let none = async || (StatusCode::NOT_FOUND, "there is only /metrics\n");
     Router::new().route("/metrics", page).fallback(none)
@@ -162,7 +167,7 @@ pub(crate) fn metrics_router(text: impl Fn() -> String + Send + Sync + 'static) 
 async fn serve(
     listener: TcpListener,
     encryption: Option<Encryption>,
-    router: Router,
+    (guard, router): (Arc<Guard>, Routed),
     max_connections: usize,
     mut ended: oneshot::Receiver<Duration>,
 ) {
@@ -179,14 +184,17 @@ async fn serve(
                     if open.len() >= max_connections && let Some(oldest) = open.pop_front() {
                         oldest.abort();
                     }
-                    let (router, watcher) = (router.clone(), graceful.watcher());
-                    let encryption = encryption.clone();
+                    // Else the end of an answer that takes several writes waits for the client's
+                    // acknowledgement.
+                    let _ = stream.set_nodelay(true);
+                    let (guard, router) = (Arc::clone(&guard), router.clone());
+                    let (encryption, watcher) = (encryption.clone(), graceful.watcher());
                     open.push_back(tasks.spawn(async {
                         match encryption {
-                            None => converse(stream, router, watcher).await,
+                            None => converse(stream, guard, router, watcher).await,
                             Some(encryption) => {
                                 if let Some(stream) = encryption.begin(stream).await {
-                                    converse(stream, router, watcher).await;
+                                    converse(stream, guard, router, watcher).await;
                                 }
                             }
                         }
@@ -206,13 +214,29 @@ async fn serve(
 /// One connection.
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    router: Router,
+    guard: Arc<Guard>,
+    router: Routed,
     watcher: Watcher,
 ) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     builder.max_buf_size(MAX_HEAD_BYTES);
-    let service = TowerToHyperService::new(router);
+    let service = service_fn(move |request| {
+        // What is not for this server, or wants more than to read, doesn't come to the router.
+        let answer = match guard.refusal(&request) {
+            Some(refusal) => Err(refusal),
+            None => Ok(router.call(request)),
+        };
+        let guard = Arc::clone(&guard);
+        async move {
+            let mut answer = match answer {
+                Ok(routed) => routed.await?,
+                Err(refusal) => refusal,
+            };
+            guard.add_headers(&mut answer);
+            Ok::<_, Infallible>(answer)
+        }
+    });
     let connection = builder.serve_connection(TokioIo::new(Patient::new(stream)), service);
     // A client that breaks the protocol or goes away is no concern of others.
     let _ = watcher.watch(connection).await;
