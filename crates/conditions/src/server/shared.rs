@@ -57,7 +57,7 @@ impl Shared {
     }
 
     /// The state, unless a group is being applied or waits for readers to end.
-    fn try_read(&self) -> Option<Reading<'_>> {
+    pub(super) fn try_read(&self) -> Option<Reading<'_>> {
         match self.0.state.try_read() {
             Ok(state) => Some(state),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),

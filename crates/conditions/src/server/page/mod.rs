@@ -72,5 +72,5 @@ fn refused(fault: &Fault) -> Response {
         (problem(fault))
         p { a href="/" { "All folders" } }
     };
-    sent(fault.status, framed("Refused", None, &contents))
+    sent(fault.status, framed("Refused", None, &contents).into_string())
 }
