@@ -53,7 +53,9 @@ pub(super) async fn resolve(
 async fn led(app: &Arc<App>, params: Params, headers: &HeaderMap) -> Result<Response, Fault> {
     let is_led = params.redirect.unwrap_or(true);
     let is_little = |app: &App, state: &State, params: &Params| {
-        is_known(app, state, params) || is_little_slice(state, normal(params.under.as_deref()))
+        // To look a place up no cell is copied.
+        let under = normal(params.under.as_deref());
+        is_known(app, state, params) || is_little_slice(state, under, Format::Binary)
     };
     let led = app.read(params, is_little, |app, state, params| lead(app, &state, &params)).await;
     let Led { key, kept, revision } = led.unwrap_or_else(|| Err(Fault::own()))?;
@@ -198,7 +200,7 @@ fn format(params: &Params) -> Result<Format, Fault> {
 async fn content(app: &Arc<App>, key: SliceKey, headers: &HeaderMap) -> Result<Response, Fault> {
     let format = key.format;
     let is_little = |app: &App, state: &State, key: &SliceKey| {
-        app.slices.has(key) || is_little_slice(state, &key.under)
+        app.slices.has(key) || is_little_slice(state, &key.under, key.format)
     };
     let made = app.read(key, is_little, ready).await;
     let Ready { bytes, digest } = made.unwrap_or_else(|| Err(Fault::own()))?;
