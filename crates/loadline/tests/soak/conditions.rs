@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Small, so that most of an hour's objects are in segments; and sealed all the time.
 const WORKLOAD: &str = "folders = 10\nchannels = 10\nintervals = 20\nfields = 10\nbulk = 5\n";
-const SEAL_AFTER: &str = "1MiB";
+const SEAL_AFTER: &str = "128KiB";
 
 /// What a side may grow by from the first tenth of the time to the last one: caches that fill, and
 /// of the server what it keeps of each change (crates/conditions/README.md) and of each segment.
