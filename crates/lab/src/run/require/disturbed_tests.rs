@@ -179,7 +179,7 @@ fn a_server_that_stalls_is_told_though_every_round_is_disturbed() {
     unseen.iter_mut().for_each(|trial| trial.taken = None);
     assert_eq!(judged(&unseen), CantTell, "it isn't known what the disturbance took");
     // The margin is what keeps a disturbance from being told.
-    let mut near = trials(NEAR, LIGHT, 1);
+    let mut near = trials(NEAR, HEAVY, 1);
     assert_eq!(judged(&near), CantTell);
     near.iter_mut().for_each(|trial| trial.taken = Some(Vec::new()));
     assert_eq!(judged(&near), Broken);
