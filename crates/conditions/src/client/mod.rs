@@ -1,6 +1,6 @@
 //! A client for the interface over HTTP. Control plane.
 
-use std::io::{Read as _, Write};
+use std::io::{ErrorKind, Read as _, Write};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -59,6 +59,7 @@ pub struct Response {
 pub struct Client {
     server: String,
     token: Option<String>,
+    timeout: Duration,
     agent: ureq::Agent,
 }
 
@@ -69,7 +70,7 @@ impl Client {
         let config = config.http_status_as_error(false).timeout_global(Some(timeout));
         let agent =
             config.max_redirects(0).max_redirects_will_error(false).proxy(None).build().into();
-        Self { server: server.to_owned(), token, agent }
+        Self { server: server.to_owned(), token, timeout, agent }
     }
 
     /// Asks `path`, below the interface's own, with these parameters; where that leads to is asked,
@@ -105,7 +106,8 @@ impl Client {
         url
     }
 
-    /// Asks `path`, and writes the answer as it comes; returns its length.
+    /// Asks `path`, and writes the answer as it comes; returns its length. It may be of any length:
+    /// no silence in it is longer than a request may take.
     ///
     /// # Errors
     /// As [`Client::get`], and when it can't be written.
@@ -115,7 +117,11 @@ impl Client {
         parameters: &[(&str, String)],
         out: &mut dyn Write,
     ) -> anyhow::Result<u64> {
-        let mut answer = self.ask(path, parameters)?.map_err(|why| self.broken(why))?;
+        let silence = Some(self.timeout);
+        let asked = self.agent.get(self.url(path, parameters)).config().timeout_global(None);
+        let asked = asked.timeout_connect(silence).timeout_per_read(silence);
+        let asked = asked.timeout_per_write(silence).build().call();
+        let mut answer = asked.map_err(|why| self.broken(why))?;
         if !answer.status().is_success() {
             return Ok(self.read(Ok(answer))?.body.len() as u64);
         }
@@ -176,7 +182,24 @@ impl Client {
     }
 
     fn broken(&self, why: ureq::Error) -> ClientError {
-        ClientError::Connection { server: self.server.clone(), why: why.to_string() }
+        let kind = match &why {
+            ureq::Error::Io(why) => Some(why.kind()),
+            _ => None,
+        };
+        let why = match (why, kind) {
+            (ureq::Error::Timeout(_), _) => {
+                let seconds = self.timeout.as_secs_f64();
+                format!("no answer in {seconds} s: may it take longer (--timeout)?")
+            }
+            (_, Some(ErrorKind::ConnectionRefused)) => {
+                "no server is there: `loadline serve conditions --data DIR` starts one".to_owned()
+            }
+            (_, Some(ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset)) => {
+                "it broke off its answer: its log says why".to_owned()
+            }
+            (why, _) => why.to_string(),
+        };
+        ClientError::Connection { server: self.server.clone(), why }
     }
 
     fn read(&self, answer: Answered) -> Result<Response, ClientError> {
@@ -197,6 +220,7 @@ impl Client {
         let body = serde_json::from_slice(&body).unwrap_or_else(|_| ErrorBody {
             error: format!("{} answers with status {status}", self.server),
             fix: String::from_utf8_lossy(&body).trim().chars().take(400).collect(),
+            object: None,
         });
         Err(ClientError::Refused { status, body })
     }
