@@ -2,7 +2,7 @@
 
 mod encrypted;
 
-use std::io::{Read as _, Write};
+use std::io::{ErrorKind, Read as _, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -90,6 +90,7 @@ pub struct Client {
     /// What the addresses of its requests begin with.
     origin: String,
     token: Option<String>,
+    timeout: Duration,
     agent: ureq::Agent,
 }
 
@@ -99,7 +100,7 @@ impl Client {
         let (server, origin) = (server.to_owned(), format!("http://{server}"));
         let (connector, resolver) = (DefaultConnector::default(), Addresses::default());
         let agent = ureq::Agent::with_parts(config(timeout).build(), connector, resolver);
-        Self { server, origin, token, agent }
+        Self { server, origin, token, timeout, agent }
     }
 
     /// A client of the server at this address, whose connections are encrypted.
@@ -117,7 +118,7 @@ impl Client {
             None => format!("https://{server}"),
         };
         let agent = agent(server, trust, timeout)?;
-        Ok(Self { server: server.to_string(), origin, token, agent })
+        Ok(Self { server: server.to_string(), origin, token, timeout, agent })
     }
 
     /// Asks `path`, below the interface's own, with these parameters.
@@ -150,7 +151,8 @@ impl Client {
         url
     }
 
-    /// Asks `path`, and writes the answer as it comes; returns its length.
+    /// Asks `path`, and writes the answer as it comes; returns its length. It may be of any length:
+    /// no silence in it is longer than a request may take.
     ///
     /// # Errors
     /// As [`Client::get`], and when it can't be written.
@@ -160,7 +162,11 @@ impl Client {
         parameters: &[(&str, String)],
         out: &mut dyn Write,
     ) -> anyhow::Result<u64> {
-        let mut answer = self.ask(path, parameters).map_err(|why| self.broken(why))?;
+        let silence = Some(self.timeout);
+        let asked = self.agent.get(self.url(path, parameters)).config().timeout_global(None);
+        let asked = asked.timeout_connect(silence).timeout_per_read(silence);
+        let asked = asked.timeout_per_write(silence).build().call();
+        let mut answer = asked.map_err(|why| self.broken(why))?;
         if !answer.status().is_success() {
             return Ok(self.read(Ok(answer))?.body.len() as u64);
         }
@@ -221,7 +227,24 @@ impl Client {
     }
 
     fn broken(&self, why: ureq::Error) -> ClientError {
-        ClientError::Connection { server: self.server.clone(), why: why.to_string() }
+        let kind = match &why {
+            ureq::Error::Io(why) => Some(why.kind()),
+            _ => None,
+        };
+        let why = match (why, kind) {
+            (ureq::Error::Timeout(_), _) => {
+                let seconds = self.timeout.as_secs_f64();
+                format!("no answer in {seconds} s: may it take longer (--timeout)?")
+            }
+            (_, Some(ErrorKind::ConnectionRefused)) => {
+                "no server is there: `loadline serve conditions --data DIR` starts one".to_owned()
+            }
+            (_, Some(ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset)) => {
+                "it broke off its answer: its log says why".to_owned()
+            }
+            (why, _) => why.to_string(),
+        };
+        ClientError::Connection { server: self.server.clone(), why }
     }
 
     fn read(&self, answer: Answered) -> Result<Response, ClientError> {
@@ -244,6 +267,7 @@ impl Client {
         let body = serde_json::from_slice(&body).unwrap_or_else(|_| ErrorBody {
             error: format!("{} answers with status {status}", self.server),
             fix: String::from_utf8_lossy(&body).trim().chars().take(400).collect(),
+            object: None,
         });
         Err(ClientError::Refused { status, body })
     }

@@ -50,7 +50,7 @@ pub(super) struct TruncateArgs {
     /// The folder
     folder: String,
     /// The first time at which nothing is shown any more
-    #[arg(value_parser = time)]
+    #[arg(value_parser = time, allow_negative_numbers = true)]
     until: u64,
     /// The channels, such as 1-5,7; all of them without it
     #[arg(long, value_name = "RANGES")]

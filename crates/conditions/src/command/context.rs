@@ -5,6 +5,11 @@ use service::out;
 
 use crate::client::Client;
 
+/// What is typed, or a file, that can't be used: exit code 2.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct BadInput(pub(super) String);
+
 /// How a command asks, and prints.
 pub(super) struct Context {
     pub(super) client: Client,

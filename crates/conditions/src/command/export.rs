@@ -1,14 +1,14 @@
 //! `loadline conditions export`.
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
-use std::path::PathBuf;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use anyhow::Context as _;
 use service::out;
 
-use super::context::{Context, many};
-use super::input::BadInput;
+use super::beside::write_beside;
+use super::context::{BadInput, Context, many};
+use super::parts::SAY_EVERY;
 use super::show::{TimesArgs, VersionArgs};
 use crate::protocol::{Format, time};
 
@@ -17,9 +17,10 @@ use crate::protocol::{Format, time};
 enum ExportFormat {
     /// A JSON object a line
     Jsonl,
-    /// A header, then a line for each record, of one folder
+    /// A header, then a line for each record, of one folder: an empty field has no value
     Csv,
     /// Columns, as `insert --file` reads them
+    #[value(alias = "binary")]
     Bin,
     /// A database with a table for each folder, to ask with SQL
     #[cfg(feature = "sqlite")]
@@ -32,7 +33,13 @@ pub(super) struct ExportArgs {
     #[arg(default_value = "/")]
     under: String,
     /// What is shown at this time
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["since", "until"])]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = time,
+        allow_negative_numbers = true,
+        conflicts_with_all = ["since", "until"]
+    )]
     time: Option<u64>,
     #[command(flatten)]
     times: TimesArgs,
@@ -41,7 +48,7 @@ pub(super) struct ExportArgs {
     channels: Option<String>,
     #[command(flatten)]
     version: VersionArgs,
-    /// How it is written; as the file's name says, or as lines of JSON, without it
+    /// How it is written; as the file's name says, to standard output as lines of JSON, without it
     #[arg(long, value_name = "FORMAT")]
     format: Option<ExportFormat>,
     /// Write it to this file, which isn't there yet
@@ -50,14 +57,20 @@ pub(super) struct ExportArgs {
 }
 
 pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()> {
-    let extension = args.out.as_ref().and_then(|path| path.extension()?.to_str());
+    let extension = args.out.as_ref().map(|path| path.extension().and_then(|name| name.to_str()));
     let format = match (args.format, extension) {
         (Some(format), _) => format,
-        (None, Some("csv")) => ExportFormat::Csv,
-        (None, Some("bin")) => ExportFormat::Bin,
+        (None, None | Some(Some("jsonl"))) => ExportFormat::Jsonl,
+        (None, Some(Some("csv"))) => ExportFormat::Csv,
+        (None, Some(Some("bin"))) => ExportFormat::Bin,
         #[cfg(feature = "sqlite")]
-        (None, Some("sqlite" | "db")) => ExportFormat::Sqlite,
-        _ => ExportFormat::Jsonl,
+        (None, Some(Some("sqlite" | "db"))) => ExportFormat::Sqlite,
+        (None, Some(_)) => {
+            let why = "its name says no format: end it in .jsonl, .csv, .bin or .sqlite, or add \
+                       --format";
+            let path = args.out.as_deref().unwrap_or(Path::new("")).display();
+            return Err(BadInput(format!("{path}: {why}")).into());
+        }
     };
     let asked = match format {
         ExportFormat::Jsonl => Format::Jsonl,
@@ -81,32 +94,51 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
         context.client.get_to("/export", &parameters, &mut out::stream())?;
         return Ok(());
     };
-    let shown = path.display();
-    // Nothing that is there is written over, and nothing in halves stays.
-    let file = File::options().write(true).create_new(true).open(path);
-    let file = file.with_context(|| format!("{shown} can't be made"))?;
-    let written = (|| match format {
+    let bytes = write_beside(path, |place, file| match format {
         #[cfg(feature = "sqlite")]
         ExportFormat::Sqlite => {
-            let mut bytes = Vec::new();
+            let mut bytes = Noted::new(Vec::new());
             context.client.get_to("/export", &parameters, &mut bytes)?;
-            super::sqlite::write(path, &bytes)?;
+            let folders = super::show::folders(context, &args.under)?;
+            super::sqlite::write(place, &bytes.to, &folders)?;
             Ok(file.metadata()?.len())
         }
         _ => {
-            let mut file = BufWriter::new(&file);
+            let mut file = Noted::new(BufWriter::new(file));
             let bytes = context.client.get_to("/export", &parameters, &mut file)?;
             file.flush()?;
-            Ok::<_, anyhow::Error>(bytes)
+            Ok(bytes)
         }
-    })();
-    let bytes = match written {
-        Ok(bytes) => bytes,
-        Err(why) => {
-            let _ = std::fs::remove_file(path);
-            return Err(why).with_context(|| format!("{shown} is not written"));
-        }
-    };
+    })?;
     let json = serde_json::json!({ "schema": 1, "file": path, "bytes": bytes });
-    context.print(&json, &format!("{shown}: {}", many(bytes, "byte")))
+    context.print(&json, &format!("{}: {}", path.display(), many(bytes, "byte")))
+}
+
+/// Says once a second how many bytes were written.
+struct Noted<W> {
+    to: W,
+    bytes: u64,
+    noted: Instant,
+}
+
+impl<W> Noted<W> {
+    fn new(to: W) -> Self {
+        Self { to, bytes: 0, noted: Instant::now() }
+    }
+}
+
+impl<W: Write> Write for Noted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.bytes += written as u64;
+        if self.noted.elapsed() >= SAY_EVERY {
+            self.noted = Instant::now();
+            out::note(format!("{:.1} MB", self.bytes as f64 / 1e6));
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }

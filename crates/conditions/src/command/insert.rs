@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
-
-use super::context::{Context, many};
-use super::input::{self, BadInput};
-use super::parts::{self, Parts, Place};
+use super::context::{BadInput, Context, many};
+use super::csv;
+use super::input::{self, Named};
+use super::parts::{self, Parts, Sending};
 use crate::model::ColumnSpec;
 use crate::protocol::{BatchBody, InsertBody, ObjectBody, time};
 
@@ -18,12 +17,14 @@ pub(super) enum FileFormat {
     /// A JSON object a line
     Jsonl,
     /// The binary form of an insertion, as `export` writes it
+    #[value(alias = "binary")]
     Bin,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct InsertArgs {
-    /// The folder; files of JSON lines may name it in each line, binary ones always do
+    /// The folder; a line of JSON may name it, too, and no other; without it each line does, as
+    /// binary files always do
     #[arg(required_unless_present = "file")]
     folder: Option<String>,
     /// The object's values
@@ -33,12 +34,24 @@ pub(super) struct InsertArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0, conflicts_with = "file")]
     channel: u32,
     /// The object's first time
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "file")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = time,
+        allow_negative_numbers = true,
+        conflicts_with = "file"
+    )]
     since: Option<u64>,
     /// The first time after it; it stays open without one
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "file")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = time,
+        allow_negative_numbers = true,
+        conflicts_with = "file"
+    )]
     until: Option<u64>,
-    /// Insert the objects of a file: .csv, .jsonl or .bin
+    /// Insert the objects of a file, .csv, .jsonl or .bin, or of standard input, which is -
     #[arg(long, value_name = "FILE", conflicts_with = "values")]
     file: Option<PathBuf>,
     /// How the file is written, whatever its name
@@ -53,10 +66,16 @@ pub(super) struct InsertArgs {
     /// Send this many objects at a time at most, each part all or nothing
     #[arg(long, value_name = "OBJECTS", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
+    /// Leave out the first objects of the file: those that an insertion which broke off has named
+    #[arg(long, value_name = "OBJECTS", requires = "file", default_value_t = 0)]
+    skip: u64,
+    /// Take columns that a CSV lacks, or that are not typed, as without a value
+    #[arg(long)]
+    allow_missing: bool,
 }
 
 pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
-    let Some(path) = &args.file else { return insert_one(context, args) };
+    let Some(path) = args.file.clone() else { return insert_one(context, args) };
     let extension = path.extension().and_then(|extension| extension.to_str());
     let format = match (args.format, extension) {
         (Some(format), _) => format,
@@ -64,7 +83,7 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
         (None, Some("jsonl")) => FileFormat::Jsonl,
         (None, Some("bin")) => FileFormat::Bin,
         _ => {
-            let why = "is it CSV, JSON lines or binary? Add --format csv, jsonl or bin";
+            let why = "is it CSV, JSON lines or the binary form? Add --format csv, jsonl or bin";
             return Err(BadInput(format!("{}: {why}", path.display())).into());
         }
     };
@@ -72,19 +91,21 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
         let why = "a binary file names its folders and tags itself: leave them out";
         return Err(BadInput(format!("{}: {why}", path.display())).into());
     }
-    let place: Option<Place> =
-        args.folder.clone().map(|folder| (folder, args.tag.clone(), args.only_tag));
-    let fill = |parts: &mut Parts| match (format, place) {
-        (FileFormat::Bin, _) => input::binary(path, parts),
-        (FileFormat::Jsonl, place) => {
-            input::json_lines(path, place.as_ref(), parts, |folder| columns(context, folder))
+    let InsertArgs { folder, tag, only_tag, allow_missing, batch, skip, .. } = args;
+    let named = Named { folder, tag, only_tag };
+    let fill = |parts: &mut Parts| match (format, &named.folder) {
+        (FileFormat::Bin, _) => input::binary(&path, parts),
+        (FileFormat::Jsonl, _) => {
+            input::json_lines(&path, &named, parts, |folder| columns(context, folder))
         }
-        (FileFormat::Csv, Some(place)) => {
-            input::csv(path, &place, parts, || columns(context, &place.0))
+        (FileFormat::Csv, Some(folder)) => {
+            let place = (folder.clone(), named.tag.clone(), only_tag);
+            csv::csv(&path, &place, parts, columns(context, folder)?, allow_missing)
         }
         (FileFormat::Csv, None) => Err(BadInput("name the folder of a CSV".to_owned()).into()),
     };
-    let sent = parts::send(&context.client, args.batch, fill)?;
+    let sending = Sending { most_objects: batch, skip, is_binary: format == FileFormat::Bin };
+    let sent = parts::send(&context.client, &path, sending, fill)?;
     let json = serde_json::json!({
         "schema": 1, "objects": sent.objects, "parts": sent.parts, "revision": sent.revision,
     });
@@ -97,7 +118,8 @@ fn insert_one(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
     let missing = |what: &str| BadInput(format!("{what} is missing; or use --file"));
     let folder = args.folder.ok_or_else(|| missing("the folder"))?;
     let since = args.since.ok_or_else(|| missing("--since"))?;
-    let values = Some(input::values(&columns(context, &folder)?, &args.values)?);
+    let values =
+        Some(input::values(&columns(context, &folder)?, &args.values, args.allow_missing)?);
     let (channel, until) = (args.channel, args.until);
     let object = ObjectBody { channel, since, until, values, records: None };
     let (tag, only_tag) = (args.tag, args.only_tag);
@@ -109,9 +131,8 @@ fn insert_one(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
 
 /// The columns that a folder has now.
 fn columns(context: &Context, folder: &str) -> anyhow::Result<Vec<ColumnSpec>> {
-    let listed = context.client.get_json("/folders", &[("under", folder.to_owned())])?;
-    let folders = listed["folders"].as_array();
-    let own = folders.into_iter().flatten().find(|one| one["path"] == folder);
-    let own = own.with_context(|| format!("{folder} is a folder set: name a folder"))?;
-    Ok(serde_json::from_value(own["columns"].clone())?)
+    let all = super::show::folders(context, folder)?;
+    let own = all.into_iter().find(|(path, _)| path == folder);
+    let why = || BadInput(format!("{folder} is a folder set: name a folder"));
+    Ok(own.ok_or_else(why)?.1)
 }

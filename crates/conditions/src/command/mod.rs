@@ -1,8 +1,10 @@
 //! `loadline conditions`: a client for people and scripts. Control plane.
 
+mod beside;
 mod change;
 mod check;
 mod context;
+mod csv;
 mod export;
 mod input;
 mod insert;
@@ -10,8 +12,11 @@ mod parts;
 mod show;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(test)]
+mod tests;
+mod way;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -46,24 +51,26 @@ Examples:
   loadline conditions check data                          is the directory whole?
   loadline conditions backup data /backups/monday         a copy, while it is served
 
-A CSV has a header: channel,since,until and the folder's columns; an empty until is open. A line
-of JSON is an object, with a folder where none is named before:
+A CSV has a header: channel,since,until,record and the folder's columns. An empty until is open, an
+empty field has no value, and \"\" is empty text. record counts the records of an object from 0;
+without it each line is an object. A line of JSON is an object, with a folder where none is named:
   {\"folder\": \"/det/temperature\", \"channel\": 3, \"since\": 100, \"values\": [20.5, true]}
-A file goes in parts of 12 MiB, each inserted whole or not at all.";
+A file goes in parts of 12 MiB, each inserted whole or not at all. One that broke off says how far
+it got; --skip goes on from there. Every command has its own --help.";
 
 /// Arguments of `loadline conditions`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ConditionsArgs {
-    /// The server: ADDRESS or ADDRESS:PORT
-    #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    /// The server: HOST or HOST:PORT, at port 8350 unless that says another
+    #[arg(long, global = true, value_name = "HOST", default_value = "127.0.0.1")]
     server: String,
 
     /// The first token of this file is sent with changes
     #[arg(long, global = true, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// How many seconds an answer may take
+    /// How many seconds an answer may take; of an export, which may take longer, a silence in it
     #[arg(
         long,
         global = true,
@@ -181,12 +188,7 @@ enum ConditionsCommand {
 
 impl Run for ConditionsArgs {
     fn run(self) -> Outcome {
-        let server = match parse_address(&self.server, PORT).map_err(Failure::Usage)? {
-            Address::Internet(address) => address,
-            Address::Unix(_) => {
-                return Err(Failure::Usage("--server: write ADDRESS or ADDRESS:PORT".to_owned()));
-            }
-        };
+        let server = server(&self.server).map_err(Failure::Usage)?;
         let token = self.token_file.as_deref().map(first_token).transpose();
         let token = token.map_err(Failure::usage)?;
         let timeout = Duration::from_secs(self.timeout);
@@ -212,6 +214,20 @@ impl Run for ConditionsArgs {
         .map_err(failure)
         .map(|()| ExitCode::SUCCESS)
     }
+}
+
+/// The server's address: as it is typed, or that of a host's name.
+fn server(typed: &str) -> Result<SocketAddr, String> {
+    let bare = typed.strip_prefix("http://").unwrap_or(typed).trim_end_matches('/');
+    if let Ok(Address::Internet(address)) = parse_address(bare, PORT) {
+        return Ok(address);
+    }
+    let (name, port) =
+        bare.rsplit_once(':').map_or((bare, Ok(PORT)), |(name, port)| (name, port.parse::<u16>()));
+    let found = port.ok().and_then(|port| (name, port).to_socket_addrs().ok()?.next());
+    found.ok_or_else(|| {
+        format!("--server {typed}: write HOST or HOST:PORT, such as 127.0.0.1:{PORT}")
+    })
 }
 
 /// What the server finds wrong with a request was typed wrong, and so is a directory that can't be

@@ -1,15 +1,17 @@
 //! Objects on their way to the server, in parts that are each inserted whole or not at all.
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use service::out;
 
-use super::context::many;
-use crate::client::Client;
+use super::context::{BadInput, many};
+use super::way::{Stand, Way};
+use crate::client::{Client, ClientError};
 use crate::model::{BATCH, ColumnSpec, Object};
-use crate::protocol::{Bulk, MAX_CHANGE_BYTES, encode_insert};
+use crate::protocol::{Bulk, ErrorObject, MAX_CHANGE_BYTES, decode_insert, encode_insert};
 
 /// A part is sent once it has this many bytes, and never with more than a change may have.
 const ENOUGH_BYTES: usize = 12 << 20;
@@ -29,16 +31,73 @@ pub(super) struct Sent {
     pub(super) revision: Option<u64>,
 }
 
+/// How objects of a file are sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sending {
+    /// The most objects of a part.
+    pub(super) most_objects: Option<u32>,
+    /// How many objects at the beginning of the file are left out.
+    pub(super) skip: u64,
+    /// Whether the file has objects without lines.
+    pub(super) is_binary: bool,
+}
+
+/// Objects of one place, and where each was read.
+struct Filled {
+    bulk: Bulk,
+    /// Lines, or in a binary file the objects' own numbers, both from 1.
+    from: Vec<u64>,
+}
+
+impl Filled {
+    fn split_off(&mut self, objects: usize) -> Self {
+        Self { from: self.from.split_off(objects), bulk: self.bulk.split_off(objects) }
+    }
+}
+
+/// What is sent at once.
+#[derive(Debug)]
+struct Part {
+    bytes: Vec<u8>,
+    objects: u64,
+    /// Where the objects of each batch were read.
+    from: Vec<Vec<u64>>,
+}
+
+impl Part {
+    /// Where its last object was read.
+    fn last(&self) -> u64 {
+        self.from.iter().flatten().copied().max().unwrap_or(0)
+    }
+
+    /// Where the object was read that is refused.
+    fn refused(&self, object: &ErrorObject) -> Option<u64> {
+        let bulks = decode_insert(&self.bytes).ok()?;
+        let mut all = bulks.iter().zip(&self.from);
+        all.find_map(|(Bulk { batch, .. }, from)| {
+            let own = batch.objects.get(object.place)?;
+            let is_it = batch.folder == object.folder
+                && (own.channel, own.since, own.until)
+                    == (object.channel, object.since, object.until);
+            from.get(object.place).copied().filter(|_| is_it)
+        })
+    }
+}
+
 /// Objects that wait for the part that they are sent with.
 pub(super) struct Parts {
     most_objects: usize,
+    /// How many objects are still left out.
+    skip: u64,
+    /// How many were read.
+    read: u64,
     /// Those of each place, with their bytes.
-    open: Vec<(Place, Bulk, usize)>,
+    open: Vec<(Place, Filled, usize)>,
     /// Those that came together.
-    whole: Vec<Bulk>,
+    whole: Vec<Filled>,
     objects: usize,
     bytes: usize,
-    sender: SyncSender<(Vec<u8>, usize)>,
+    sender: SyncSender<Part>,
 }
 
 /// The server is not sent any more: the thread that sends knows why.
@@ -47,6 +106,14 @@ pub(super) struct Parts {
 struct Ended;
 
 impl Parts {
+    /// Whether the next object is left out.
+    pub(super) fn skips(&mut self) -> bool {
+        let is_left_out = self.skip > 0;
+        self.skip -= u64::from(is_left_out);
+        self.read += u64::from(is_left_out);
+        is_left_out
+    }
+
     /// Where objects of a place are added; `columns` are its folder's.
     pub(super) fn place(
         &mut self,
@@ -60,31 +127,33 @@ impl Parts {
         let bulk = Bulk::new(&folder, tag, only_tag, columns()?);
         let bytes = bulk.most_bytes();
         self.bytes += bytes;
-        self.open.push((place.clone(), bulk, bytes));
+        self.open.push((place.clone(), Filled { bulk, from: Vec::new() }, bytes));
         Ok(self.open.len() - 1)
     }
 
-    /// Adds an object, whose records are put behind those of its place.
+    /// Adds an object, whose records are put behind those of its place, and its line.
     pub(super) fn add<E: Into<anyhow::Error>>(
         &mut self,
         place: usize,
-        object: impl FnOnce(&mut Bulk) -> Result<Object, E>,
+        object: impl FnOnce(&mut Bulk) -> Result<(Object, u64), E>,
     ) -> anyhow::Result<()> {
-        let (_, bulk, before) = &mut self.open[place];
-        let object = object(bulk).map_err(Into::into)?;
-        bulk.batch.objects.push(object);
-        let bytes = bulk.most_bytes();
+        let (_, filled, before) = &mut self.open[place];
+        let (object, line) = object(&mut filled.bulk).map_err(Into::into)?;
+        filled.bulk.batch.objects.push(object);
+        filled.from.push(line);
+        let bytes = filled.bulk.most_bytes();
         self.bytes += bytes - *before;
         *before = bytes;
         self.objects += 1;
+        self.read += 1;
         if self.bytes > MOST_BYTES && self.objects > 1 {
-            let last = bulk.split_off(bulk.batch.objects.len() - 1);
+            let last = filled.split_off(filled.from.len() - 1);
             self.objects -= 1;
             self.send()?;
-            let (_, bulk, before) = &mut self.open[place];
-            let bytes = last.most_bytes();
+            let (_, filled, before) = &mut self.open[place];
+            let bytes = last.bulk.most_bytes();
             self.bytes += bytes - *before;
-            (*bulk, *before, self.objects) = (last, bytes, 1);
+            (*filled, *before, self.objects) = (last, bytes, 1);
         }
         match self.bytes > ENOUGH_BYTES || self.objects >= self.most_objects {
             true => self.send(),
@@ -94,13 +163,25 @@ impl Parts {
 
     /// Adds objects that came together, in halves where they are too many.
     pub(super) fn add_bulk(&mut self, bulk: Bulk) -> anyhow::Result<()> {
+        let first = self.read + 1;
+        let count = bulk.batch.objects.len();
+        self.read += count as u64;
+        let mut all = Filled { bulk, from: (first..=self.read).collect() };
+        let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(count);
+        self.skip -= skipped as u64;
+        if skipped > 0 {
+            all = all.split_off(skipped);
+        }
+        if all.from.is_empty() {
+            return Ok(());
+        }
         // The next one is last.
-        let mut rest = vec![bulk];
-        while let Some(mut bulk) = rest.pop() {
-            let (bytes, objects) = (bulk.most_bytes(), bulk.batch.objects.len());
+        let mut rest = vec![all];
+        while let Some(mut filled) = rest.pop() {
+            let (bytes, objects) = (filled.bulk.most_bytes(), filled.from.len());
             if objects > 1 && (bytes > MOST_BYTES || objects > self.most_objects) {
-                rest.push(bulk.split_off(objects / 2));
-                rest.push(bulk);
+                rest.push(filled.split_off(objects / 2));
+                rest.push(filled);
                 continue;
             }
             if self.bytes + bytes > MOST_BYTES || self.objects + objects > self.most_objects {
@@ -108,7 +189,7 @@ impl Parts {
             }
             self.bytes += bytes;
             self.objects += objects;
-            self.whole.push(bulk);
+            self.whole.push(filled);
         }
         Ok(())
     }
@@ -117,67 +198,94 @@ impl Parts {
         if self.objects == 0 {
             return Ok(());
         }
-        let open = self.open.iter().map(|(_, bulk, _)| bulk);
-        let filled: Vec<&Bulk> =
-            open.filter(|bulk| !bulk.batch.objects.is_empty()).chain(&self.whole).collect();
-        let part = encode_insert(filled.into_iter());
-        let objects = std::mem::take(&mut self.objects);
+        let open = self.open.iter_mut().map(|(_, filled, _)| filled);
+        let filled = open.filter(|filled| !filled.from.is_empty()).chain(&mut self.whole);
+        let filled: Vec<&mut Filled> = filled.collect();
+        let bytes = encode_insert(filled.iter().map(|filled| &filled.bulk));
+        let from = filled.into_iter().map(|filled| std::mem::take(&mut filled.from)).collect();
+        let objects = std::mem::take(&mut self.objects) as u64;
         self.whole.clear();
         self.bytes = 0;
-        for (_, bulk, bytes) in &mut self.open {
+        for (_, Filled { bulk, .. }, bytes) in &mut self.open {
             bulk.batch.objects.clear();
             drop(bulk.batch.payload.split_off(0));
             *bytes = bulk.most_bytes();
             self.bytes += *bytes;
         }
-        Ok(self.sender.send((part, objects)).map_err(|_| Ended)?)
+        Ok(self.sender.send(Part { bytes, objects, from }).map_err(|_| Ended)?)
+    }
+
+    /// Sends what still waits, behind the end of the file.
+    fn finish(&mut self) -> anyhow::Result<()> {
+        if self.skip > 0 {
+            let (read, skip) = (many(self.read, "object"), self.read + self.skip);
+            let why = format!("the file has {read}, so that --skip {skip} leaves nothing");
+            return Err(BadInput(why).into());
+        }
+        self.send()
     }
 }
 
-/// Sends what `fill` adds, parts of `most_objects` at most, while more is read.
+/// Sends the objects of `file` that `fill` adds, in parts, while more is read.
 pub(super) fn send(
     client: &Client,
-    most_objects: Option<u32>,
+    file: &Path,
+    sending: Sending,
     fill: impl FnOnce(&mut Parts) -> anyhow::Result<()>,
 ) -> anyhow::Result<Sent> {
     // One that waits, one on its way.
     let (sender, parts) = sync_channel(1);
-    let most_objects = most_objects.map_or(BATCH.most, |most| BATCH.most.min(most.into())) as usize;
-    let (open, whole) = (Vec::new(), Vec::new());
-    let mut waiting = Parts { most_objects, open, whole, objects: 0, bytes: 0, sender };
+    let most_objects = sending.most_objects.map_or(BATCH.most, |most| BATCH.most.min(most.into()));
+    let mut waiting = Parts {
+        most_objects: most_objects as usize,
+        skip: sending.skip,
+        read: 0,
+        open: Vec::new(),
+        whole: Vec::new(),
+        objects: 0,
+        bytes: 0,
+        sender,
+    };
+    let way = Way::of(file, sending.is_binary, sending.skip);
     std::thread::scope(|scope| {
-        let thread = scope.spawn(|| each(client, parts));
-        let filled = fill(&mut waiting).and_then(|()| waiting.send());
+        let thread = scope.spawn(|| each(client, &way, parts));
+        let filled = fill(&mut waiting).and_then(|()| waiting.finish());
         drop(waiting);
         let (sent, refused) = thread.join().unwrap_or_default();
-        let why = refused.map(anyhow::Error::from).or(filled.err());
-        match why {
+        match refused.or(filled.err()) {
             None => Ok(sent),
-            Some(why) if sent.objects == 0 => Err(why).context("nothing is inserted"),
-            Some(why) => {
-                let (count, parts) = (many(sent.objects, "object"), many(sent.parts, "part"));
-                Err(why).with_context(|| format!("the first {count} are inserted, in {parts}"))
-            }
+            Some(why) => Err(why).with_context(|| way.said()),
         }
     })
 }
 
-/// Sends parts as they come, up to the first that is refused.
-fn each(
-    client: &Client,
-    parts: Receiver<(Vec<u8>, usize)>,
-) -> (Sent, Option<crate::client::ClientError>) {
+/// Sends parts as they come, up to the first that is refused or has no answer.
+fn each(client: &Client, way: &Way, parts: Receiver<Part>) -> (Sent, Option<anyhow::Error>) {
     let (start, mut sent) = (Instant::now(), Sent::default());
-    let mut said = start;
-    for (part, objects) in parts {
-        match client.insert(&part) {
+    let mut noted = start;
+    for part in parts {
+        way.set(|stand| stand.on_way = (part.objects, part.last()));
+        match client.insert(&part.bytes) {
             Ok(revision) => sent.revision = Some(revision),
-            Err(why) => return (sent, Some(why)),
+            Err(ClientError::Refused { status: status @ 400..500, mut body }) => {
+                way.set(|stand| stand.on_way.0 = 0);
+                let line = body.object.as_ref().and_then(|object| part.refused(object));
+                if let Some(line) = line {
+                    body.error = format!("{}{line}: {}", way.prefix, body.error);
+                }
+                return (sent, Some(ClientError::Refused { status, body }.into()));
+            }
+            // Whether it was made is unknown.
+            Err(why) => return (sent, Some(why.into())),
         }
-        sent.objects += objects as u64;
+        sent.objects += part.objects;
         sent.parts += 1;
-        if said.elapsed() >= SAY_EVERY {
-            said = Instant::now();
+        way.set(|stand| {
+            *stand =
+                Stand { done: stand.done + part.objects, through: part.last(), on_way: (0, 0) };
+        });
+        if noted.elapsed() >= SAY_EVERY {
+            noted = Instant::now();
             let rate = sent.objects as f64 / start.elapsed().as_secs_f64();
             out::note(format!("{} inserted, {rate:.0} a second", many(sent.objects, "object")));
         }
@@ -189,7 +297,6 @@ fn each(
 mod tests {
     use service::{Face, HttpSettings};
 
-    use super::super::input::BadInput;
     use super::*;
     use crate::model::{Kind, Value, Versioning};
     use crate::protocol::FolderBody;
@@ -220,7 +327,8 @@ mod tests {
             let cells = &mut bulk.batch.payload.columns[0];
             cells.push(&Value::Bytes(vec![7; bytes])).expect("a blob");
             bulk.batch.payload.rows += 1;
-            Ok::<_, BadInput>(Object { channel: 0, since, until: since + 1, records: 1 })
+            let object = Object { channel: 0, since, until: since + 1, records: 1 };
+            Ok::<_, BadInput>((object, since + 2))
         })
     }
 
@@ -229,7 +337,9 @@ mod tests {
         let data = tempfile::tempdir().expect("a folder");
         let (_server, client) = served(data.path());
         let each = |most, times: &[u64], bytes| {
-            send(&client, most, |parts| times.iter().try_for_each(|n| add(parts, *n, bytes)))
+            let sending = Sending { most_objects: most, ..Sending::default() };
+            let fill = |parts: &mut Parts| times.iter().try_for_each(|n| add(parts, *n, bytes));
+            send(&client, Path::new("f.csv"), sending, fill)
         };
         let sent = each(Some(3), &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 5).expect("inserted");
         assert_eq!((sent.objects, sent.parts), (10, 4));
@@ -238,8 +348,8 @@ mod tests {
         assert_eq!((sent.objects, sent.parts), (2, 2));
         let why = each(Some(2), &[13, 14, 15, 5, 16], 5).expect_err("refused");
         let why = format!("{why:#}");
-        let said =
-            "the first 2 objects are inserted, in 1 part: object 1 [5, 6) of channel 0 meets";
+        let said = "the first 2 objects, through line 16, are inserted: go on behind them with \
+                    --skip 2: f.csv:7: object [5, 6) of channel 0 meets";
         assert!(why.starts_with(said), "{why}");
         let why = each(None, &[20], 17 << 20).expect_err("refused");
         assert!(format!("{why:#}").starts_with("nothing is inserted: a change of"), "{why:#}");
@@ -256,8 +366,17 @@ mod tests {
             bulk.batch.payload.columns[0].push(&cell).expect("a blob");
             bulk.batch.payload.rows += 1;
         }
-        let sent = send(&client, None, |parts| parts.add_bulk(bulk)).expect("inserted");
+        let path = Path::new("f.bin");
+        let sending = Sending { is_binary: true, ..Sending::default() };
+        let sent = send(&client, path, sending, |parts| parts.add_bulk(bulk.clone()));
+        let sent = sent.expect("inserted");
         assert_eq!((sent.objects, sent.parts), (6, 2));
+        let again =
+            send(&client, path, Sending { skip: 2, ..sending }, |parts| parts.add_bulk(bulk));
+        let why = format!("{:#}", again.expect_err("refused"));
+        let said = "none behind the first 2 objects, which were skipped, is inserted: f.bin: \
+                    object 3: object [2, 3)";
+        assert!(why.starts_with(said), "{why}");
         let asked = [("folder", "/f".to_owned()), ("t", "5".to_owned())];
         let found = client.get_json("/find", &asked).expect("an answer");
         let text = found["objects"][0]["records"][0][0].as_str().expect("text").to_owned();

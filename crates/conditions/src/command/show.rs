@@ -1,15 +1,17 @@
 //! Commands that print what is there.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
+use super::beside::write_beside;
 use super::context::{Context, has, many, printable};
-use crate::model::{Answer, MAX_TIME};
+use crate::model::{Answer, ColumnSpec, MAX_TIME};
 use crate::protocol::{Format, cell_text, decode_slice, time};
 
 /// What a question is asked of.
@@ -51,7 +53,7 @@ pub(super) struct GetArgs {
     /// The folder
     folder: String,
     /// The time
-    #[arg(value_parser = time)]
+    #[arg(value_parser = time, allow_negative_numbers = true)]
     time: u64,
     #[command(flatten)]
     channels: ChannelArgs,
@@ -68,10 +70,22 @@ pub(super) struct GetArgs {
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct TimesArgs {
     /// The first time
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = time,
+        default_value = "0",
+        allow_negative_numbers = true
+    )]
     pub(super) since: u64,
-    /// The last time
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "max")]
+    /// The last time, which belongs to the range
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = time,
+        default_value = "max",
+        allow_negative_numbers = true
+    )]
     pub(super) until: u64,
 }
 
@@ -103,14 +117,14 @@ pub(super) struct BrowseArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct SliceArgs {
     /// The time
-    #[arg(value_parser = time)]
+    #[arg(value_parser = time, allow_negative_numbers = true)]
     time: u64,
     /// The folders at and below this path
     #[arg(long, value_name = "PATH", default_value = "/")]
     under: String,
     #[command(flatten)]
     version: VersionArgs,
-    /// Write the slice to this file in its binary form
+    /// Write the slice in its binary form to this file, which isn't there yet
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     out: Option<PathBuf>,
 }
@@ -181,7 +195,6 @@ pub(super) fn browse(context: &Context, args: &BrowseArgs) -> anyhow::Result<()>
         ("folder", args.folder.clone()),
         ("since", args.times.since.to_string()),
         ("until", args.times.until.to_string()),
-        ("order", args.order.clone()),
     ];
     args.channels.add_to(&mut parameters);
     args.records.add_to(&mut parameters);
@@ -190,6 +203,7 @@ pub(super) fn browse(context: &Context, args: &BrowseArgs) -> anyhow::Result<()>
         let counted = context.client.get_json("/count", &parameters)?;
         return context.print(&counted, &counted["objects"].to_string());
     }
+    parameters.push(("order", args.order.clone()));
     let found = context.client.get_json("/browse", &parameters)?;
     has(&found, "objects")?;
     context.print(&found, &table(&found))
@@ -229,8 +243,7 @@ pub(super) fn slice(context: &Context, args: &SliceArgs) -> anyhow::Result<()> {
         return context.print(&json, "");
     }
     if let Some(path) = &args.out {
-        std::fs::write(path, &response.body)
-            .with_context(|| format!("{} can't be written", path.display()))?;
+        write_beside(path, |_, file| Ok(file.write_all(&response.body)?))?;
     }
     let (head, folders) = decode_slice(&response.body)?;
     let objects: usize = folders.iter().map(|folder| folder.objects.len()).sum();
@@ -264,6 +277,19 @@ pub(super) fn list(context: &Context, under: String) -> anyhow::Result<()> {
         lines.push(vec![text_of(&folder["path"]), text_of(&folder["versioning"]), counts, columns]);
     }
     context.print(&listed, &aligned(&lines))
+}
+
+/// The folders at and below a path, with the columns that they have now.
+pub(super) fn folders(
+    context: &Context,
+    under: &str,
+) -> anyhow::Result<Vec<(String, Vec<ColumnSpec>)>> {
+    let listed = context.client.get_json("/folders", &[("under", under.to_owned())])?;
+    has(&listed, "folders")?;
+    let folder = |one: &Json| -> anyhow::Result<_> {
+        Ok((text_of(&one["path"]), serde_json::from_value(one["columns"].clone())?))
+    };
+    list_of(&listed, "folders").map(folder).collect()
 }
 
 pub(super) fn tags(context: &Context) -> anyhow::Result<()> {

@@ -1,5 +1,6 @@
 //! An export as a SQLite database: a table for each folder, named by its path.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rusqlite::types::Value as Sql;
@@ -11,18 +12,20 @@ use crate::protocol::{Bulk, split_insert};
 /// The columns that every table begins with: `record` counts the records of an object.
 const BEGIN: [&str; 4] = ["channel", "since", "until", "record"];
 
-/// Fills an empty file with what an export holds.
-pub(super) fn write(path: &Path, export: &[u8]) -> anyhow::Result<()> {
+/// Fills an empty file with what an export holds. Those of `folders` of which there is nothing in
+/// it have a table, too.
+pub(super) fn write(
+    path: &Path,
+    export: &[u8],
+    folders: &[(String, Vec<ColumnSpec>)],
+) -> anyhow::Result<()> {
     let mut database = Connection::open(path)?;
     let all = database.transaction()?;
-    let mut made: Option<String> = None;
+    let mut made = BTreeSet::new();
     for Bulk { columns, batch } in bulks(export)? {
         let table = quoted(&batch.folder);
-        // All parts of a folder come one after another.
-        if made.as_ref() != Some(&batch.folder) {
-            let names = names(&columns).join(", ");
-            all.execute_batch(&format!("CREATE TABLE {table} ({names})"))?;
-            made = Some(batch.folder.clone());
+        if made.insert(batch.folder.clone()) {
+            create(&all, &batch.folder, &columns)?;
         }
         let marks = vec!["?"; BEGIN.len() + columns.len()].join(", ");
         let mut insert = all.prepare_cached(&format!("INSERT INTO {table} VALUES ({marks})"))?;
@@ -42,7 +45,15 @@ pub(super) fn write(path: &Path, export: &[u8]) -> anyhow::Result<()> {
             }
         }
     }
+    for (folder, columns) in folders.iter().filter(|(folder, _)| !made.contains(folder)) {
+        create(&all, folder, columns)?;
+    }
     Ok(all.commit()?)
+}
+
+fn create(database: &Connection, folder: &str, columns: &[ColumnSpec]) -> rusqlite::Result<()> {
+    let (table, names) = (quoted(folder), names(columns).join(", "));
+    database.execute_batch(&format!("CREATE TABLE {table} ({names})"))
 }
 
 /// The batches of an export in the binary form.
@@ -114,7 +125,8 @@ mod tests {
         let parts = [bulk.clone(), bulk].map(|bulk| encode_insert([bulk].iter())).concat();
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.sqlite");
-        write(&path, &parts).expect("written");
+        let empty = ("/det/empty".to_owned(), Vec::new());
+        write(&path, &parts, &[("/det/x".to_owned(), Vec::new()), empty]).expect("written");
         let database = Connection::open(&path).expect("a database");
         let asked = "SELECT group_concat(\"a\"\"b\" || record), max(\"Since_\"), \
                      count(\"A\"\"b_\") \
@@ -124,5 +136,7 @@ mod tests {
             .expect("an answer");
         let texts = "one0,two1,one0,two1".to_owned();
         assert_eq!(found, (texts, u64::MAX.to_string(), 0));
+        let none = database.query_row("SELECT count(*) FROM \"/det/empty\"", [], |row| row.get(0));
+        assert_eq!(none, Ok(0));
     }
 }

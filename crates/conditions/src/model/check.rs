@@ -85,9 +85,7 @@ impl State {
                     return Err(Refusal::BadInterval(*until, MAX_TIME));
                 }
                 if folder.versioning() == Versioning::Multi {
-                    let why = "which has several versions: insert what is to be shown";
-                    let path = folder.path().to_owned();
-                    return Err(Refusal::OtherTag(super::HEAD.to_owned(), path, why));
+                    return Err(Refusal::ManyVersions(folder.path().to_owned()));
                 }
             }
             Change::Tag { .. }

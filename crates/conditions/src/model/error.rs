@@ -41,7 +41,7 @@ pub enum Refusal {
     BadPayload(String),
     /// An object that meets another in a folder of one version.
     #[error(
-        "object {place} [{since}, {until}) of channel {channel} meets [{met_since}, {met_until}) \
+        "object [{since}, {until}) of channel {channel} meets [{met_since}, {met_until}) \
          in folder {folder:?}, which has one version"
     )]
     Overlap {
@@ -81,6 +81,9 @@ pub enum Refusal {
     /// Something that only folders of several versions have.
     #[error("folder {0:?} has one version: it takes no tags of users")]
     OneVersion(String),
+    /// Something that only folders of one version have.
+    #[error("folder {0:?} has several versions: nothing is truncated there")]
+    ManyVersions(String),
     /// A tag of another folder, or that is no tag of users.
     #[error("tag {0:?} is of {1:?}, {2}")]
     OtherTag(String, String, &'static str),

@@ -4,10 +4,11 @@ use super::cell::cell_from_text;
 use crate::model::{ColumnSpec, Condition, Kind, Test, Value, has_order};
 
 /// The signs of tests; of two that begin alike the longer is first.
-const SIGNS: [(&str, Test); 7] = [
+const SIGNS: [(&str, Test); 8] = [
     (">=", Test::AtLeast),
     ("<=", Test::AtMost),
     ("!=", Test::NotEqual),
+    ("<>", Test::NotEqual),
     ("==", Test::Equal),
     ("=", Test::Equal),
     ("<", Test::Less),
@@ -39,13 +40,22 @@ pub fn condition(written: &str, columns: &[ColumnSpec]) -> Result<Condition, Str
     let value = match (test, kind) {
         (Test::IsNull | Test::IsNotNull, _) => Value::Null,
         // No text is a string, too.
-        (_, Kind::String) => Value::Text(text.to_owned()),
+        (_, Kind::String) => Value::Text(unquoted(text)?.to_owned()),
         (_, _) if text.is_empty() => {
             return Err("a value is missing; or write \"is null\"".to_owned());
         }
         _ => cell_from_text(kind, text).map_err(|why| why.to_string())?,
     };
     Ok(Condition { column, test, value })
+}
+
+/// Text as it is, or what quotes around it hold.
+fn unquoted(text: &str) -> Result<&str, String> {
+    let Some(quote) = text.chars().next().filter(|sign| ['"', '\''].contains(sign)) else {
+        return Ok(text);
+    };
+    let held = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    held.ok_or_else(|| format!("the quote {quote} isn't closed: a value in quotes ends with it"))
 }
 
 /// The test that text begins with, and what follows it.
@@ -76,6 +86,8 @@ mod tests {
             ("v < -1", is(0, Test::Less, Value::Float(-1.0))),
             ("v>x>3", is(1, Test::More, Value::Integer(3))),
             ("note=a b", is(2, Test::Equal, Value::Text("a b".to_owned()))),
+            ("note=\" a \"", is(2, Test::Equal, Value::Text(" a ".to_owned()))),
+            ("note<>'it''", is(2, Test::NotEqual, Value::Text("it'".to_owned()))),
             ("note!=", is(2, Test::NotEqual, Value::Text(String::new()))),
             ("note Is NULL", is(2, Test::IsNull, Value::Null)),
             ("ok is not null", is(3, Test::IsNotNull, Value::Null)),
@@ -88,6 +100,7 @@ mod tests {
             ("v", "write COLUMN, then ="),
             ("v=high", "\"high\" is no float"),
             ("v=", "a value is missing"),
+            ("note=\"a", "isn't closed"),
             ("note<a", "a string is compared with = and != only"),
             ("ok>=true", "a bool is compared"),
         ] {

@@ -55,7 +55,7 @@ struct IncomingObject {
 ///
 /// # Errors
 /// When it is neither.
-pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     struct Time;
     impl Visitor<'_> for Time {
         type Value = u64;
@@ -78,7 +78,11 @@ pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D:
     deserializer.deserialize_any(Time)
 }
 
-fn end<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+/// The end of an object: a time, or none where it is open.
+///
+/// # Errors
+/// When it is neither.
+pub(crate) fn end<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     struct Time(#[serde(deserialize_with = "time")] u64);
     Ok(Option::<Time>::deserialize(deserializer)?.map(|time| time.0))

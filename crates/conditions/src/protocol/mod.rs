@@ -6,6 +6,7 @@ mod bulk;
 mod cell;
 mod columnar;
 mod condition;
+mod csv;
 mod incoming;
 mod params;
 mod slice;
@@ -19,12 +20,14 @@ pub use bulk::{Bulk, INSERT_MAGIC, decode_insert, encode_insert, split_insert};
 pub use cell::{Rejected, cell_from_json, cell_from_text, cell_json, cell_text};
 pub use columnar::Malformed;
 pub use condition::condition;
+pub use csv::{CSV_BEGIN, CsvField, CsvRecord, csv_header, csv_lines};
 pub use incoming::{Incoming, IncomingBatch, MAX_COLUMN_BYTES};
+pub(crate) use incoming::{end as json_end, time as json_time};
 pub use params::{Format, Params, numbers, percent_encode, time, time_us};
 pub use slice::{MAGIC, SliceHead, decode_slice, encode_slice};
 pub use view::{
-    AnswerView, ChannelView, ChannelsView, DiffView, ErrorBody, ExplainView, FolderView, LineView,
-    MadeBody, ShownView, SliceView, TagView, ValuesView,
+    AnswerView, ChannelView, ChannelsView, DiffView, ErrorBody, ErrorObject, ExplainView,
+    FolderView, LineView, MadeBody, ShownView, SliceView, TagView, ValuesView,
 };
 
 /// The path that all requests begin with.

@@ -17,6 +17,24 @@ pub struct ErrorBody {
     pub error: String,
     /// What can be done.
     pub fix: String,
+    /// The object of an insertion that is refused, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<ErrorObject>,
+}
+
+/// An object that is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorObject {
+    /// Its folder.
+    pub folder: String,
+    /// Its place in the list of the batch that it came with, from 0.
+    pub place: usize,
+    /// Its channel.
+    pub channel: u32,
+    /// Its first time.
+    pub since: u64,
+    /// The first time after it.
+    pub until: u64,
 }
 
 /// The answer to every change.

@@ -14,7 +14,7 @@ use super::fault::Fault;
 use super::reads::{range, revision};
 use crate::model::{Answer, Batch, Export, Numbers};
 use crate::protocol::{
-    Bulk, Format, INSERT_TYPE, LineView, Params, REVISION, cell_text, encode_insert,
+    Bulk, Format, INSERT_TYPE, LineView, Params, REVISION, csv_header, csv_lines, encode_insert,
 };
 
 /// The parameters of an export.
@@ -93,8 +93,8 @@ fn prepare(app: &App, params: &Params, format: Format) -> Result<(Export, Vec<u8
     if format == Format::Csv {
         // A CSV has the columns of one folder.
         let columns = state.folder(under)?.columns_at(view.revision);
-        let names = columns.iter().map(|column| column.name.as_str());
-        line(&mut head, ["channel", "since", "until"].into_iter().chain(names));
+        let fix = "ask for jsonl or binary";
+        head = csv_header(columns).map_err(|why| Fault::bad(why, fix))?;
     }
     let numbers = params.selection.numbers.clone().unwrap_or(Numbers::All);
     let export = Export::new(under, range(params)?, numbers, view, PART_OBJECTS);
@@ -108,7 +108,7 @@ async fn part(rest: Rest) -> Result<(Bytes, Rest), Fault> {
         let answer = export.next(&app.state.read())?;
         let bytes = answer.map_or(Vec::new(), |answer| match format {
             Format::Binary => binary(answer),
-            Format::Csv => csv(&answer),
+            Format::Csv => csv_lines(&answer),
             _ => lines(&answer),
         });
         Ok((app.unsent.hold(bytes)?, export))
@@ -131,25 +131,4 @@ fn lines(answer: &Answer) -> Vec<u8> {
         bytes.push(b'\n');
     }
     bytes
-}
-
-/// A line for each record.
-fn csv(answer: &Answer) -> Vec<u8> {
-    let (mut bytes, mut row) = (Vec::new(), 0);
-    for object in &answer.objects {
-        let (channel, since) = (object.channel.to_string(), object.since.to_string());
-        let begin = [channel, since, object.until.to_string()];
-        for _ in 0..object.records {
-            let cells = answer.payload.row(row).map(|value| cell_text(&value));
-            line(&mut bytes, begin.iter().cloned().chain(cells));
-            row += 1;
-        }
-    }
-    bytes
-}
-
-fn line(bytes: &mut Vec<u8>, fields: impl Iterator<Item = impl AsRef<[u8]>>) {
-    let mut writer = csv::Writer::from_writer(bytes);
-    // Writing to memory can't fail, and each line is a record of its own.
-    let _ = writer.write_record(fields).and_then(|()| Ok(writer.flush()?));
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::store::WriteError;
 use super::unsent::NoRoom;
-use crate::model::{ANSWER_BYTES, Refusal};
-use crate::protocol::ErrorBody;
+use crate::model::{ANSWER, ANSWER_BYTES, Refusal};
+use crate::protocol::{ErrorBody, ErrorObject};
 
 /// A refusal, as it is answered.
 #[derive(Debug)]
@@ -20,7 +20,10 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(status: StatusCode, error: impl ToString, fix: &str) -> Self {
-        Self { status, body: ErrorBody { error: error.to_string(), fix: fix.to_owned() } }
+        Self {
+            status,
+            body: ErrorBody { error: error.to_string(), fix: fix.to_owned(), object: None },
+        }
     }
 
     /// A request that can't be read.
@@ -93,18 +96,29 @@ impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
         use StatusCode as S;
         let (status, fix) = match &refusal {
-            Refusal::NoFolder(_) => (S::NOT_FOUND, "GET /api/v1/folders lists all folders"),
-            Refusal::NoTag(_) => (S::NOT_FOUND, "GET /api/v1/tags lists all tags"),
-            Refusal::NoColumn(..) => (S::NOT_FOUND, "GET /api/v1/folders lists all columns"),
+            Refusal::NoFolder(_) => (
+                S::NOT_FOUND,
+                "a path is as /set/folder, and a set is no folder: `loadline conditions list`, or \
+                 GET /api/v1/folders, lists all",
+            ),
+            Refusal::NoTag(_) => {
+                (S::NOT_FOUND, "`loadline conditions tag list`, or GET /api/v1/tags, lists all")
+            }
+            Refusal::NoColumn(..) => (
+                S::NOT_FOUND,
+                "`loadline conditions list`, or GET /api/v1/folders, lists all columns",
+            ),
             Refusal::NoChannel(..) => {
                 (S::NOT_FOUND, "GET /api/v1/channels?folder=PATH lists all channels")
             }
             Refusal::NoRevision(..) => (S::NOT_FOUND, "ask for a revision that is there"),
-            Refusal::Exists(..) => (S::CONFLICT, "choose another name"),
+            Refusal::Exists(..) => (
+                S::CONFLICT,
+                "choose another name; a folder has none below it, a set has no values",
+            ),
             Refusal::Overlap { .. } => (
                 S::CONFLICT,
-                "nothing was inserted; end the object where the other one starts, or use a folder \
-                 of several versions",
+                "end the object where the other one starts, or use a folder of several versions",
             ),
             Refusal::Locked(_) => (S::CONFLICT, "unlock the tag, or clone it"),
             Refusal::LockedBy(..) => (S::CONFLICT, "unlock the global tag, or clone this one"),
@@ -114,15 +128,24 @@ impl From<Refusal> for Fault {
             }
             Refusal::NoPick(..) => (S::NOT_FOUND, "GET /api/v1/tags lists what each tag picks"),
             Refusal::OneVersion(_) => (S::CONFLICT, "tag what the head shows"),
-            Refusal::OtherTag(..) => (S::CONFLICT, "GET /api/v1/tags says what each tag is of"),
+            Refusal::ManyVersions(_) => {
+                (S::CONFLICT, "insert what is to be shown: the head shows the newest")
+            }
+            Refusal::OtherTag(..) => (
+                S::CONFLICT,
+                "`loadline conditions tag list`, or GET /api/v1/tags, says what each tag is of",
+            ),
             Refusal::BadName(..) => (
                 S::BAD_REQUEST,
-                "names have 1 to 255 bytes, no slash, no control character, no space at an end; a \
-                 folder is named as /set/folder",
+                "names have 1 to 255 bytes, no slash, no control character, no space at an end, no \
+                 comma in a channel's; a folder is named as /set/folder",
             ),
             Refusal::BadInterval(..) => (S::BAD_REQUEST, "leave until out for an open interval"),
             Refusal::BadPayload(_) => (S::CONFLICT, "its columns have changed: send it again"),
             Refusal::Nopayload(_) => (S::CONFLICT, "docs/nopayloaddb.md lists what is refused"),
+            Refusal::TooMany(_, _, what) if [ANSWER.what, ANSWER_BYTES.what].contains(what) => {
+                (S::PAYLOAD_TOO_LARGE, "ask for less, or for an export, which may be of any length")
+            }
             Refusal::TooMany(..) => (S::PAYLOAD_TOO_LARGE, "ask for less, or insert it in parts"),
             Refusal::Damaged(_) => (
                 S::INTERNAL_SERVER_ERROR,
@@ -130,7 +153,11 @@ impl From<Refusal> for Fault {
                  served",
             ),
         };
-        Self::new(status, &refusal, fix)
+        let mut fault = Self::new(status, &refusal, fix);
+        if let Refusal::Overlap { folder, place, channel, since, until, .. } = refusal {
+            fault.body.object = Some(ErrorObject { folder, place, channel, since, until });
+        }
+        fault
     }
 }
 

@@ -129,6 +129,10 @@ pub(super) fn rename(
 
 pub(super) fn channel(_: &App, body: ChannelBody) -> Result<Change, Fault> {
     let ChannelBody { folder, channel, name } = body;
+    // Questions name channels with commas between.
+    if name.contains(',') {
+        return Err(Refusal::BadName("channel", name).into());
+    }
     Ok(Change::NameChannel { folder, channel, name })
 }
 

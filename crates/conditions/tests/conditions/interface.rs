@@ -166,9 +166,11 @@ fn a_change_of_many_folders_is_made_whole_or_not_at_all() {
     let said = refused.json();
     let error = said["error"].as_str().expect("text");
     assert!(
-        error.contains("object 1 [16, 21) of channel 2 meets [10, 20) in folder \"/b\""),
+        error.contains("object [16, 21) of channel 2 meets [10, 20) in folder \"/b\""),
         "{error}"
     );
+    let object = json!({ "folder": "/b", "place": 1, "channel": 2, "since": 16, "until": 21 });
+    assert_eq!(said["object"], object);
     let count = |folder: &str| {
         let counted = client(at).get_json("/count", &[("folder", folder.to_owned())]);
         counted.expect("a number")["objects"].as_u64()

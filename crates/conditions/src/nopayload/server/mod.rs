@@ -76,8 +76,12 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .method_not_allowed_fallback(async || {
             Refusal::detail(StatusCode::METHOD_NOT_ALLOWED, "Not with this method.")
         });
+    let other_method = async || {
+        let detail = "Not with this method: PUT /upload/KEY sends, and GET /dbstore/KEY reads.";
+        Refusal::detail(StatusCode::METHOD_NOT_ALLOWED, detail)
+    };
     Router::new()
         .nest(BASE, requests)
-        .route("/upload/{*key}", axum::routing::put(files::upload))
-        .route("/dbstore/{*key}", get(files::download))
+        .route("/upload/{*key}", axum::routing::put(files::upload).fallback(other_method))
+        .route("/dbstore/{*key}", get(files::download).fallback(other_method))
 }

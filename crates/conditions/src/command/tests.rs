@@ -1,0 +1,289 @@
+//! The commands as they are typed, beside a server of their own.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser as _;
+use serde_json::{Value as Json, json};
+use service::{Face, HttpSettings, Run as _};
+
+use super::ConditionsArgs;
+use crate::client::Client;
+use crate::server::{BoundConditions, ConditionsServer};
+
+#[derive(clap::Parser)]
+struct Typed {
+    #[command(flatten)]
+    args: ConditionsArgs,
+}
+
+/// Runs what is typed behind `loadline conditions --server AT`; an error is what it says.
+fn typed(at: &str, words: &[&str]) -> Result<(), String> {
+    let words = [&["conditions", "--server", at], words].concat();
+    let typed = Typed::try_parse_from(words).map_err(|why| why.to_string())?;
+    typed.args.run().map(drop).map_err(|failure| failure.to_string())
+}
+
+/// A server, and a folder for files.
+struct Place {
+    files: tempfile::TempDir,
+    server: ConditionsServer,
+}
+
+impl Place {
+    fn new() -> Self {
+        let files = tempfile::tempdir().expect("a folder");
+        let address = ([127, 0, 0, 1], 0).into();
+        let settings = HttpSettings { address, takes_names: false, tokens: None, face: Face::Api };
+        let bound = BoundConditions::bind(vec![settings]).expect("an address");
+        let server = bound.start(&files.path().join("data")).expect("a server");
+        Self { files, server }
+    }
+
+    /// With a folder of these columns.
+    fn with(path: &str, more: &[&str]) -> Self {
+        let place = Self::new();
+        place.does(&[&["create", path], more].concat());
+        place
+    }
+
+    fn at(&self) -> String {
+        self.server.addresses()[0].to_string()
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.files.path().join(name).display().to_string()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.file(name), text).expect("written");
+        self.file(name)
+    }
+
+    fn does(&self, words: &[&str]) {
+        typed(&self.at(), words).expect("done");
+    }
+
+    fn refuses(&self, words: &[&str], said: &[&str]) {
+        let why = typed(&self.at(), words).expect_err("refused");
+        for said in said {
+            assert!(why.contains(said), "{words:?}: {said:?} is not in {why:?}");
+        }
+    }
+
+    fn export(&self, name: &str, words: &[&str]) -> String {
+        self.does(&[&["export", "--out", &self.file(name)], words].concat());
+        std::fs::read_to_string(self.file(name)).expect("text")
+    }
+
+    fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Json {
+        let client = Client::new(&self.at(), None, Duration::from_secs(60));
+        let parameters: Vec<_> =
+            parameters.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        client.get_json(path, &parameters).expect("an answer")
+    }
+
+    fn count(&self, folder: &str) -> Json {
+        self.get("/count", &[("folder", folder)])["objects"].clone()
+    }
+}
+
+#[test]
+fn lines_of_a_file_go_to_the_folder_and_tag_that_are_named_or_nowhere() {
+    let place = Place::with("/live", &["--multi", "--column", "v=int32"]);
+    place.does(&["create", "/test", "--multi", "--column", "v=int32"]);
+    let line = |more: &str, v: u32| {
+        format!("{{{more}\"channel\":1,\"since\":0,\"until\":\"max\",\"values\":[{v}]}}\n")
+    };
+    let other = line("", 1) + &line("\"folder\":\"/live\",", 999);
+    let file = place.write("live.jsonl", &other);
+    place.refuses(&["insert", "/test", "--file", &file], &["live.jsonl:2: ", "\"/live\""]);
+    let tagged = line("", 1) + &line("\"tag\":\"a\",", 2);
+    let file = place.write("tag.jsonl", &tagged);
+    let words = ["insert", "/test", "--tag", "b", "--file", &file];
+    place.refuses(&words, &["tag.jsonl:2: ", "\"a\""]);
+    let only = place.write("only.jsonl", &line("\"tag\":\"b\",\"only_tag\":true,", 2));
+    place.refuses(&["insert", "/test", "--tag", "b", "--file", &only], &["only.jsonl:1: "]);
+    for folder in ["/live", "/test"] {
+        assert_eq!(place.count(folder), 0, "{folder}");
+    }
+    let own = line("\"folder\":\"/test\",", 1) + &line("", 7);
+    place.does(&["insert", "/test", "--file", &place.write("own.jsonl", &own)]);
+    let found = place.get("/find", &[("folder", "/test"), ("t", "5")]);
+    assert_eq!(found["objects"][0]["records"], json!([[7]]));
+    place.does(&[
+        "insert",
+        "--file",
+        &place.write("all.jsonl", &other.replace("{\"ch", "{\"folder\":\"/test\",\"ch")),
+    ]);
+    assert_eq!(place.count("/live"), 1);
+}
+
+#[test]
+fn a_csv_is_taken_as_it_is_meant_or_not_at_all() {
+    let place = Place::with("/f", &["--column", "s=string", "--column", "n=int32"]);
+    let head = "channel,since,until,s,n\n";
+    let rows: String = (1..500).map(|n| format!("1,{n},{},\"x\",{n}\n", n + 1)).collect();
+    for (rows, said) in [
+        (format!("1,0,1,\"open,1\n{rows}"), "f.csv:2: the quote that opens here"),
+        (format!("{rows}1,500,,\"open"), "f.csv:501: the quote that opens here"),
+        ("1,0,1,\"ab\"c,1\n".to_owned(), "f.csv:2: "),
+        ("1,0,1,ab\"c,1\n".to_owned(), "f.csv:2: "),
+        (format!("{rows}1,20,15,x,1\n"), "f.csv:501: [20, 15) is no interval"),
+        ("1,0,1,x\n".to_owned(), "f.csv:2: 4 fields"),
+    ] {
+        let file = place.write("f.csv", &(head.to_owned() + &rows));
+        place.refuses(&["insert", "/f", "--file", &file], &[said]);
+    }
+    let lacks = place.write("lacks.csv", "channel,since,s\n1,0,x\n");
+    place.refuses(&["insert", "/f", "--file", &lacks], &["lacks.csv:1: ", "n", "--allow-missing"]);
+    place.refuses(&["insert", "/f", "--since", "0", "s=x"], &["n", "--allow-missing"]);
+    assert_eq!(place.count("/f"), 0);
+    place.does(&["insert", "/f", "--file", &lacks, "--allow-missing"]);
+    place.does(&["insert", "/f", "--since", "9", "s=x", "--allow-missing"]);
+    assert_eq!(place.count("/f"), 2);
+}
+
+#[test]
+fn a_csv_that_is_exported_and_inserted_again_is_the_same() {
+    let columns = ["--column", "s=string", "--column", "b=blob", "--column", "v=double"];
+    let place = Place::with("/one", &columns);
+    place.does(&[&["create", "/two", "--multi"], &columns[..]].concat());
+    let objects = [
+        r#""channel":1,"since":0,"until":10,"records":[["","",1e300],[null,null,null]]"#,
+        r#""channel":1,"since":10,"until":20,"records":[]"#,
+        r#""channel":2,"since":0,"until":"max","records":[["a \"b\"\r\nc, ","AAE=","NaN"]]"#,
+    ];
+    let lines = |folder: &str| -> String {
+        objects.iter().map(|one| format!("{{\"folder\":{folder:?},{one}}}\n")).collect()
+    };
+    let all = lines("/one") + &lines("/two");
+    place.does(&["insert", "--file", &place.write("all.jsonl", &all)]);
+    let copy = Place::with("/one", &columns);
+    copy.does(&[&["create", "/two", "--multi"], &columns[..]].concat());
+    for folder in ["/one", "/two"] {
+        let name = folder.trim_start_matches('/').to_owned() + ".csv";
+        let csv = place.export(&name, &[folder]);
+        copy.does(&["insert", folder, "--file", &place.file(&name)]);
+        assert_eq!(copy.export(&name, &[folder]), csv);
+        let browse = |place: &Place| place.get("/browse", &[("folder", folder)]);
+        assert_eq!(browse(&copy), browse(&place), "{csv}");
+    }
+    place.does(&["create", "/times", "--column", "since=int32"]);
+    let out = place.file("times.csv");
+    place.refuses(&["export", "/times", "--out", &out], &["\"since\"", "jsonl"]);
+    place.refuses(&["export", "--out", &place.file("x.parquet")], &["--format"]);
+}
+
+#[test]
+fn a_refused_object_is_named_by_its_line_and_an_insertion_goes_on_behind_what_is_there() {
+    let place = Place::with("/f", &["--column", "v=string"]);
+    place.does(&["insert", "/f", "--since", "7", "--until", "8", "v=x"]);
+    let row = |n: u32| format!("0,{n},{},\"a\nb\"\n", n + 1);
+    let csv =
+        "channel,since,until,v\n\n".to_owned() + &(0..6).chain([7, 8]).map(row).collect::<String>();
+    let file = place.write("f.csv", &csv);
+    let words = ["insert", "/f", "--file", &file, "--batch", "2"];
+    place.refuses(
+        &words,
+        &["the first 6 objects", "line 13", "--skip 6", "f.csv:15: object [7, 8) "],
+    );
+    assert_eq!(place.count("/f"), 7);
+    let words = [&words[..], &["--skip", "7"]].concat();
+    place.does(&words);
+    assert_eq!(place.count("/f"), 8);
+    place.refuses(&["insert", "/f", "--file", &file, "--skip", "9"], &["8 objects"]);
+}
+
+#[test]
+fn a_count_is_asked_and_a_slice_or_export_never_written_over() {
+    let place = Place::with("/f", &["--column", "v=string"]);
+    place.does(&["browse", "/f", "--count"]);
+    let out = place.write("f.slice", "mine");
+    place.refuses(&["slice", "0", "--out", &out], &["f.slice"]);
+    let out = place.write("f.jsonl", "mine");
+    place.refuses(&["export", "--out", &out], &["f.jsonl"]);
+    assert_eq!(std::fs::read_to_string(&out).expect("text"), "mine");
+}
+
+/// Reads a request with its body, and returns its first line.
+fn request(socket: &mut BufReader<TcpStream>) -> String {
+    let mut first = String::new();
+    socket.read_line(&mut first).expect("a request");
+    let (mut line, mut length) = (String::new(), 0);
+    loop {
+        line.clear();
+        socket.read_line(&mut line).expect("a header");
+        let text = line.trim().to_ascii_lowercase();
+        if text.is_empty() {
+            break;
+        }
+        length = text.strip_prefix("content-length: ").map_or(length, |n| n.parse().expect("n"));
+    }
+    socket.read_exact(&mut vec![0; length]).expect("a body");
+    first
+}
+
+/// A server that answers each request with such bytes, and then breaks off.
+fn breaking(answer: impl Fn(&str) -> String + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
+    let at = listener.local_addr().expect("bound").to_string();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut socket = BufReader::new(socket.expect("a client"));
+            let sent = answer(&request(&mut socket));
+            socket.get_mut().write_all(sent.as_bytes()).expect("sent");
+        }
+    });
+    at
+}
+
+#[test]
+fn an_export_that_breaks_off_leaves_no_file_and_has_no_name_before_its_end() {
+    let files = tempfile::tempdir().expect("a folder");
+    let out = files.path().join("f.jsonl");
+    let seen: PathBuf = out.clone();
+    let at = breaking(move |_| {
+        // Whoever sees the name sees all of it.
+        if seen.exists() {
+            return "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned();
+        }
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{}\n\r\n".to_owned()
+    });
+    let out = out.display().to_string();
+    let why = typed(&at, &["export", "--out", &out]).expect_err("broken off");
+    assert!(why.contains("f.jsonl is not written") && why.contains("broke off"), "{why}");
+    assert_eq!(std::fs::read_dir(files.path()).expect("a folder").count(), 0);
+}
+
+#[test]
+fn what_became_of_a_part_without_an_answer_is_said_to_be_unknown() {
+    let files = tempfile::tempdir().expect("a folder");
+    let file = files.path().join("f.csv");
+    std::fs::write(&file, "channel,since,v\n0,1,1\n0,2,2\n0,3,3\n").expect("written");
+    let parts = std::sync::atomic::AtomicU32::new(0);
+    let at = breaking(move |first| {
+        let columns = json!([{ "name": "v", "kind": "int32" }]);
+        let folders = json!({ "folders": [{ "path": "/f", "columns": columns }], "sets": [] });
+        let body = match first.starts_with("GET") {
+            true => folders.to_string(),
+            false if parts.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0 => {
+                "{\"revision\":2}".to_owned()
+            }
+            false => return String::new(),
+        };
+        let length = body.len();
+        format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
+    });
+    let file = file.display().to_string();
+    let words = ["insert", "/f", "--file", &file, "--batch", "2"];
+    let why = typed(&at, &words).expect_err("broken off");
+    for said in ["the first 2 objects", "line 3", "unknown", "--skip 2", "--skip 3"] {
+        assert!(why.contains(said), "{said}: {why}");
+    }
+    let at = TcpListener::bind("127.0.0.1:0").expect("an address").local_addr().expect("bound");
+    let why = typed(&at.to_string(), &["list"]).expect_err("refused");
+    assert!(why.contains("loadline serve conditions"), "{why}");
+}
