@@ -12,6 +12,10 @@ use super::input::BadInput;
 use super::show::{TimesArgs, VersionArgs};
 use crate::protocol::{Format, time};
 
+/// What a program says that was built without.
+pub(super) const NO_PARQUET: &str =
+    "this program is built without Parquet: build it with --features parquet";
+
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ExportFormat {
@@ -24,6 +28,8 @@ enum ExportFormat {
     /// A database with a table for each folder, to ask with SQL
     #[cfg(feature = "sqlite")]
     Sqlite,
+    /// A Parquet file of one folder, with a row for each record; takes the feature `parquet`
+    Parquet,
 }
 
 #[derive(Debug, clap::Args)]
@@ -57,8 +63,12 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
         (None, Some("bin")) => ExportFormat::Bin,
         #[cfg(feature = "sqlite")]
         (None, Some("sqlite" | "db")) => ExportFormat::Sqlite,
+        (None, Some("parquet")) => ExportFormat::Parquet,
         _ => ExportFormat::Jsonl,
     };
+    if format == ExportFormat::Parquet && !cfg!(feature = "parquet") {
+        return Err(BadInput(NO_PARQUET.to_owned()).into());
+    }
     let asked = match format {
         ExportFormat::Jsonl => Format::Jsonl,
         ExportFormat::Csv => Format::Csv,
@@ -91,6 +101,13 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
             let mut bytes = Vec::new();
             context.client.get_to("/export", &parameters, &mut bytes)?;
             super::sqlite::write(path, &bytes)?;
+            Ok(file.metadata()?.len())
+        }
+        #[cfg(feature = "parquet")]
+        ExportFormat::Parquet => {
+            let mut bytes = Vec::new();
+            context.client.get_to("/export", &parameters, &mut bytes)?;
+            super::parquet::write(&file, &bytes)?;
             Ok(file.metadata()?.len())
         }
         _ => {

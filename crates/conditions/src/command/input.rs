@@ -40,7 +40,7 @@ pub(super) fn values(columns: &[ColumnSpec], words: &[String]) -> Result<Json, B
     Ok(Json::Object(values))
 }
 
-fn no_column(columns: &[ColumnSpec], name: &str) -> String {
+pub(super) fn no_column(columns: &[ColumnSpec], name: &str) -> String {
     let known: Vec<_> = columns.iter().map(|column| column.name.as_str()).collect();
     format!("no column is {name:?}; there are {}", known.join(", "))
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 
 use super::context::{Context, many};
+#[cfg(not(feature = "parquet"))]
+use super::export::NO_PARQUET;
 use super::input::{self, BadInput};
 use super::parts::{self, Parts, Place};
 use crate::model::ColumnSpec;
@@ -19,6 +21,8 @@ pub(super) enum FileFormat {
     Jsonl,
     /// The binary form of an insertion, as `export` writes it
     Bin,
+    /// A Parquet file with a row for each record; takes the feature `parquet`
+    Parquet,
 }
 
 #[derive(Debug, clap::Args)]
@@ -38,7 +42,7 @@ pub(super) struct InsertArgs {
     /// The first time after it; it stays open without one
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "file")]
     until: Option<u64>,
-    /// Insert the objects of a file: .csv, .jsonl or .bin
+    /// Insert the objects of a file: .csv, .jsonl, .bin or .parquet
     #[arg(long, value_name = "FILE", conflicts_with = "values")]
     file: Option<PathBuf>,
     /// How the file is written, whatever its name
@@ -63,8 +67,9 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
         (None, Some("csv")) => FileFormat::Csv,
         (None, Some("jsonl")) => FileFormat::Jsonl,
         (None, Some("bin")) => FileFormat::Bin,
+        (None, Some("parquet")) => FileFormat::Parquet,
         _ => {
-            let why = "is it CSV, JSON lines or binary? Add --format csv, jsonl or bin";
+            let why = "how is it written? Add --format csv, jsonl, bin or parquet";
             return Err(BadInput(format!("{}: {why}", path.display())).into());
         }
     };
@@ -82,7 +87,13 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
         (FileFormat::Csv, Some(place)) => {
             input::csv(path, &place, parts, || columns(context, &place.0))
         }
-        (FileFormat::Csv, None) => Err(BadInput("name the folder of a CSV".to_owned()).into()),
+        #[cfg(feature = "parquet")]
+        (FileFormat::Parquet, Some(place)) => {
+            super::parquet::read(path, &place, parts, || columns(context, &place.0))
+        }
+        #[cfg(not(feature = "parquet"))]
+        (FileFormat::Parquet, _) => Err(BadInput(NO_PARQUET.to_owned()).into()),
+        (_, None) => Err(BadInput("name the folder of the file".to_owned()).into()),
     };
     let sent = parts::send(&context.client, args.batch, fill)?;
     let json = serde_json::json!({

@@ -6,6 +6,8 @@ mod context;
 mod export;
 mod input;
 mod insert;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod parts;
 mod show;
 #[cfg(feature = "sqlite")]
