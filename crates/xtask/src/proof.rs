@@ -48,12 +48,14 @@ pub(crate) const PROOFS: &[Proof] = &[PARQUET, PEERS, CONDITIONS_HOUR];
 
 const PARQUET: Proof = Proof {
     name: "parquet",
-    doc: "Another implementation reads the Parquet files of the ledger's optional exporter.",
+    doc: "Other implementations read the Parquet files of the ledger and of conditions.",
     commands: &[
         &[
             "clippy",
             "--package",
             "loadline-ledger",
+            "--package",
+            "loadline-conditions",
             "--package",
             "loadline",
             "--features",
@@ -72,6 +74,16 @@ const PARQUET: Proof = Proof {
             "parquet",
             "--test",
             "main",
+            "--locked",
+            "parquet",
+        ],
+        &[
+            "test",
+            "--package",
+            "loadline-conditions",
+            "--features",
+            "parquet",
+            "--lib",
             "--locked",
             "parquet",
         ],

@@ -12,6 +12,10 @@ use super::parts::SAY_EVERY;
 use super::show::{TimesArgs, VersionArgs};
 use crate::protocol::{Format, time};
 
+/// What a program says that was built without.
+pub(super) const NO_PARQUET: &str =
+    "this program is built without Parquet: build it with --features parquet";
+
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ExportFormat {
@@ -25,6 +29,8 @@ enum ExportFormat {
     /// A database with a table for each folder, to ask with SQL
     #[cfg(feature = "sqlite")]
     Sqlite,
+    /// A Parquet file of one folder, with a row for each record; takes the feature `parquet`
+    Parquet,
 }
 
 #[derive(Debug, clap::Args)]
@@ -65,13 +71,17 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
         (None, Some(Some("bin"))) => ExportFormat::Bin,
         #[cfg(feature = "sqlite")]
         (None, Some(Some("sqlite" | "db"))) => ExportFormat::Sqlite,
+        (None, Some(Some("parquet"))) => ExportFormat::Parquet,
         (None, Some(_)) => {
-            let why = "its name says no format: end it in .jsonl, .csv, .bin or .sqlite, or add \
-                       --format";
+            let why = "its name says no format: end it in .jsonl, .csv, .bin, .sqlite or .parquet, \
+                       or add --format";
             let path = args.out.as_deref().unwrap_or(Path::new("")).display();
             return Err(BadInput(format!("{path}: {why}")).into());
         }
     };
+    if format == ExportFormat::Parquet && !cfg!(feature = "parquet") {
+        return Err(BadInput(NO_PARQUET.to_owned()).into());
+    }
     let asked = match format {
         ExportFormat::Jsonl => Format::Jsonl,
         ExportFormat::Csv => Format::Csv,
@@ -101,6 +111,13 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
             context.client.get_to("/export", &parameters, &mut bytes)?;
             let folders = super::show::folders(context, &args.under)?;
             super::sqlite::write(place, &bytes.to, &folders)?;
+            Ok(file.metadata()?.len())
+        }
+        #[cfg(feature = "parquet")]
+        ExportFormat::Parquet => {
+            let mut bytes = Vec::new();
+            context.client.get_to("/export", &parameters, &mut bytes)?;
+            super::parquet::write(&mut *file, &bytes)?;
             Ok(file.metadata()?.len())
         }
         _ => {

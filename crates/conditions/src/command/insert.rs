@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use super::context::{BadInput, Context, many};
 use super::csv;
+#[cfg(not(feature = "parquet"))]
+use super::export::NO_PARQUET;
 use super::input::{self, Named};
 use super::parts::{self, Parts, Sending};
 use crate::model::ColumnSpec;
@@ -19,6 +21,8 @@ pub(super) enum FileFormat {
     /// The binary form of an insertion, as `export` writes it
     #[value(alias = "binary")]
     Bin,
+    /// A Parquet file with a row for each record; takes the feature `parquet`
+    Parquet,
 }
 
 #[derive(Debug, clap::Args)]
@@ -51,7 +55,7 @@ pub(super) struct InsertArgs {
         conflicts_with = "file"
     )]
     until: Option<u64>,
-    /// Insert the objects of a file, .csv, .jsonl or .bin, or of standard input, which is -
+    /// Insert the objects of a file, .csv, .jsonl, .bin or .parquet, or of standard input, which is -
     #[arg(long, value_name = "FILE", conflicts_with = "values")]
     file: Option<PathBuf>,
     /// How the file is written, whatever its name
@@ -82,8 +86,9 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
         (None, Some("csv")) => FileFormat::Csv,
         (None, Some("jsonl")) => FileFormat::Jsonl,
         (None, Some("bin")) => FileFormat::Bin,
+        (None, Some("parquet")) => FileFormat::Parquet,
         _ => {
-            let why = "is it CSV, JSON lines or the binary form? Add --format csv, jsonl or bin";
+            let why = "how is it written? Add --format csv, jsonl, bin or parquet";
             return Err(BadInput(format!("{}: {why}", path.display())).into());
         }
     };
@@ -102,7 +107,14 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
             let place = (folder.clone(), named.tag.clone(), only_tag);
             csv::csv(&path, &place, parts, columns(context, folder)?, allow_missing)
         }
-        (FileFormat::Csv, None) => Err(BadInput("name the folder of a CSV".to_owned()).into()),
+        #[cfg(feature = "parquet")]
+        (FileFormat::Parquet, Some(folder)) => {
+            let place = (folder.clone(), named.tag.clone(), only_tag);
+            super::parquet::read(&path, &place, parts, &columns(context, folder)?, allow_missing)
+        }
+        #[cfg(not(feature = "parquet"))]
+        (FileFormat::Parquet, _) => Err(BadInput(NO_PARQUET.to_owned()).into()),
+        (_, None) => Err(BadInput("name the folder of the file".to_owned()).into()),
     };
     let sending = Sending { most_objects: batch, skip, is_binary: format == FileFormat::Bin };
     let sent = parts::send(&context.client, &path, sending, fill)?;

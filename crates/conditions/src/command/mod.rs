@@ -8,6 +8,8 @@ mod csv;
 mod export;
 mod input;
 mod insert;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod parts;
 mod show;
 #[cfg(feature = "sqlite")]
