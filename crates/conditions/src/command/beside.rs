@@ -11,7 +11,7 @@ use tempfile::Builder;
 use super::context::BadInput;
 
 /// Writes a file that isn't there yet: what `write` does to the file at the path that it is handed
-/// is on the disk before the file gets its name. A process that is killed leaves a file
+/// is on the disk before the file gets its name. A process that a signal ends leaves a file
 /// `.NAME.….part`. Returns what `write` does.
 pub(super) fn write_beside<T>(
     path: &Path,
