@@ -7,7 +7,7 @@
 //! durable and a snapshot that names them is, too ([`Seal::records`]), [`State::rebuild`] puts what
 //! came meanwhile over them and [`State::end_seal`] goes on with that.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use super::contents::Contents;
 use super::error::Refusal;
 use super::folder::Folder;
 use super::past::Bounds;
-use super::piece::Revision;
+use super::piece::{MAX_TIME, Revision};
 use super::segment::{Damage, Entry, Segment, SegmentKind, SegmentOf, encode};
 use super::snapshot;
 use super::state::State;
@@ -28,15 +28,18 @@ use super::view::{Found, Place, View};
 pub const BLOCK_BYTES: u64 = 4 << 20;
 
 /// About what a piece takes in a block beside its payload.
-const PIECE_BYTES: u64 = 36;
+const PIECE_BYTES: u64 = 16;
 
-/// Segments of the past are put together up to this size: one is made in memory.
+/// Segments of the past are put together up to this size: one is made in memory, about 200 bytes a
+/// piece.
 const PAST_BYTES: u64 = 64 << 20;
+const PAST_PIECES: usize = 1 << 20;
 
 /// A seal under way.
 #[derive(Debug)]
 pub struct Seal {
     revision: Revision,
+    first_id: u64,
     next_id: u64,
     block_bytes: u64,
     /// The state without its data, as a snapshot has it.
@@ -110,9 +113,13 @@ impl State {
         let is_sealed = |unit: &&Unit| folders.contains_key(&unit.0);
         let units = bases.keys().filter(is_sealed).copied().collect();
         let records = snapshot::records(self);
-        let (revision, next_id) = (self.revision(), self.next_segment);
-        let current = None;
-        Ok(Seal { revision, next_id, block_bytes, records, folders, bases, units, current })
+        let (revision, first_id, current) = (self.revision(), self.next_segment, None);
+        #[rustfmt::skip]
+        let seal = Seal {
+            revision, first_id, next_id: first_id, block_bytes, records, folders, bases, units,
+            current,
+        };
+        Ok(seal)
     }
 
     /// Begins a seal, before any further change is made. One at a time is under way.
@@ -171,6 +178,11 @@ impl Seal {
         self.revision
     }
 
+    /// The number of the first segment that it makes: none before has it or a later one.
+    pub fn first(&self) -> u64 {
+        self.first_id
+    }
+
     /// Makes the next segment; `None` when all are stored. The state has to be the one that was
     /// to be sealed, with any changes since.
     ///
@@ -205,12 +217,13 @@ impl Seal {
                 }
                 Some(Slot::Make(since, until)) => {
                     now.waits = Some(Waits::Block(since));
-                    let pieces = block(view, (since, until - 1), self.revision)?;
+                    let pieces = block(folder, view, (since, until - 1), self.revision)?;
                     (of(SegmentKind::Block, since, until), pieces)
                 }
                 None if !now.is_past_made => {
                     now.is_past_made = true;
-                    let Some((kept, pieces)) = past(view, self.revision)? else { continue };
+                    let found = past(folder, view, &now.base, self.revision)?;
+                    let Some((kept, pieces)) = found else { continue };
                     now.waits = Some(Waits::Past(kept));
                     (of(SegmentKind::Past, 0, 0), pieces)
                 }
@@ -266,16 +279,26 @@ fn plan(
     revision: Revision,
     block_bytes: u64,
 ) -> Result<VecDeque<Slot>, Damage> {
+    let (mut slots, blocks) = (VecDeque::new(), &view.base.blocks);
+    let extents = || view.recent.values().flat_map(|recent| recent.extents());
+    let Some(last) = blocks.last() else {
+        if extents().next().is_some() {
+            split(folder, view, (0, u64::MAX), revision, block_bytes, &mut slots)?;
+        }
+        return Ok(slots);
+    };
     let mut touched = BTreeSet::new();
-    for (since, until) in view.recent.values().flat_map(|recent| recent.extents()) {
+    for (since, until) in extents() {
         let (first, last) = (view.base.place(since), view.base.place(until.saturating_sub(1)));
         touched.extend(first.unwrap_or(0)..=last.unwrap_or(0));
     }
-    let mut slots = VecDeque::new();
-    if view.base.blocks.is_empty() && !touched.is_empty() {
-        split(folder, view, (0, u64::MAX), revision, block_bytes, &mut slots)?;
+    let mut tail = (blocks.len(), None);
+    if touched.remove(&(blocks.len() - 1)) {
+        let in_last = extents().filter(|(_, until)| *until > last.since);
+        let new = in_last.map(|(since, _)| since).min().unwrap_or(0).max(last.since);
+        tail = self::tail(folder, view, (new, &touched), revision, block_bytes)?;
     }
-    for (place, block) in view.base.blocks.iter().enumerate() {
+    for (place, block) in blocks.iter().enumerate().take(tail.0) {
         match touched.contains(&place) {
             false => slots.push_back(Slot::Keep(block.clone())),
             true => {
@@ -284,7 +307,48 @@ fn plan(
             }
         }
     }
+    if let Some(since) = tail.1 {
+        split(folder, view, (since, u64::MAX), revision, block_bytes, &mut slots)?;
+    }
     Ok(slots)
+}
+
+/// How many blocks stay before what is new from a time on, which lies in the last one, and from
+/// where on all is written anew.
+///
+/// What is new begins a block of its own, with those before it that are at most half again as
+/// large: so a row is written again only with two thirds as much that came since, which is about
+/// half as often as what a seal brings has to be doubled to make half of a block. Larger ones stay
+/// as they are, but for those of which more goes on than begins in them: that would be there once
+/// more.
+fn tail(
+    folder: &Folder,
+    view: &View,
+    (new, touched): (u64, &BTreeSet<usize>),
+    revision: Revision,
+    block_bytes: u64,
+) -> Result<(usize, Option<u64>), Damage> {
+    let bytes = |found: &Found<'_>| PIECE_BYTES + folder.contents.payload_bytes(found.place);
+    let (mut begin, mut count, mut behind) = (new, view.base.blocks.len(), 0_u64);
+    for (_, found) in shown(view, (new, u64::MAX - 1), revision)? {
+        behind += if found.since >= new { bytes(&found) } else { 0 };
+    }
+    while let Some(place) = count.checked_sub(1).filter(|place| !touched.contains(place)) {
+        let since = view.base.blocks[place].since;
+        if since < begin {
+            let (mut own, mut carried) = (0_u64, 0_u64);
+            for (_, found) in shown(view, (since, begin - 1), revision)? {
+                own += if found.since >= since { bytes(&found) } else { 0 };
+                carried += if found.until > begin { bytes(&found) } else { 0 };
+            }
+            if own >= carried && (own > behind.saturating_mul(3) / 2 || own >= block_bytes / 2) {
+                break;
+            }
+            behind = behind.saturating_add(own);
+        }
+        (begin, count) = (since, place);
+    }
+    Ok((count, Some(begin)))
 }
 
 /// Divides a range into blocks of about the same size.
@@ -340,31 +404,75 @@ fn shown(
     Ok(pieces)
 }
 
-/// A piece to be written, with its channel.
-type Piece<'a> = (u32, Bounds, Place<'a>);
-type Pieces<'a> = Vec<Piece<'a>>;
+/// A piece to be written.
+struct Piece<'a> {
+    channel: u32,
+    bounds: Bounds,
+    place: Place<'a>,
+    /// Whether its object was shown whole until it was cut: that is past, and no piece of its own.
+    is_ended: bool,
+}
+
+/// The objects in memory that were shown whole until a revision cut them, with that revision.
+fn cuts(folder: &Folder, view: &View, revision: Revision) -> HashMap<u32, Revision> {
+    let ended = view.recent.values().flat_map(|recent| recent.ended(revision));
+    let whole = ended.filter(|ended| {
+        let object = folder.contents.inserted(Place::Recent(ended.piece.object));
+        Bounds::of(ended) == Bounds::of_whole(object, ended.to)
+    });
+    whole.map(|ended| (ended.piece.object, ended.to)).collect()
+}
+
+/// Whether a piece is the beginning of what is left of an object that was cut then.
+fn is_left(folder: &Folder, cuts: &HashMap<u32, Revision>, found: &Found<'_>) -> bool {
+    let Place::Recent(object) = found.place else { return false };
+    cuts.get(&object) == Some(&found.from)
+        && folder.contents.inserted(found.place).since == found.since
+}
 
 /// What a block holds.
-fn block(view: &View, range: (u64, u64), revision: Revision) -> Result<Pieces<'_>, Damage> {
-    let mut pieces = Vec::new();
-    for (channel, Found { since, until, from, place }) in shown(view, range, revision)? {
-        pieces.push((channel, Bounds { since, until, from, to: u64::MAX }, place));
+fn block<'a>(
+    folder: &Folder,
+    view: &'a View,
+    range: (u64, u64),
+    revision: Revision,
+) -> Result<Vec<Piece<'a>>, Damage> {
+    let (cuts, mut pieces) = (cuts(folder, view, revision), Vec::new());
+    for (channel, found) in shown(view, range, revision)? {
+        let Found { since, until, from, place } = found;
+        // What began before is past in the block before.
+        let is_ended = since >= range.0
+            && (is_left(folder, &cuts, &found)
+                || view.sealed(channel, &found)?.is_some_and(|(block, at)| block.is_ended(at)));
+        let bounds = Bounds { since, until, from, to: u64::MAX };
+        pieces.push(Piece { channel, bounds, place, is_ended });
     }
     Ok(pieces)
 }
 
 /// Segments that stay, and the pieces of one that comes after them.
-type Past<'a> = (Vec<Arc<Part>>, Pieces<'a>);
+type Past<'a> = (Vec<Arc<Part>>, Vec<Piece<'a>>);
 
-/// What is past since the last seal, with the smaller segments of the past, and the larger ones,
-/// which stay; `None` where nothing is new.
-fn past(view: &View, revision: Revision) -> Result<Option<Past<'_>>, Damage> {
-    let mut pieces: Pieces<'_> = Vec::new();
+/// What is past since the last seal and in none of the new blocks, with the smaller segments of the
+/// past, and the larger ones, which stay; `None` where nothing is new.
+fn past<'a>(
+    folder: &Folder,
+    view: &'a View,
+    blocks: &Base,
+    revision: Revision,
+) -> Result<Option<Past<'a>>, Damage> {
+    let (cuts, mut pieces) = (cuts(folder, view, revision), replaced(view, blocks, revision)?);
     for (channel, recent) in &view.recent {
-        let ended = recent.ended(revision);
-        pieces.extend(
-            ended.map(|ended| (*channel, Bounds::of(ended), Place::Recent(ended.piece.object))),
-        );
+        let shown = recent.range(0, MAX_TIME, revision).into_iter();
+        let left = shown.filter(|piece| is_left(folder, &cuts, &Found::from(*piece)));
+        let left: HashSet<(u32, Revision)> = left.map(|piece| (piece.object, piece.from)).collect();
+        for ended in recent.ended(revision) {
+            let (object, bounds) = (ended.piece.object, Bounds::of(ended));
+            if !left.contains(&(object, ended.to)) {
+                let place = Place::Recent(object);
+                pieces.push(Piece { channel: *channel, bounds, place, is_ended: false });
+            }
+        }
     }
     if pieces.is_empty() {
         return Ok(None);
@@ -372,21 +480,41 @@ fn past(view: &View, revision: Revision) -> Result<Option<Past<'_>>, Damage> {
     let mut kept = view.base.past.as_slice();
     while let Some((last, rest)) = kept.split_last() {
         let segment = last.segment()?;
-        if segment.pieces() > 2 * pieces.len() || last.bytes > PAST_BYTES {
+        let is_large = last.bytes > PAST_BYTES || segment.pieces() > PAST_PIECES;
+        if segment.pieces() > 2 * pieces.len() || is_large {
             break;
         }
-        for place in 0..segment.channels() {
-            let number = segment.number(place);
-            let of_channel = segment.pieces_of(place);
-            pieces.extend(
-                of_channel
-                    .map(|piece| (number, segment.bounds(piece), Place::Sealed(segment, piece))),
-            );
-        }
+        pieces
+            .extend(segment.all_pieces().map(|(channel, piece)| past_of(channel, segment, piece)));
         kept = rest;
     }
-    pieces.sort_unstable_by_key(|(channel, bounds, _)| (*channel, bounds.since, bounds.from));
+    pieces.sort_unstable_by_key(|piece| (piece.channel, piece.bounds.since, piece.bounds.from));
     Ok(Some((kept.to_vec(), pieces)))
+}
+
+fn past_of(channel: u32, segment: &Arc<Segment>, piece: usize) -> Piece<'_> {
+    let (bounds, place) = (segment.bounds(piece), Place::Sealed(segment, piece));
+    Piece { channel, bounds, place, is_ended: false }
+}
+
+/// What is past in blocks that are replaced, of pieces that have changed since.
+fn replaced<'a>(view: &'a View, new: &Base, revision: Revision) -> Result<Vec<Piece<'a>>, Damage> {
+    let mut pieces = Vec::new();
+    for (place, Block { since, part }) in view.base.blocks.iter().enumerate() {
+        let kept = new.blocks.iter().position(|block| Arc::ptr_eq(&block.part, part));
+        let gone = kept.map_or(*since, |kept| new.end(kept))..view.base.end(place);
+        if gone.is_empty() {
+            continue;
+        }
+        let segment = part.segment()?;
+        for (channel, piece) in segment.all_pieces().filter(|(_, piece)| segment.is_ended(*piece)) {
+            let found = Found::sealed(segment, piece);
+            if gone.contains(&found.since) && !view.shows(channel, &found, revision)? {
+                pieces.push(past_of(channel, segment, piece));
+            }
+        }
+    }
+    Ok(pieces)
 }
 
 /// The bytes of a segment. Its rows lie in the order of their times, so that what all channels show
@@ -398,13 +526,14 @@ fn write(
     revision: Revision,
 ) -> Result<Vec<u8>, Refusal> {
     let mut order: Vec<usize> = (0..pieces.len()).collect();
-    order.sort_unstable_by_key(|place| (pieces[*place].1.since, *place));
+    order.sort_unstable_by_key(|place| (pieces[*place].bounds.since, *place));
     let columns = folder.schema(revision).map_or(&[][..], |(_, columns)| columns);
-    let places = order.iter().map(|place| pieces[*place].2);
+    let places = order.iter().map(|place| pieces[*place].place);
     let payload = folder.contents.gather(places, columns.iter().map(|column| column.kind))?;
-    let entry = |(channel, bounds, place): &(u32, Bounds, Place<'_>)| {
-        let (object, records) = (folder.contents.inserted(*place), folder.contents.records(*place));
-        Entry { channel: *channel, bounds: *bounds, object, first_row: 0, records }
+    let entry = |piece: &Piece<'_>| {
+        let Piece { channel, bounds, place, is_ended } = *piece;
+        let (object, records) = (folder.contents.inserted(place), folder.contents.records(place));
+        Entry { channel, bounds, object, is_ended, first_row: 0, records }
     };
     let mut entries: Vec<Entry> = pieces.iter().map(entry).collect();
     let mut row = 0;

@@ -102,7 +102,7 @@ fn check_once(data: &Path) -> anyhow::Result<Checked> {
     damaged.extend(report.damaged.iter().map(ToString::to_string));
     let mut count = 0;
     match reading.finish() {
-        Ok(state) => {
+        Ok((state, _)) => {
             count = state.segments().len();
             damaged.extend(state.damages(true).iter().map(ToString::to_string));
         }

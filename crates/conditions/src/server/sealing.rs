@@ -66,9 +66,11 @@ impl Sealing {
             }
             // What is in the way now is removed by the next seal, or start.
             if result.is_ok() {
-                let _ = segments.sweep(&seal.segments());
+                let named = seal.segments();
+                let _ = segments.sweep(|id| named.contains(&id));
             } else if !is_unsure && !keeps_files {
-                let _ = segments.sweep(&shared.read().segments());
+                // The snapshot before names those of tags that were deleted since, too.
+                let _ = segments.sweep(|id| id < seal.first());
             }
             let _ = sender.send(Sealed { seal, result, is_unsure });
             done();

@@ -3,7 +3,6 @@
 //! A file is written under the name that it keeps, and made durable. It counts once a snapshot
 //! names it; those that none names are removed.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
@@ -83,10 +82,10 @@ impl Segments {
         self.disk.sync().map_err(self.failed(None, "its names are made durable"))
     }
 
-    /// Removes the segments that are not among these, and no other file.
-    pub(super) fn sweep(&self, named: &BTreeSet<u64>) -> Result<(), SegmentError> {
+    /// Removes the segments that are not to be kept, and no other file.
+    pub(super) fn sweep(&self, keeps: impl Fn(u64) -> bool) -> Result<(), SegmentError> {
         for name in self.disk.list().map_err(self.failed(None, "it is listed"))? {
-            if let Some(id) = segment_id(&name).filter(|id| !named.contains(id)) {
+            if let Some(id) = segment_id(&name).filter(|id| !keeps(*id)) {
                 self.disk.remove(&name).map_err(self.failed(Some(id), "it is removed"))?;
             }
         }

@@ -8,7 +8,7 @@
 //! When enough has come it is sealed ([`super::sealing`]): the journal's snapshot then names the
 //! segments, and a start reads what came since.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,11 +96,13 @@ pub(super) struct Reading<'a> {
     segments: &'a Segments,
     loader: Option<Loader>,
     state: Option<State>,
+    /// What the snapshot names.
+    named: BTreeSet<u64>,
 }
 
 impl<'a> Reading<'a> {
     pub(super) fn new(segments: &'a Segments) -> Self {
-        Self { segments, loader: None, state: None }
+        Self { segments, loader: None, state: None, named: BTreeSet::new() }
     }
 
     /// Takes the next record.
@@ -116,16 +118,20 @@ impl<'a> Reading<'a> {
     fn state(&mut self) -> Result<&mut State, journal::ApplyError> {
         let state = match (self.state.take(), self.loader.take()) {
             (Some(state), _) => state,
-            (None, Some(loader)) => self.segments.load(loader)?,
+            (None, Some(loader)) => {
+                self.named.extend(loader.segments());
+                self.segments.load(loader)?
+            }
             (None, None) => State::default(),
         };
         Ok(self.state.insert(state))
     }
 
-    /// The state, after all records.
-    pub(super) fn finish(mut self) -> Result<State, journal::ApplyError> {
+    /// The state, after all records, and the segments that the snapshot names: those of tags that
+    /// were deleted since, too.
+    pub(super) fn finish(mut self) -> Result<(State, BTreeSet<u64>), journal::ApplyError> {
         self.state()?;
-        Ok(self.state.unwrap_or_default())
+        Ok((self.state.unwrap_or_default(), self.named))
     }
 }
 
@@ -158,7 +164,8 @@ impl Store {
         let mut reading = Reading::new(&segments);
         let (journal, report) =
             Journal::open(disk, Options::default(), |entry| reading.apply(entry), |_| {})?;
-        let state = reading.finish().map_err(|why| anyhow::anyhow!("the snapshot: {why}"))?;
+        let (state, named) =
+            reading.finish().map_err(|why| anyhow::anyhow!("the snapshot: {why}"))?;
         if let Some(dropped) = &report.dropped {
             tracing::warn!("{dropped}");
         }
@@ -169,7 +176,7 @@ impl Store {
             let (is, last) = (state.revision(), report.last);
             anyhow::bail!("the snapshot is of revision {is}, and the journal ends with {last}");
         }
-        segments.sweep(&state.segments())?;
+        segments.sweep(|id| named.contains(&id))?;
         tracing::info!(revision = state.revision(), "the journal is read");
         let unsealed = state.unsealed_bytes();
         let shared = Shared::new(state);

@@ -17,6 +17,7 @@ mod nopayload_random;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod random;
+mod seals;
 mod segments;
 mod served;
 #[cfg(feature = "sqlite")]

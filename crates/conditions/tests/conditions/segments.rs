@@ -155,3 +155,29 @@ fn a_damaged_segment_is_named_to_clients_and_by_a_check_and_the_rest_is_served()
         assert!(checked.damaged[0].contains(&name), "{:?}", checked.damaged);
     }
 }
+
+#[test]
+fn what_a_deleted_tag_held_is_kept_until_a_seal_and_the_folder_goes_on() {
+    let folder_of_data = tempfile::tempdir().expect("a folder");
+    let data = folder_of_data.path();
+    let server = serve_sealing(data, u64::MAX);
+    fill(server.addresses()[0]);
+    server.seal().expect("a seal");
+    let before = segments(data);
+    change(server.addresses()[0], "/tags/delete", &json!({ "name": "all" }));
+    change(server.addresses()[0], "/tags/delete", &json!({ "name": "mine" }));
+    drop(server);
+    // The snapshot names what the tag held, whatever the journal says behind it.
+    for _ in 0..2 {
+        drop(serve_sealing(data, u64::MAX));
+        assert_eq!(segments(data), before);
+        let checked = check(data).expect("read");
+        assert_eq!((checked.segments, checked.damaged.len()), (before.len(), 0));
+    }
+    let server = serve_sealing(data, u64::MAX);
+    insert(server.addresses()[0], "/b", 3, (7, Some(9)), 1.0);
+    server.seal().expect("a seal");
+    // Those of a folder's tags are made last.
+    let of_tag = before.last().expect("segments");
+    assert!(!of_tag.exists());
+}
