@@ -22,7 +22,8 @@ pub(crate) fn serve_sealing(data: &Path, seal_after: u64) -> ConditionsServer {
 }
 
 fn start(bound: BoundConditions, data: &Path) -> ConditionsServer {
-    // As the command marks its data directory.
+    // As the command makes its data directory.
+    std::fs::create_dir_all(data).expect("a folder");
     std::fs::write(data.join("FORMAT"), format!("conditions {DATA_VERSION}\n")).expect("a file");
     bound.start(data).expect("a server")
 }
