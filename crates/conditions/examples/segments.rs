@@ -1,7 +1,7 @@
 //! What segments take: 100 folders × 100 channels × 1,000 intervals × 10 floats are inserted, an
 //! interval of all at a time, and sealed whenever 64 MiB have come, as a server does; then slices
 //! of 10,000 rows are read. With `open`, each object is open until the next one cuts it:
-//! `cargo run --release -p loadline-conditions --example segments [DIR [open]]`.
+//! `cargo run --release -p loadline-conditions --example segments [DIR [open|closed [INTERVALS]]]`.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -110,6 +110,7 @@ fn main() -> Result<()> {
     let data = data.join(format!("segments-{}", std::process::id()));
     std::fs::create_dir_all(&data)?;
     let is_open = arguments.get(1).is_some_and(|word| word == "open");
+    let intervals = arguments.get(2).map_or(Ok(INTERVALS), |text| text.parse())?;
     let (mut state, mut sealed) = (State::default(), Sealed::default());
     let column = |number| ColumnSpec { name: format!("f{number}"), kind: Kind::Float };
     for folder in 0..FOLDERS {
@@ -118,10 +119,10 @@ fn main() -> Result<()> {
         change(&mut state, Change::CreateFolder { path, description, versioning, columns })?;
     }
     let begun = Instant::now();
-    for interval in 0..INTERVALS {
+    for interval in 0..intervals {
         let batches = (0..FOLDERS).map(|folder| batch(folder, interval, is_open));
         change(&mut state, Change::Insert(batches.collect::<Result<_>>()?))?;
-        if state.unsealed_bytes() >= SEAL_AFTER_BYTES || interval + 1 == INTERVALS {
+        if state.unsealed_bytes() >= SEAL_AFTER_BYTES || interval + 1 == intervals {
             seal(&mut state, &data, &mut sealed)?;
         }
     }
@@ -129,9 +130,10 @@ fn main() -> Result<()> {
     let sizes = sealed.named.iter().map(|id| std::fs::metadata(data.join(segment_name(*id))));
     let bytes: u64 = sizes.map(|file| Ok(file?.len())).sum::<Result<u64>>()?;
     println!(
-        "{:.0} MB in {} segments; {} seals of {:.2} s, {:.2} s of it with the state; {:.1} × \
-         written; all {:.1} s",
+        "{:.0} MB, {:.1} bytes a row, in {} segments; {} seals of {:.2} s, {:.2} s of it with the \
+         state; {:.1} × written; all {:.1} s",
         bytes as f64 / 1e6,
+        bytes as f64 / (intervals * u64::from(FOLDERS * CHANNELS)) as f64,
         sealed.named.len(),
         sealed.count,
         sealed.time.as_secs_f64() / f64::from(sealed.count),
@@ -157,7 +159,7 @@ fn main() -> Result<()> {
         (begun.elapsed() - reading).as_secs_f64(),
         reading.as_secs_f64(),
     );
-    for (name, interval) in [("first", 0), ("middle", INTERVALS / 2), ("last", INTERVALS - 1)] {
+    for (name, interval) in [("first", 0), ("middle", intervals / 2), ("last", intervals - 1)] {
         let (first, median) = slice(&state, 10 * interval + 5)?;
         println!("{name} interval: {median:.1?}, the first time {first:.1?}");
     }

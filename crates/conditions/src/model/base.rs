@@ -26,7 +26,8 @@ impl Part {
     }
 }
 
-/// A block, which ends where the next one begins.
+/// A block, which ends where the next one begins. Pieces in it that begin there or later don't
+/// count: what came behind a block may begin a new one, and leave this as it was.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) since: u64,
@@ -73,13 +74,15 @@ impl Base {
         let Some(start) = self.place(first) else { return Ok(()) };
         let blocks = self.blocks[start..].iter().take_while(|block| block.since <= last);
         for (number, block) in blocks.enumerate() {
+            let end = self.end(start + number);
             let segment = block.part.segment()?;
             let Some(place) = segment.place(channel, usize::MAX) else { continue };
             let pieces = segment.pieces_of(place);
             let begin = segment.before(pieces.clone(), first.max(block.since), 0);
             for piece in begin.unwrap_or(pieces.start)..pieces.end {
                 let (since, until) = (segment.since(piece), segment.until(piece));
-                if since > last {
+                // What begins where the next block does is there, as it is by now.
+                if since > last || since >= end {
                     break;
                 }
                 // What began before was in the block before.
@@ -92,7 +95,8 @@ impl Base {
         Ok(())
     }
 
-    /// Hands on a channel's pieces of the past whose bounds are wanted.
+    /// Hands on what is past of a channel, [`Segment::bounds`] of these pieces, whose bounds are
+    /// wanted: pieces of the past, and objects of pieces that are left of them.
     pub(super) fn visit_past<'a>(
         &'a self,
         channel: u32,
@@ -103,11 +107,20 @@ impl Base {
             let segment = part.segment()?;
             segment.visit(channel, wants, &mut |piece| each(segment, piece));
         }
+        // The latest are likely to leave nothing to be wanted of the ones before.
+        for (place, block) in self.blocks.iter().enumerate().rev() {
+            let (segment, end) = (block.part.segment()?, self.end(place));
+            segment.visit(channel, wants, &mut |piece| {
+                if segment.since(piece) < end {
+                    each(segment, piece);
+                }
+            });
+        }
         Ok(())
     }
 
-    /// Hands on those of a channel's pieces that were shown at some time of `first..=last`, at a
-    /// revision, and are past.
+    /// Hands on, as that, what was shown of a channel at some time of `first..=last`, at a
+    /// revision, and is past.
     pub(super) fn shown_once<'a>(
         &'a self,
         channel: u32,

@@ -131,8 +131,12 @@ pub const FOLDERS: Limit = Limit::of(100_000, "folders and folder sets");
 pub const COLUMNS: Limit = Limit::of(1_024, "columns of a folder");
 /// Times that the columns of a folder change: each list of them is kept.
 pub const SCHEMAS: Limit = Limit::of(1_024, "changes of a folder's columns");
-/// Pieces of a tag that is cloned.
-pub const COPY: Limit = Limit::of(4_000_000, "objects of a tag that is cloned");
+/// Columns in all lists of a folder's columns together: a change of one name makes a new list.
+pub const LISTED: Limit = Limit::of(65_536, "columns of a folder's, counted anew at each change");
+/// Pieces of a tag that is cloned: readers wait for as many as one insertion may have.
+pub const COPY: Limit = Limit::of(1_000_000, "objects of a tag that is cloned");
+/// What a global tag has picked, each time that it was changed.
+pub const PICKS: Limit = Limit::of(100_000, "picks of a global tag, earlier ones too");
 /// Channels of a folder.
 pub const CHANNELS: Limit = Limit::of(1_000_000, "channels of a folder");
 /// Rows, and objects, of a folder.

@@ -119,6 +119,11 @@ impl Folder {
         self.schemas.len().saturating_sub(1)
     }
 
+    /// How many columns all of their lists have together.
+    pub(super) fn listed_columns(&self) -> usize {
+        self.schemas.iter().map(|(_, columns)| columns.len()).sum()
+    }
+
     pub(super) fn set_columns(&mut self, columns: Vec<ColumnSpec>, revision: Revision) {
         let before = self.columns().len();
         for spec in columns.iter().skip(before) {

@@ -11,6 +11,7 @@ mod check;
 mod condition;
 mod contents;
 mod diff;
+mod divide;
 mod error;
 mod export;
 mod filter;
@@ -38,8 +39,8 @@ pub use change::{BadEntry, Batch, Change, ColumnSpec, Entry, Numbers, Object, Ve
 pub use condition::{Condition, Test, has_order};
 pub use diff::{Diff, Difference};
 pub use error::{
-    ANSWER, ANSWER_BYTES, BATCH, BATCH_ROWS, CHANNELS, COLUMNS, COPY, FOLDERS, Limit, ROWS,
-    Refusal, SCHEMAS, TAGS, TEXT_BYTES,
+    ANSWER, ANSWER_BYTES, BATCH, BATCH_ROWS, CHANNELS, COLUMNS, COPY, FOLDERS, LISTED, Limit,
+    PICKS, ROWS, Refusal, SCHEMAS, TAGS, TEXT_BYTES,
 };
 pub use export::Export;
 pub use folder::{Answer, Folder, Selection};

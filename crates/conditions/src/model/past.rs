@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::piece::{Piece, Revision};
+use super::piece::{Inserted, Piece, Revision};
 
 /// Pieces or bounds in a block.
 pub(super) const BLOCK: usize = 16;
@@ -28,6 +28,15 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
+    /// Those of nothing, which no question wants.
+    pub(super) const NEVER: Self = Self { since: u64::MAX, until: 0, from: u64::MAX, to: 0 };
+
+    /// Of an object that was shown whole from its revision until another one.
+    pub(super) fn of_whole(object: Inserted, to: Revision) -> Self {
+        let Inserted { since, until, revision: from } = object;
+        Self { since, until, from, to }
+    }
+
     pub(super) fn of(ended: &Ended) -> Self {
         let Piece { since, until, from, .. } = ended.piece;
         Self { since, until, from, to: ended.to }

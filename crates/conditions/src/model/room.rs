@@ -4,10 +4,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::change::{Batch, Change, Versioning};
-use super::error::{CHANNELS, COPY, ROWS, Refusal, SCHEMAS, TAGS};
+use super::error::{CHANNELS, COPY, LISTED, PICKS, ROWS, Refusal, SCHEMAS, TAGS};
 use super::folder::Selection;
 use super::piece::MAX_TIME;
 use super::state::State;
+use super::tag::Shows;
 
 /// What the changes of a group add to folders, which are known by their places.
 #[derive(Debug, Default)]
@@ -34,7 +35,14 @@ impl State {
                 batches.iter().try_for_each(|batch| self.check_batch(batch, adding))
             }
             Change::AddColumn { folder, .. } | Change::RenameColumn { folder, .. } => {
-                SCHEMAS.check(self.folder(folder)?.schema_changes() + 1)
+                let folder = self.folder(folder)?;
+                SCHEMAS.check(folder.schema_changes() + 1)?;
+                LISTED.check(folder.listed_columns() + folder.columns().len() + 1)
+            }
+            Change::GlobalTag { tags, .. } => PICKS.check(tags.len()),
+            Change::Pick { name, tags, unpick } => {
+                let Shows::Picks(picks) = &self.tag(name)?.shows else { return Ok(()) };
+                PICKS.check(picks.count() + tags.len() + unpick.len())
             }
             Change::Clone { from, .. } => self.check_copy(from),
             _ => Ok(()),
@@ -74,7 +82,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Added, Entry, Group, Object, Table};
+    use crate::model::{Added, COLUMNS, Entry, Group, Object, Table};
 
     fn folder(state: &mut State, versioning: Versioning) {
         let (path, description) = ("/f".to_owned(), String::new());
@@ -152,6 +160,52 @@ mod tests {
             make(&mut state, rename(n)).expect("there is room");
         }
         assert!(matches!(make(&mut state, rename(SCHEMAS.most)), Err(Refusal::TooMany(..))));
+        // Of a wide folder less often: each list of its columns is kept.
+        let columns = (0..COLUMNS.most).map(|n| super::super::ColumnSpec {
+            name: format!("c{n}"),
+            kind: super::super::Kind::Bool,
+        });
+        let (path, description, versioning) = ("/w".to_owned(), String::new(), Versioning::Multi);
+        let columns = columns.collect();
+        make(&mut state, Change::CreateFolder { path, description, versioning, columns })
+            .expect("made");
+        let rename = |n: u64| {
+            let [from, to] = [n, n + 1].map(|n| if n == 0 { "c0".into() } else { format!("d{n}") });
+            Change::RenameColumn { folder: "/w".to_owned(), from, to }
+        };
+        let most = LISTED.most / COLUMNS.most - 2;
+        for n in 0..most {
+            make(&mut state, rename(n)).expect("there is room");
+        }
+        assert!(matches!(make(&mut state, rename(most)), Err(Refusal::TooMany(..))));
+    }
+
+    #[test]
+    fn what_a_global_tag_has_picked_is_limited() {
+        let mut state = State::default();
+        folder(&mut state, Versioning::Multi);
+        let tag = |name: &str, path: &str, tags: Option<&str>| {
+            let (name, path, description) = (name.to_owned(), path.to_owned(), String::new());
+            match tags {
+                None => Change::Tag { name, path, description, revision: None },
+                Some(picked) => {
+                    Change::GlobalTag { name, path, description, tags: vec![picked.to_owned()] }
+                }
+            }
+        };
+        make(&mut state, tag("one", "/f", None)).expect("made");
+        make(&mut state, tag("all", "/", Some("one"))).expect("made");
+        let pick = || Change::Pick {
+            name: "all".to_owned(),
+            tags: vec!["one".to_owned()],
+            unpick: Vec::new(),
+        };
+        for _ in 1..PICKS.most {
+            make(&mut state, pick()).expect("there is room");
+        }
+        assert!(matches!(make(&mut state, pick()), Err(Refusal::TooMany(..))));
+        let view = state.view(Some("all"), Some(4), "/").expect("a view");
+        assert!(state.slice("/", 0, view).is_ok());
     }
 
     #[test]

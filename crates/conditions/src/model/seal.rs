@@ -14,26 +14,24 @@ use bytes::Bytes;
 
 use super::base::{Base, Block, Part, Unit};
 use super::contents::Contents;
+use super::divide::{BLOCKS, Slot, plan, shown, split};
 use super::error::Refusal;
 use super::folder::Folder;
 use super::past::Bounds;
-use super::piece::Revision;
+use super::piece::{Piece, Revision};
 use super::segment::{Damage, Entry, Segment, SegmentKind, SegmentOf, encode};
 use super::snapshot;
 use super::state::State;
+use super::timeline::Recent;
 use super::view::{Found, Place, View};
 
 /// A block gets about this many bytes. A change of a block writes all of it anew, which speaks for
 /// small ones, and each is a file and a mapping, of which a process may have 65,530: 250 GB.
 pub const BLOCK_BYTES: u64 = 4 << 20;
 
-/// About what a piece takes in a block beside its payload.
-const PIECE_BYTES: u64 = 36;
-
-/// A segment of the past gets about as many bytes as this many blocks, because it is made in
-/// memory; and as many neighbouring blocks that changed are divided anew together, so that those
-/// that have become small are joined.
-const BLOCKS: u64 = 16;
+/// What a piece of the past counts beside its payload: more than it takes, because about 200 bytes
+/// of each are in memory while a segment of them is made.
+const PAST_PIECE_BYTES: u64 = 64;
 
 /// A seal under way.
 #[derive(Debug)]
@@ -68,14 +66,6 @@ struct Progress {
     past: Option<PlannedPast>,
     base: Base,
     waits: Option<Waits>,
-}
-
-/// A block that stays, times that are to be divided into blocks, or those of one that is made.
-#[derive(Debug)]
-enum Slot {
-    Keep(Block),
-    Split(u64, u64),
-    Make(u64, u64),
 }
 
 /// The order of pieces of the past: channel, since, and the revision from which on it was shown.
@@ -203,8 +193,8 @@ impl Seal {
         loop {
             let Some(now) = &mut self.current else {
                 let Some(unit) = self.units.pop_front() else { return Ok(None) };
-                let (_, view) = state.unit(unit)?;
-                let blocks = plan(view, self.block_bytes);
+                let (folder, view) = state.unit(unit)?;
+                let blocks = plan(folder, view, self.revision, self.block_bytes)?;
                 let (through, past) = (self.revision, view.base.past.clone());
                 let base = Base { through, blocks: Vec::new(), past };
                 self.current = Some(Progress { unit, blocks, past: None, base, waits: None });
@@ -233,11 +223,7 @@ impl Seal {
                 }
                 Some(Slot::Make(since, until)) => {
                     now.waits = Some(Waits::Block(since));
-                    let pieces = shown(view, (since, until - 1), self.revision)?;
-                    let piece = |(channel, Found { since, until, from, place })| {
-                        (channel, Bounds { since, until, from, to: u64::MAX }, place)
-                    };
-                    let pieces = pieces.into_iter().map(piece).collect();
+                    let pieces = block(folder, view, (since, until - 1), self.revision)?;
                     (of(SegmentKind::Block, since, until), pieces)
                 }
                 None => {
@@ -256,7 +242,8 @@ impl Seal {
                     };
                     now.waits = Some(Waits::Past);
                     let merged = &view.base.past[planned.kept..];
-                    (of(SegmentKind::Past, 0, 0), past(view, merged, self.revision, range)?)
+                    let pieces = past(folder, view, merged, self.revision, range)?;
+                    (of(SegmentKind::Past, 0, 0), pieces)
                 }
             };
             self.next_id += 1;
@@ -296,132 +283,111 @@ impl Seal {
     }
 }
 
-/// The blocks of a view: those that nothing has changed since, and times to be divided anew.
-fn plan(view: &View, block_bytes: u64) -> VecDeque<Slot> {
-    let mut changed: Vec<_> = view.recent.values().flat_map(|recent| recent.extents()).collect();
-    if view.base.blocks.is_empty() {
-        let all = (!changed.is_empty()).then_some(Slot::Split(0, u64::MAX));
-        return all.into_iter().collect();
-    }
-    changed.sort_unstable();
-    let mut changed = changed.into_iter().peekable();
-    // Up to where something has changed, of what begins before the end of the block.
-    let mut changed_until = 0;
-    let (mut slots, mut together) = (VecDeque::new(), 0_u64);
-    for (place, block) in view.base.blocks.iter().enumerate() {
-        let end = view.base.end(place);
-        while let Some((_, until)) = changed.next_if(|(since, _)| *since < end) {
-            changed_until = until.max(changed_until);
-        }
-        if changed_until <= block.since {
-            slots.push_back(Slot::Keep(block.clone()));
-            continue;
-        }
-        together = together.saturating_add(block.part.bytes);
-        match slots.back_mut() {
-            Some(Slot::Split(_, until)) if together <= block_bytes.saturating_mul(BLOCKS) => {
-                *until = end;
-            }
-            _ => {
-                slots.push_back(Slot::Split(block.since, end));
-                together = block.part.bytes;
-            }
-        }
-    }
-    slots
+/// A piece to be written.
+struct ToWrite<'a> {
+    channel: u32,
+    bounds: Bounds,
+    place: Place<'a>,
+    /// Whether its object was shown whole until it was cut: that is past, and no piece of its own.
+    is_ended: bool,
 }
 
-/// Divides a range into blocks of about the same size.
-///
-/// What meets the beginning of a block is in it, too, so a block goes on until what begins in it is
-/// as large: segments have at most about twice the bytes of the pieces.
-fn split(
+impl<'a> ToWrite<'a> {
+    /// What is past of a sealed piece.
+    fn past(channel: u32, segment: &'a Arc<Segment>, piece: usize) -> Self {
+        let (bounds, place) = (segment.bounds(piece), Place::Sealed(segment, piece));
+        Self { channel, bounds, place, is_ended: false }
+    }
+
+    fn key(&self) -> Key {
+        (self.channel, self.bounds.since, self.bounds.from)
+    }
+}
+
+/// Whether a piece is the beginning of what is left of another, which was its object as a whole.
+fn leaves(folder: &Folder, before: Piece, left: Piece) -> bool {
+    let Piece { since, until, object, from } = before;
+    let whole = folder.contents.inserted(Place::Recent(object));
+    (left.object, left.since) == (object, since)
+        && (whole.since, whole.until, whole.revision) == (since, until, from)
+}
+
+/// Whether what is past of a shown piece's object is kept with it.
+fn is_ended(folder: &Folder, view: &View, channel: u32, found: &Found<'_>) -> Result<bool, Damage> {
+    let Found { since, until, from, place } = *found;
+    let object = match place {
+        Place::Sealed(segment, piece) => return Ok(segment.is_ended(piece)),
+        Place::Recent(object) => object,
+    };
+    if let Some((segment, piece)) = view.sealed(channel, found)? {
+        return Ok(segment.is_ended(piece));
+    }
+    let recent = view.recent.get(&channel);
+    let before = recent.map(|recent| recent.at(since, from.saturating_sub(1)));
+    let Some(Recent::Shown(Some(before))) = before else { return Ok(false) };
+    Ok(leaves(folder, before, Piece { since, until, object, from }))
+}
+
+/// What a block holds.
+fn block<'a>(
     folder: &Folder,
-    view: &View,
-    (since, until): (u64, u64),
-    revision: Revision,
-    block_bytes: u64,
-) -> Result<Vec<Slot>, Damage> {
-    let piece = |(_, found): &(u32, Found<'_>)| {
-        let bytes: u64 = PIECE_BYTES + folder.contents.payload_bytes(found.place);
-        (found.since, found.until, bytes)
-    };
-    let mut pieces: Vec<_> = shown(view, (since, until - 1), revision)?.iter().map(piece).collect();
-    pieces.sort_unstable();
-    let carried_to = |at: u64, before: &[(u64, u64, u64)]| {
-        let goes_on = before.iter().filter(|(_, end, _)| *end > at);
-        goes_on.fold(0, |sum: u64, (_, _, bytes)| sum.saturating_add(*bytes))
-    };
-    let first = pieces.partition_point(|(at, ..)| *at < since);
-    let (mut begin, mut last, mut new) = (since, since, 0_u64);
-    let mut carried = carried_to(since, &pieces[..first]);
-    let mut slots = Vec::new();
-    for (number, (at, _, bytes)) in pieces.iter().enumerate().skip(first) {
-        if *at > last && new > 0 && new >= block_bytes.max(carried) {
-            slots.push(Slot::Make(begin, *at));
-            carried = carried_to(*at, &pieces[..number]);
-            (begin, new) = (*at, 0);
-        }
-        new = new.saturating_add(*bytes);
-        last = *at;
-    }
-    slots.push(Slot::Make(begin, until));
-    Ok(slots)
-}
-
-/// What is shown at some time of a range, by channel and time.
-fn shown(
-    view: &View,
+    view: &'a View,
     (first, last): (u64, u64),
     revision: Revision,
-) -> Result<Vec<(u32, Found<'_>)>, Damage> {
-    let mut channels: BTreeSet<u32> = view.recent.keys().copied().collect();
-    let begin = view.base.place(first).unwrap_or(0);
-    for block in view.base.blocks[begin..].iter().take_while(|block| block.since <= last) {
-        let segment = block.part.segment()?;
-        channels.extend((0..segment.channels()).map(|place| segment.number(place)));
-    }
+) -> Result<Vec<ToWrite<'a>>, Damage> {
     let mut pieces = Vec::new();
-    for channel in channels {
-        let found = view.range(channel, (first, last), revision)?;
-        pieces.extend(found.into_iter().map(|found| (channel, found)));
+    for (channel, found) in shown(view, (first, last), revision)? {
+        let Found { since, until, from, place } = found;
+        // What began before is past in the block before.
+        let is_ended = since >= first && is_ended(folder, view, channel, &found)?;
+        let bounds = Bounds { since, until, from, to: u64::MAX };
+        pieces.push(ToWrite { channel, bounds, place, is_ended });
     }
     Ok(pieces)
 }
 
-/// A piece to be written, with its channel.
-type Piece<'a> = (u32, Bounds, Place<'a>);
-type Pieces<'a> = Vec<Piece<'a>>;
-
-fn key((channel, bounds, _): &Piece<'_>) -> Key {
-    (*channel, bounds.since, bounds.from)
-}
-
-/// The pieces from a first to a last one, in their order, of what is past since the last seal and
-/// of what these segments hold.
+/// The pieces from a first to a last one, in their order, of what is past since the last seal, but
+/// for what the blocks say, and of what these segments hold.
 fn past<'a>(
+    folder: &Folder,
     view: &'a View,
     merged: &'a [Arc<Part>],
     revision: Revision,
     (first, last): (Key, Key),
-) -> Result<Pieces<'a>, Damage> {
-    let is_within = |piece: &Piece<'_>| (first..=last).contains(&key(piece));
-    let mut pieces: Pieces<'_> = Vec::new();
-    for (channel, recent) in view.recent.range(first.0..=last.0) {
-        let piece = |ended| (*channel, Bounds::of(ended), Place::Recent(ended.piece.object));
-        pieces.extend(recent.ended(revision).map(piece).filter(is_within));
+) -> Result<Vec<ToWrite<'a>>, Damage> {
+    let is_within = |piece: &ToWrite<'_>| (first..=last).contains(&piece.key());
+    let mut pieces = Vec::new();
+    for (&channel, recent) in view.recent.range(first.0..=last.0) {
+        for ended in recent.ended(revision) {
+            let piece = ended.piece;
+            let left = recent.at(piece.since, revision);
+            let is_left = matches!(left, Recent::Shown(Some(left))
+                if left.from == ended.to && leaves(folder, piece, left));
+            if !is_left {
+                let (bounds, place) = (Bounds::of(ended), Place::Recent(piece.object));
+                pieces.push(ToWrite { channel, bounds, place, is_ended: false });
+            }
+            // What was past with a sealed piece, which has ended now.
+            let sealed = match piece.from <= view.base.through {
+                true => view.sealed(channel, &Found::from(piece))?,
+                false => None,
+            };
+            let was_left = sealed.filter(|(segment, piece)| segment.is_ended(*piece));
+            pieces.extend(was_left.map(|(segment, at)| ToWrite::past(channel, segment, at)));
+        }
     }
     for part in merged {
         let segment = part.segment()?;
         for place in 0..segment.channels() {
-            let number = segment.number(place);
-            let piece = |piece| (number, segment.bounds(piece), Place::Sealed(segment, piece));
-            if (first.0..=last.0).contains(&number) {
-                pieces.extend(segment.pieces_of(place).map(piece).filter(is_within));
+            let channel = segment.number(place);
+            if (first.0..=last.0).contains(&channel) {
+                let of_channel = segment.pieces_of(place);
+                pieces.extend(of_channel.map(|piece| ToWrite::past(channel, segment, piece)));
             }
         }
     }
-    pieces.sort_unstable_by_key(key);
+    pieces.retain(is_within);
+    pieces.sort_unstable_by_key(ToWrite::key);
     Ok(pieces)
 }
 
@@ -433,18 +399,20 @@ fn plan_past(
     revision: Revision,
     most: u64,
 ) -> Result<PlannedPast, Damage> {
-    let bytes = |piece: &Piece<'_>| PIECE_BYTES + folder.contents.payload_bytes(piece.2);
+    let bytes = |piece: &ToWrite<'_>| {
+        PAST_PIECE_BYTES.saturating_add(folder.contents.payload_bytes(piece.place))
+    };
     let all = ((0, 0, 0), (u32::MAX, u64::MAX, Revision::MAX));
     let (before, mut parts) = (view.base.past.as_slice(), VecDeque::new());
     let mut kept = before.len();
-    let new = past(view, &[], revision, all)?;
+    let new = past(folder, view, &[], revision, all)?;
     if new.is_empty() {
         return Ok(PlannedPast { kept, parts });
     }
     let mut size = new.iter().map(bytes).fold(0, u64::saturating_add);
     while let Some(last) = kept.checked_sub(1).map(|last| &before[last]) {
         let segment = last.segment()?;
-        let more = segment.pieces() as u64 * PIECE_BYTES + segment.payload_bytes();
+        let more = segment.pieces() as u64 * PAST_PIECE_BYTES + segment.payload_bytes();
         if more > size.saturating_mul(2) || size.saturating_add(more) > most {
             break;
         }
@@ -452,8 +420,8 @@ fn plan_past(
         kept -= 1;
     }
     let mut part_bytes = 0;
-    for piece in past(view, &before[kept..], revision, all)? {
-        let key = key(&piece);
+    for piece in past(folder, view, &before[kept..], revision, all)? {
+        let key = piece.key();
         match parts.back_mut() {
             Some((_, last)) if part_bytes < most => *last = key,
             _ => {
@@ -471,19 +439,20 @@ fn plan_past(
 fn write(
     folder: &Folder,
     of: &SegmentOf,
-    pieces: &[Piece<'_>],
+    pieces: &[ToWrite<'_>],
     revision: Revision,
 ) -> Result<Vec<u8>, Refusal> {
     let mut order: Vec<usize> = (0..pieces.len()).collect();
-    order.sort_unstable_by_key(|place| (pieces[*place].1.since, *place));
+    order.sort_unstable_by_key(|place| (pieces[*place].bounds.since, *place));
     let columns = folder.schema(revision).map_or(&[][..], |(_, columns)| columns);
-    let places = order.iter().map(|place| pieces[*place].2);
+    let places = order.iter().map(|place| pieces[*place].place);
     // However large: what is shown at one time is in one block.
     let kinds = columns.iter().map(|column| column.kind);
     let payload = folder.contents.gather(places, kinds, u32::MAX, None)?;
-    let entry = |(channel, bounds, place): &(u32, Bounds, Place<'_>)| {
-        let (object, records) = (folder.contents.inserted(*place), folder.contents.records(*place));
-        Entry { channel: *channel, bounds: *bounds, object, first_row: 0, records }
+    let entry = |piece: &ToWrite<'_>| {
+        let ToWrite { channel, bounds, place, is_ended } = *piece;
+        let (object, records) = (folder.contents.inserted(place), folder.contents.records(place));
+        Entry { channel, bounds, object, is_ended, first_row: 0, records }
     };
     let mut entries: Vec<Entry> = pieces.iter().map(entry).collect();
     let mut row = 0;

@@ -46,6 +46,11 @@ impl Picks {
         self.0.iter().filter_map(move |(path, history)| Some((&path[..], last(history)?)))
     }
 
+    /// How many there were.
+    pub(super) fn count(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+
     pub(super) fn of(&self, path: &str) -> Option<Revision> {
         self.0.get(path)?.last()?.1
     }
@@ -64,7 +69,8 @@ impl Picks {
         let mut path = folder;
         while !path.is_empty() {
             if let Some((own, history)) = self.0.get_key_value(path)
-                && let Some((since, picked)) = history.iter().rfind(|(r, _)| *r <= revision)
+                && let before = history.partition_point(|(from, _)| *from <= revision)
+                && let Some((since, picked)) = history[..before].last()
             {
                 from = from.max(*since);
                 if let Some(id) = picked {

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::base::Base;
+use super::past::Bounds;
 use super::piece::{Around, Piece, Revision};
 use super::segment::{Damage, Segment};
 use super::timeline::{Recent, Timeline};
@@ -45,6 +46,17 @@ impl<'a> Found<'a> {
     pub(super) fn sealed(segment: &'a Arc<Segment>, piece: usize) -> Self {
         let (since, until) = (segment.since(piece), segment.until(piece));
         Self { since, until, from: segment.from(piece), place: Place::Sealed(segment, piece) }
+    }
+
+    fn is_same(&self, other: &Found<'_>) -> bool {
+        let bounds = |found: &Found<'_>| (found.since, found.until, found.from);
+        bounds(self) == bounds(other)
+    }
+
+    /// What is past of a piece, or of the object that it is left of.
+    pub(super) fn past(segment: &'a Arc<Segment>, piece: usize) -> Self {
+        let Bounds { since, until, from, .. } = segment.bounds(piece);
+        Self { since, until, from, place: Place::Sealed(segment, piece) }
     }
 }
 
@@ -96,7 +108,7 @@ impl View {
         last = cut.map_or(last, |cut| cut.max(first));
         let pieces = recent.map(|recent| recent.range(first, last, revision, most));
         found.extend(pieces.unwrap_or_default().into_iter().map(Found::from));
-        let mut once = |segment, piece| found.push(Found::sealed(segment, piece));
+        let mut once = |segment, piece| found.push(Found::past(segment, piece));
         self.base.shown_once(channel, (first, last), revision, &mut once)?;
         found.sort_unstable_by_key(|found| found.since);
         Ok(found)
@@ -119,6 +131,21 @@ impl View {
             if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         Ok(found)
+    }
+
+    /// The sealed piece of a channel that a piece is, unchanged.
+    pub(super) fn sealed(
+        &self,
+        channel: u32,
+        found: &Found<'_>,
+    ) -> Result<Option<(&Arc<Segment>, usize)>, Damage> {
+        let mut same = None;
+        self.base.visit(channel, (found.since, found.since), &mut |segment, piece| {
+            let sealed = Found::sealed(segment, piece);
+            same = sealed.is_same(found).then_some((segment, piece));
+            ControlFlow::Break(())
+        })?;
+        Ok(same)
     }
 
     /// The first two pieces of a channel, as shown now, that meet `since..until`.
@@ -168,7 +195,7 @@ impl<'a> Moment<'a> {
             }
         }
         let mut found = None;
-        let mut once = |segment, piece| found = Some(Found::sealed(segment, piece));
+        let mut once = |segment, piece| found = Some(Found::past(segment, piece));
         let at = (self.time, self.time);
         self.view.base.shown_once(channel, at, self.revision, &mut once)?;
         Ok(found)
@@ -193,7 +220,7 @@ impl<'a> Moment<'a> {
         }
         let mut once = Vec::new();
         view.base.shown_once(channel, (since, time), revision, &mut |segment, piece| {
-            once.push(segment.until(piece));
+            once.push(segment.bounds(piece).until);
         })?;
         since = once.into_iter().fold(since, u64::max);
         let best = Cell::new(from);
@@ -229,7 +256,8 @@ impl<'a> Moment<'a> {
         let before = segment.before(pieces.clone(), time, 0);
         let next = before.map_or(pieces.start, |before| before + 1);
         let next = pieces.contains(&next).then(|| segment.since(next));
-        Ok(end.min(next.unwrap_or(base.end(block))))
+        // What begins where the block ends lies in the next one, as it is by now.
+        Ok(end.min(next.unwrap_or(u64::MAX)).min(base.end(block)))
     }
 
     fn recent(&self, channel: u32) -> Recent {

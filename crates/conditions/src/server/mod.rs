@@ -50,10 +50,10 @@ pub use check::{BadDirectory, Checked, check};
 pub const NAME: &str = "conditions";
 
 /// The version of a data directory's files.
-pub const DATA_VERSION: u32 = 1;
+pub const DATA_VERSION: u32 = 2;
 
 /// The default of how much is kept in memory until it is sealed: what a start has to read again.
-/// Each seal also writes anew the blocks that it goes on in, one for each folder.
+/// The more a seal brings, the less often what it brings is put together with what was there.
 pub const SEAL_AFTER_BYTES: u64 = 64 << 20;
 
 /// A server whose addresses are bound, and that accepts no connection yet.

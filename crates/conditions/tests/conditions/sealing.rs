@@ -1,4 +1,5 @@
-//! What seals write, and what they leave out: sizes of segments, and damage that goes with a tag.
+//! What seals write, how much of it stays, and what they leave out: sizes of segments, and damage
+//! that goes with a tag.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,15 +155,15 @@ fn what_is_no_longer_shown_is_cut_into_segments_of_limited_size() {
 #[test]
 fn blocks_that_have_become_small_are_joined() {
     let mut service = Service::new(Versioning::Single);
-    let before = service.insert(1, &tens(300), 100);
-    service.seal(500);
+    let before = service.insert(1, &tens(1_500), 100);
+    service.seal(2_000);
     let blocks = service.count(1);
     assert!(blocks > 40, "{blocks} blocks");
     let channels = Numbers::All;
     service.make(Change::Truncate { folder: FOLDER.to_owned(), until: 10, channels });
-    service.seal(500);
+    service.seal(2_000);
     assert!(service.count(1) <= blocks / 8, "{} blocks instead of {blocks}", service.count(1));
-    assert_eq!((service.shown(1, before), service.shown(1, before + 1)), (300, 1));
+    assert_eq!((service.shown(1, before), service.shown(1, before + 1)), (1_500, 1));
 }
 
 #[test]
@@ -223,4 +224,67 @@ fn what_a_change_takes_into_memory_counts_until_it_is_sealed() {
     }
     let unsealed = service.state.unsealed_bytes();
     assert!(unsealed > 500_000, "{unsealed} bytes for 10,000 pieces");
+}
+
+#[test]
+fn what_comes_in_order_is_kept_once_and_written_a_few_times_however_often_it_is_sealed() {
+    const SEALS: u64 = 64;
+    const OBJECTS: u64 = 50;
+    const CHANNELS: u32 = 3;
+    const BYTES: usize = 100;
+    // The n-th object of each channel is [n, n + 1), or [n, open), which the next one cuts.
+    for is_open in [false, true] {
+        let mut service = Service::new(Versioning::Single);
+        let mut written = 0;
+        let mut made = Vec::new();
+        for round in 0..SEALS {
+            for n in round * OBJECTS..(round + 1) * OBJECTS {
+                let until = if is_open { MAX_TIME } else { n + 1 };
+                let channels =
+                    (0..CHANNELS).map(|channel| service.insert(channel, &[(n, until)], BYTES));
+                made.extend(channels.last());
+            }
+            written += service.seal(1 << 30).iter().sum::<usize>();
+            // Each is less than two thirds of the one before.
+            assert!(service.files.len() <= 8, "{} segments", service.files.len());
+        }
+        let rows = (SEALS * OBJECTS) as usize * CHANNELS as usize;
+        let kept = service.bytes();
+        // A blob has the place of its end beside it.
+        let per_row = kept as f64 / rows as f64 - (BYTES + 8) as f64;
+        assert!(per_row < 20.0, "{per_row} bytes beside the payload, open: {is_open}");
+        // A row is written again when as much has come since: half of log2(64) times, and once.
+        let times = written as f64 / kept as f64;
+        assert!(times < 4.5, "written {times} times, open: {is_open}");
+        // What was open before it was cut is still answered.
+        let folder = service.state.folder(FOLDER).expect("a folder");
+        for n in [0, 49, 50, 1_000, SEALS * OBJECTS - 1] {
+            let version = Version { revision: made[n as usize], user_tag: None };
+            let found = folder.find(SEALS * OBJECTS + 7, &Selection::default(), version);
+            let objects = found.expect("an answer").objects;
+            let times: Vec<_> = objects.iter().map(|object| (object.since, object.until)).collect();
+            let count = if is_open { CHANNELS as usize } else { 0 };
+            assert_eq!(times, vec![(n, MAX_TIME); count]);
+        }
+    }
+}
+
+#[test]
+fn what_a_block_that_ends_earlier_by_now_holds_behind_its_end_does_not_count() {
+    let mut service = Service::new(Versioning::Single);
+    let mut first: Vec<_> = (0..80).map(|n| (n, n + 1)).collect();
+    first.push((80, 95));
+    service.insert(1, &first, 0);
+    service.insert(2, &[(0, 1), (100, 101)], 0);
+    service.seal(1 << 30);
+    service.insert(2, &[(90, 91)], 0);
+    service.seal(1 << 30);
+    assert_eq!(service.files.len(), 2, "the first block stays");
+    let view = service.state.view(None, None, "/").expect("the head");
+    for (time, since) in [(85, 80), (89, 80), (90, 90), (91, 91), (100, 100)] {
+        let place = service.state.canonical("/", time, view).expect("a place");
+        assert_eq!(place.since, since, "{time}");
+    }
+    let last = service.state.revision();
+    assert_eq!(service.shown(1, last) + service.shown(2, last), 84);
 }

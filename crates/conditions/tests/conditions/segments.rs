@@ -184,3 +184,29 @@ fn a_segment_that_can_not_be_opened_is_no_reason_to_restore_it() {
     let found = get(server.addresses()[0], "/api/v1/find?folder=/a&t=1", &[]);
     assert_eq!(found.status, 200);
 }
+
+#[test]
+fn what_a_deleted_tag_held_is_kept_until_a_seal_and_the_folder_goes_on() {
+    let folder_of_data = tempfile::tempdir().expect("a folder");
+    let data = folder_of_data.path();
+    let server = serve_sealing(data, u64::MAX);
+    fill(server.addresses()[0]);
+    server.seal().expect("a seal");
+    let before = segments(data);
+    change(server.addresses()[0], "/tags/delete", &json!({ "name": "all" }));
+    change(server.addresses()[0], "/tags/delete", &json!({ "name": "mine" }));
+    drop(server);
+    // The snapshot names what the tag held, whatever the journal says behind it.
+    for _ in 0..2 {
+        drop(serve_sealing(data, u64::MAX));
+        assert_eq!(segments(data), before);
+        let checked = check(data).expect("read");
+        assert_eq!((checked.segments, checked.damaged.len()), (before.len(), 0));
+    }
+    let server = serve_sealing(data, u64::MAX);
+    insert(server.addresses()[0], "/b", 3, (7, Some(9)), 1.0);
+    server.seal().expect("a seal");
+    // Those of a folder's tags are made last.
+    let of_tag = before.last().expect("segments");
+    assert!(!of_tag.exists());
+}

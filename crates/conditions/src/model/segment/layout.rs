@@ -1,6 +1,7 @@
 //! Where everything lies in a segment.
 
 use super::super::past::BLOCK;
+use super::packed::{DESCRIPTION_BYTES, Packed, u32_at, u64_at};
 
 /// The bytes of the head.
 pub(super) const HEAD_BYTES: usize = 128;
@@ -10,16 +11,36 @@ pub(super) const HEAD_BYTES: usize = 128;
 pub(super) const CHUNK_BYTES: usize = 16 << 10;
 
 pub(super) const COLUMN_BYTES: usize = 16;
-/// A piece without its first time: until, from, row, records, and its object if that is cut.
-pub(super) const PIECE_BYTES: usize = 28;
-pub(super) const OBJECT_BYTES: usize = 24;
-pub(super) const BOUNDS_BYTES: usize = 32;
+
+/// How many bytes follow the last packed number, so that each is read with eight.
+pub(super) const SPARE_BYTES: usize = 8;
+
+/// The packed columns of the index, in their order.
+pub(super) mod column {
+    /// Of pieces: the first time, the first time after it, the revision that it is shown from, the
+    /// first row, how many rows, and the object's place if it is cut.
+    pub(in super::super) const SINCE: usize = 0;
+    pub(in super::super) const UNTIL: usize = 1;
+    pub(in super::super) const FROM: usize = 2;
+    pub(in super::super) const ROW: usize = 3;
+    pub(in super::super) const RECORDS: usize = 4;
+    pub(in super::super) const CUT: usize = 5;
+    /// Of pieces of the past: the revision from which on they are not shown.
+    pub(in super::super) const TO: usize = 6;
+    /// Of objects of which pieces are only a part: as they were inserted, and whether they were
+    /// shown whole until their piece was.
+    pub(in super::super) const OBJECT: [usize; 3] = [7, 8, 9];
+    pub(in super::super) const ENDED: usize = 10;
+    /// Of bounds: since, until, from, to.
+    pub(in super::super) const BOUNDS: [usize; 4] = [11, 12, 13, 14];
+    pub(in super::super) const COUNT: usize = 15;
+}
 
 /// In place of the object's number where the piece is the whole object.
-pub(super) const WHOLE: u32 = u32::MAX;
+pub(super) const WHOLE: u64 = u32::MAX as u64;
 
 const MAGIC: [u8; 8] = *b"LLcondsg";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// What a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +70,9 @@ pub(super) struct Head {
     pub(super) rows: u32,
     pub(super) payload_bytes: u64,
     pub(super) index_crc: u32,
+    /// Of a block: how many of the objects were shown whole until they were cut.
+    pub(super) ended: u32,
+    pub(super) index_bytes: u64,
 }
 
 /// Where each part begins. The index is what lies between the head and the payload.
@@ -59,18 +83,10 @@ pub(super) struct Parts {
     pub(super) numbers: usize,
     /// Where each channel's pieces end.
     pub(super) ends: usize,
-    pub(super) sinces: usize,
-    pub(super) pieces: usize,
-    /// Of the past: from which revision on each piece is not shown.
-    pub(super) tos: usize,
-    /// Of the past: bounds of 16 pieces, of 16 such bounds, and so on.
-    pub(super) bounds: usize,
-    /// The objects of which pieces are only a part.
-    pub(super) objects: usize,
+    pub(super) packed: [Packed; column::COUNT],
     /// Checksums of the payload's chunks.
     pub(super) chunks: usize,
     pub(super) payload: usize,
-    pub(super) end: usize,
 }
 
 /// How many bounds each level has, from the finest on, of this many pieces.
@@ -94,29 +110,47 @@ pub(super) enum BadHead {
 }
 
 impl Head {
-    pub(super) fn parts(&self) -> Option<Parts> {
-        let (pieces, is_past) = (self.pieces as usize, self.kind == SegmentKind::Past);
-        let past = if is_past { pieces } else { 0 };
-        let bounds_count = if is_past { bounds_count(pieces) } else { 0 };
-        let chunks_count = usize::try_from(self.payload_bytes).ok()?.div_ceil(CHUNK_BYTES);
-        let columns = HEAD_BYTES;
+    /// How many numbers a packed column has.
+    fn count(&self, packed: usize) -> usize {
+        let pieces = self.pieces as usize;
+        let has_bounds = self.kind == SegmentKind::Past || self.ended > 0;
+        match packed {
+            column::TO if self.kind == SegmentKind::Block => 0,
+            0..=column::TO => pieces,
+            7..=column::ENDED => self.objects as usize,
+            _ if has_bounds => bounds_count(pieces),
+            _ => 0,
+        }
+    }
+
+    /// Where the parts lie in these bytes; `None` where they don't fill the index.
+    pub(super) fn parts(&self, bytes: &[u8]) -> Option<Parts> {
         let after = |at: usize, count: usize, size: usize| at.checked_add(count.checked_mul(size)?);
+        let columns = after(HEAD_BYTES, column::COUNT, DESCRIPTION_BYTES)?;
         let numbers = after(columns, self.columns as usize, COLUMN_BYTES)?;
         let ends = after(numbers, self.channels as usize, 4)?;
-        let sinces = after(ends, self.channels as usize, 4)?;
-        let piece_at = after(sinces, pieces, 8)?;
-        let tos = after(piece_at, pieces, PIECE_BYTES)?;
-        let bounds = after(tos, past, 8)?;
-        let objects = after(bounds, bounds_count, BOUNDS_BYTES)?;
-        let chunks = after(objects, self.objects as usize, OBJECT_BYTES)?;
-        let payload = after(chunks, chunks_count, 4)?;
-        let end = payload.checked_add(usize::try_from(self.payload_bytes).ok()?)?;
-        let pieces = piece_at;
-        #[rustfmt::skip]
-        let parts = Parts {
-            columns, numbers, ends, sinces, pieces, tos, bounds, objects, chunks, payload, end,
-        };
-        Some(parts)
+        let mut at = after(ends, self.channels as usize, 4)?;
+        let descriptions = bytes.get(HEAD_BYTES..columns)?.chunks_exact(DESCRIPTION_BYTES);
+        let mut packed = [Packed::default(); column::COUNT];
+        for (number, (into, description)) in packed.iter_mut().zip(descriptions).enumerate() {
+            *into = Packed::decode(description, at)?;
+            at = after(at, self.count(number), into.width)?;
+        }
+        let chunks = at;
+        let count = usize::try_from(self.payload_bytes).ok()?.div_ceil(CHUNK_BYTES);
+        let payload = after(chunks, count, 4)?.checked_add(SPARE_BYTES)?;
+        let is_whole = payload as u64 == self.index_end()?;
+        is_whole.then_some(Parts { columns, numbers, ends, packed, chunks, payload })
+    }
+
+    /// Where the index ends, and the payload begins.
+    pub(super) fn index_end(&self) -> Option<u64> {
+        self.index_bytes.checked_add(HEAD_BYTES as u64)
+    }
+
+    /// How many bytes the segment has.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        self.index_end()?.checked_add(self.payload_bytes)
     }
 
     pub(super) fn encode(&self) -> [u8; HEAD_BYTES] {
@@ -136,6 +170,8 @@ impl Head {
         }
         put(88, &self.payload_bytes.to_le_bytes());
         put(96, &self.index_crc.to_le_bytes());
+        put(100, &self.ended.to_le_bytes());
+        put(104, &self.index_bytes.to_le_bytes());
         let crc = crc32fast::hash(&bytes[..HEAD_BYTES - 4]);
         bytes[HEAD_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -175,19 +211,9 @@ impl Head {
             rows: count(3),
             payload_bytes: u64_at(head, 88),
             index_crc: u32_at(head, 96),
+            ended: u32_at(head, 100),
+            index_bytes: u64_at(head, 104),
         };
         Ok((head, crc))
     }
-}
-
-/// The number at a place; 0 beyond the end, which no place that was checked is.
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let found = bytes.get(at..).and_then(<[u8]>::first_chunk);
-    found.map_or(0, |bytes| u64::from_le_bytes(*bytes))
-}
-
-/// As [`u64_at`].
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let found = bytes.get(at..).and_then(<[u8]>::first_chunk);
-    found.map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }

@@ -3,7 +3,8 @@
 //! A *block* holds what the head, or a tag of users, of one folder shows over a range of times: all
 //! pieces that meet the range, those that began before it too, with their payload. A read at a time
 //! therefore touches one block, however long intervals are. A segment of the *past* holds pieces
-//! that are no longer shown.
+//! that are no longer shown. What was shown of an object until it was cut, as most are where each
+//! object ends the one before, is not kept there: it follows from the piece that is left of it.
 //!
 //! Everything but the payload is checked when a segment is opened, the payload in chunks when it is
 //! first read; what is damaged is named, and never returned.
@@ -11,6 +12,7 @@
 use std::fmt;
 
 mod layout;
+mod packed;
 mod read;
 mod write;
 

@@ -12,9 +12,10 @@ use super::super::table::Cells;
 use super::super::value::Kind;
 use super::Damage;
 use super::layout::{
-    BOUNDS_BYTES, BadHead, CHUNK_BYTES, COLUMN_BYTES, HEAD_BYTES, Head, OBJECT_BYTES, PIECE_BYTES,
-    Parts, SegmentKind, WHOLE, level_counts, u32_at, u64_at,
+    BadHead, CHUNK_BYTES, COLUMN_BYTES, HEAD_BYTES, Head, Parts, SPARE_BYTES, SegmentKind, WHOLE,
+    column, level_counts,
 };
+use super::packed::{u32_at, u64_at};
 
 /// A segment that was opened: its index is undamaged, its payload is checked when it is read.
 pub struct Segment {
@@ -23,6 +24,8 @@ pub struct Segment {
     checksum: u32,
     head: Head,
     at: Parts,
+    /// What all that is past lies within: in a block, of objects of which it has the pieces.
+    past: Bounds,
     columns: Box<[Column]>,
     /// Where each level of bounds begins.
     levels: Box<[usize]>,
@@ -66,14 +69,17 @@ impl Segment {
         if head.id != id {
             return Err(wrong(16, &format!("this is segment {}", head.id)));
         }
-        let at = head.parts().ok_or_else(|| wrong(72, "its counts are too large"))?;
-        if at.end != bytes.len() {
-            let (is, should) = (bytes.len(), at.end);
-            return Err(wrong(is.min(should), &format!("it has {is} bytes instead of {should}")));
+        let (is, should) = (bytes.len(), head.bytes());
+        let should = should.ok_or_else(|| wrong(88, "its sizes are too large"))?;
+        if should != is as u64 {
+            let at = usize::try_from(should).unwrap_or(is).min(is);
+            return Err(wrong(at, &format!("it has {is} bytes instead of {should}")));
         }
-        if crc32fast::hash(&bytes[HEAD_BYTES..at.payload]) != head.index_crc {
+        let index = HEAD_BYTES..HEAD_BYTES + head.index_bytes as usize;
+        if bytes.get(index).map(crc32fast::hash) != Some(head.index_crc) {
             return Err(wrong(HEAD_BYTES, "the checksum of the index is wrong"));
         }
+        let at = head.parts(&bytes).ok_or_else(|| wrong(HEAD_BYTES, "its index makes no sense"))?;
         let columns = columns(&bytes, &head, &at);
         let columns = columns.ok_or_else(|| wrong(at.columns, "its columns are none"))?;
         let number = |channel: usize| u32_at(&bytes, at.numbers + 4 * channel);
@@ -91,9 +97,25 @@ impl Segment {
             begin - count
         });
         let levels = begins.collect();
-        let chunks = (at.payload - at.chunks) / 4;
+        let chunks = (at.payload - SPARE_BYTES - at.chunks) / 4;
         let checked = (0..chunks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        Ok(Self { id, bytes, checksum, head, at, columns, levels, checked })
+        let past = Bounds::NEVER;
+        let mut segment = Self { id, bytes, checksum, head, at, past, columns, levels, checked };
+        segment.past = segment.all_past();
+        Ok(segment)
+    }
+
+    fn all_past(&self) -> Bounds {
+        let Head { since, until, from, to, ended, pieces, .. } = self.head;
+        match (self.head.kind, self.levels.len()) {
+            (SegmentKind::Past, _) => Bounds { since, until, from, to },
+            (SegmentKind::Block, _) if ended == 0 => Bounds::NEVER,
+            (SegmentKind::Block, levels) => {
+                let counts = std::iter::once(pieces as usize).chain(level_counts(pieces as usize));
+                let bounds = (0..counts.last().unwrap_or(0)).map(|at| self.bounds_at(levels, at));
+                bounds.reduce(Bounds::and).unwrap_or(Bounds::NEVER)
+            }
+        }
     }
 
     /// The checksum that stands for all of its index, and so for all of it.
@@ -117,12 +139,6 @@ impl Segment {
     /// Whether it is a segment of this folder and tag, by the revisions that made them.
     pub(in super::super) fn is_of(&self, kind: SegmentKind, folder: u64, tag: u64) -> bool {
         (self.head.kind, self.head.folder, self.head.tag) == (kind, folder, tag)
-    }
-
-    /// What all pieces lie within.
-    pub(in super::super) fn all(&self) -> Bounds {
-        let Head { since, until, from, to, .. } = self.head;
-        Bounds { since, until, from, to }
     }
 
     pub(in super::super) fn channels(&self) -> usize {
@@ -170,66 +186,87 @@ impl Segment {
         (place > start).then(|| place - 1)
     }
 
-    pub(in super::super) fn since(&self, piece: usize) -> u64 {
-        u64_at(&self.bytes, self.at.sinces + 8 * piece)
+    /// A number of a packed column.
+    fn number_at(&self, column: usize, place: usize) -> u64 {
+        self.at.packed[column].get(&self.bytes, place)
     }
 
-    fn piece(&self, piece: usize, at: usize) -> usize {
-        self.at.pieces + PIECE_BYTES * piece + at
+    pub(in super::super) fn since(&self, piece: usize) -> u64 {
+        self.number_at(column::SINCE, piece)
     }
 
     pub(in super::super) fn until(&self, piece: usize) -> u64 {
-        u64_at(&self.bytes, self.piece(piece, 0))
+        self.number_at(column::UNTIL, piece)
     }
 
     pub(in super::super) fn from(&self, piece: usize) -> u64 {
-        u64_at(&self.bytes, self.piece(piece, 8))
+        self.number_at(column::FROM, piece)
     }
 
     /// The rows of a piece.
     pub(in super::super) fn rows_of(&self, piece: usize) -> (u32, u32) {
-        (u32_at(&self.bytes, self.piece(piece, 16)), u32_at(&self.bytes, self.piece(piece, 20)))
+        let number = |column| u32::try_from(self.number_at(column, piece)).unwrap_or(u32::MAX);
+        (number(column::ROW), number(column::RECORDS))
     }
 
     /// The object of a piece, as it was inserted.
     pub(in super::super) fn object(&self, piece: usize) -> Inserted {
-        let number = u32_at(&self.bytes, self.piece(piece, 24));
+        let number = self.number_at(column::CUT, piece);
         if number == WHOLE {
             let (since, until) = (self.since(piece), self.until(piece));
             return Inserted { since, until, revision: self.from(piece) };
         }
-        let at = self.at.objects + OBJECT_BYTES * number as usize;
-        let value = |place: usize| u64_at(&self.bytes, at + 8 * place);
-        Inserted { since: value(0), until: value(1), revision: value(2) }
+        let [since, until, revision] =
+            column::OBJECT.map(|column| self.number_at(column, number as usize));
+        Inserted { since, until, revision }
     }
 
-    /// Of the past: a piece's times and revisions.
+    /// Whether what is past of a piece's object lies in this block: it was shown whole until the
+    /// piece was.
+    pub(in super::super) fn is_ended(&self, piece: usize) -> bool {
+        let number = self.number_at(column::CUT, piece);
+        self.head.ended > 0
+            && number != WHOLE
+            && self.number_at(column::ENDED, number as usize) == 1
+    }
+
+    /// What is past: of the past, a piece's times and revisions; of a block, those of the piece's
+    /// object, if it has that.
     pub(in super::super) fn bounds(&self, piece: usize) -> Bounds {
-        Bounds {
-            since: self.since(piece),
-            until: self.until(piece),
-            from: self.from(piece),
-            to: u64_at(&self.bytes, self.at.tos + 8 * piece),
+        match self.head.kind {
+            SegmentKind::Past => Bounds {
+                since: self.since(piece),
+                until: self.until(piece),
+                from: self.from(piece),
+                to: self.number_at(column::TO, piece),
+            },
+            SegmentKind::Block if self.is_ended(piece) => {
+                Bounds::of_whole(self.object(piece), self.from(piece))
+            }
+            SegmentKind::Block => Bounds::NEVER,
         }
     }
 
-    /// Of the past: hands on those of a channel's pieces whose bounds are wanted.
+    /// The bounds of a level, of which 0 is that of the pieces.
+    fn bounds_at(&self, level: usize, place: usize) -> Bounds {
+        let Some(begin) = level.checked_sub(1).and_then(|level| self.levels.get(level)) else {
+            return self.bounds(place);
+        };
+        let [since, until, from, to] =
+            column::BOUNDS.map(|column| self.number_at(column, begin + place));
+        Bounds { since, until, from, to }
+    }
+
+    /// Hands on those of a channel's pieces of which the bounds of what is past are wanted.
     pub(in super::super) fn visit(
         &self,
         channel: u32,
         wants: &mut dyn FnMut(Bounds) -> bool,
         each: &mut dyn FnMut(usize),
     ) {
-        let all = if wants(self.all()) { self.place(channel, usize::MAX) } else { None };
+        let all = if wants(self.past) { self.place(channel, usize::MAX) } else { None };
         let Some(place) = all else { return };
-        let bounds = |level: usize, place: usize| {
-            let Some(begin) = level.checked_sub(1).and_then(|level| self.levels.get(level)) else {
-                return self.bounds(place);
-            };
-            let at = self.at.bounds + BOUNDS_BYTES * (begin + place);
-            let value = |place: usize| u64_at(&self.bytes, at + 8 * place);
-            Bounds { since: value(0), until: value(1), from: value(2), to: value(3) }
-        };
+        let bounds = |level: usize, place: usize| self.bounds_at(level, place);
         descend(self.levels.len(), self.pieces_of(place), &bounds, wants, each);
     }
 
@@ -264,7 +301,7 @@ impl Segment {
             return Ok(());
         };
         if rows.end > self.rows() as usize || column.kind != into.kind() {
-            return Err(Damage::of(self.id, self.at.pieces, "a piece has rows that aren't there"));
+            return Err(Damage::of(self.id, HEAD_BYTES, "a piece has rows that aren't there"));
         }
         let (first, start) = (into.rows(), rows.start);
         if let Some(width) = column.kind.width_bytes() {
@@ -327,7 +364,7 @@ impl Segment {
     /// Checks all of it, and returns what is damaged: chunks of the payload, or else, what no
     /// checksum tells, the first thing that makes no sense.
     pub fn check(&self) -> Vec<Damage> {
-        let chunks = (self.at.payload - self.at.chunks) / 4;
+        let chunks = (self.at.payload - SPARE_BYTES - self.at.chunks) / 4;
         let damaged: Vec<_> =
             (0..chunks).filter_map(|chunk| self.check_chunk(chunk).err()).collect();
         match damaged.is_empty() {
@@ -348,7 +385,7 @@ impl Segment {
                 let is_there = u64::from(first) + u64::from(records) <= u64::from(self.rows());
                 if since >= until || since < end || !is_there {
                     let why = "a piece is out of order, or has rows that aren't there";
-                    return Err(Damage::of(self.id, self.at.sinces + 8 * piece, why));
+                    return Err(Damage::of(self.id, HEAD_BYTES, format!("{why}: {piece}")));
                 }
                 end = if is_past { since } else { until };
             }
