@@ -240,7 +240,7 @@ impl Slot {
         for path in paths {
             let format = Format::Binary.name().to_owned();
             let asked = [("t", time.to_string()), ("under", path.clone()), ("format", format)];
-            answers.push(self.client.get("/slice", &asked)?);
+            answers.push(self.client.slice(&asked)?);
         }
         // Whether it is right is looked at when it is here.
         let took_ns = start.elapsed().as_nanos() as u64;

@@ -63,7 +63,7 @@ fn a_run_checks_every_answer_and_says_what_it_found_in_text_and_json() {
 
 #[test]
 fn a_value_corrupted_on_purpose_is_found_and_shown_with_its_bytes() {
-    let corrupt = format!("{SERVE}\noptions = {{ test-corrupt-every = 100 }}");
+    let corrupt = format!("{SERVE}\noptions = {{ test-corrupt-every = 10 }}");
     let place = Place::with(&suite(&corrupt, "60ms", ""));
     let output = place.loadline(&["run", "suite.toml", "--wait"]);
     assert_eq!(code(&output), 3, "a requirement is broken: {}", stderr(&output));
