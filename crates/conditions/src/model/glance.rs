@@ -9,8 +9,9 @@ use super::state::State;
 use super::tag::View;
 use super::view::{Found, Moment};
 
-/// How many steps back in time are made over gaps, beside one for each object.
-const GAPS: usize = 8;
+/// How many steps back in time are made over gaps, beside two for each object; a gap takes one in
+/// each block that it meets.
+const GAPS: usize = 1_000;
 
 /// The most of each thing that a look at a folder has.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +89,8 @@ impl Folder {
         channels.iter().map(of).collect()
     }
 
-    /// Where the last `objects` of each channel are.
+    /// Where the last `objects` of each channel are. Nothing is found of a channel that has shown
+    /// nothing for more than 1,000 blocks.
     ///
     /// # Errors
     /// When a change concerned what is damaged.
