@@ -174,7 +174,7 @@ fn a_csv_that_is_exported_and_inserted_again_is_the_same() {
     place.does(&["create", "/times", "--column", "since=int32"]);
     let out = place.file("times.csv");
     place.refuses(&["export", "/times", "--out", &out], &["\"since\"", "jsonl"]);
-    place.refuses(&["export", "--out", &place.file("x.parquet")], &["--format"]);
+    place.refuses(&["export", "--out", &place.file("x.xyz")], &["--format"]);
 }
 
 #[test]
