@@ -55,7 +55,7 @@ pub(super) struct InsertArgs {
         conflicts_with = "file"
     )]
     until: Option<u64>,
-    /// Insert the objects of a file, .csv, .jsonl, .bin or .parquet, or of standard input, which is -
+    /// Insert the objects of a file, .csv, .jsonl, .bin or .parquet, or of standard input: -
     #[arg(long, value_name = "FILE", conflicts_with = "values")]
     file: Option<PathBuf>,
     /// How the file is written, whatever its name

@@ -233,8 +233,8 @@ fn write_group<W: Write + Send>(
 /// An object with its records so far.
 type Begun = (Object, Vec<Vec<Value>>);
 
-/// Adds the objects of a file. `until` and `record` may be left out, and columns of the folder where
-/// that is allowed; rows that follow each other with `record` above 0 are of one object.
+/// Adds the objects of a file. `until` and `record` may be left out, and columns of the folder
+/// where that is allowed; rows that follow each other with `record` above 0 are of one object.
 pub(super) fn read(
     path: &Path,
     place: &Place,
