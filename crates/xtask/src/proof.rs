@@ -63,7 +63,8 @@ const PARQUET: Proof = Proof {
 
 const PEERS: Proof = Proof {
     name: "peers",
-    doc: "PostgreSQL and SQLite answer the operations of conditions rightly.",
+    doc: "PostgreSQL and SQLite answer the operations of conditions rightly; several servers share \
+          their data, and are killed.",
     commands: &[
         &[
             "clippy",
@@ -72,7 +73,7 @@ const PEERS: Proof = Proof {
             "--package",
             "loadline",
             "--features",
-            "postgres,sqlite",
+            "postgres,sqlite,tier",
             "--all-targets",
             "--locked",
             "--",
@@ -84,7 +85,7 @@ const PEERS: Proof = Proof {
             "--package",
             "loadline-conditions",
             "--features",
-            "postgres,sqlite",
+            "postgres,sqlite,tier",
             "--test",
             "conditions",
             "--locked",
@@ -94,7 +95,7 @@ const PEERS: Proof = Proof {
             "--package",
             "loadline",
             "--features",
-            "postgres,sqlite",
+            "postgres,sqlite,tier",
             "--test",
             "main",
             "--locked",

@@ -305,6 +305,15 @@ impl Loader {
         Ok(())
     }
 
+    /// The number, size and checksum of every segment that is named so far.
+    pub fn segments(&self) -> impl Iterator<Item = (u64, u64, u32)> {
+        self.views.iter().flat_map(|view| {
+            let blocks =
+                view.blocks.iter().map(|(_, id, bytes, checksum)| (*id, *bytes, *checksum));
+            blocks.chain(view.past.iter().copied())
+        })
+    }
+
     /// The state. `open` returns the bytes of the segment with a number, of this size, or why it
     /// can't be read: then what it holds is damaged, and all else is there.
     ///

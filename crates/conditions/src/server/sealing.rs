@@ -1,13 +1,13 @@
 //! Sealing, on a thread of its own: what is in memory is put into segments and a snapshot of the
 //! journal, while the service goes on. Control plane.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 
-use journal::Snapshot;
-
+use super::log::{BaseError, NewBase};
 use super::segments::{SegmentError, Segments};
 use super::shared::Shared;
 use crate::model::{Damage, Refusal, Seal};
@@ -22,7 +22,7 @@ pub(super) enum SealError {
     #[error(transparent)]
     Segment(#[from] SegmentError),
     #[error(transparent)]
-    Journal(#[from] journal::Error),
+    Base(#[from] BaseError),
     #[error("the service ends")]
     Ends,
 }
@@ -46,7 +46,7 @@ impl Sealing {
     /// Begins; `done` is called once there is a result. `keeps_files` is for when it isn't known
     /// which snapshot counts.
     pub(super) fn begin(
-        (seal, snapshot): (Seal, Snapshot),
+        (seal, mut base): (Seal, Box<dyn NewBase>),
         shared: Shared,
         segments: Segments,
         keeps_files: bool,
@@ -57,12 +57,13 @@ impl Sealing {
         let is_ending = ends.clone();
         let work = move || {
             let mut seal = seal;
-            let mut result = store(&mut seal, &shared, &segments, &is_ending);
+            let mut result = store(&mut seal, &mut *base, (&shared, &segments), &is_ending);
             let mut is_unsure = false;
             if result.is_ok() {
-                result = finish(&seal, snapshot, &mut is_unsure);
+                let used = &seal.segments() | &shared.read().segments();
+                result = finish(&seal, (base, &used), &mut is_unsure);
             } else {
-                drop(snapshot);
+                drop(base);
             }
             // What is in the way now is removed by the next seal, or start.
             if result.is_ok() {
@@ -95,10 +96,11 @@ impl Drop for Sealing {
 /// Stores all segments. The state is read for one of them at a time.
 fn store(
     seal: &mut Seal,
-    shared: &Shared,
-    segments: &Segments,
+    base: &mut dyn NewBase,
+    (shared, segments): (&Shared, &Segments),
     ends: &AtomicBool,
 ) -> Result<(), SealError> {
+    seal.number_from(base.begin()?);
     loop {
         if ends.load(Relaxed) {
             return Err(SealError::Ends);
@@ -112,12 +114,16 @@ fn store(
 }
 
 /// Makes the snapshot that names them.
-fn finish(seal: &Seal, mut snapshot: Snapshot, is_unsure: &mut bool) -> Result<(), SealError> {
+fn finish(
+    seal: &Seal,
+    (mut base, used): (Box<dyn NewBase>, &BTreeSet<u64>),
+    is_unsure: &mut bool,
+) -> Result<(), SealError> {
     for record in seal.records() {
-        snapshot.append(&record)?;
+        base.append(&record)?;
     }
     *is_unsure = true;
-    snapshot.finish()?;
+    base.finish(used)?;
     *is_unsure = false;
     Ok(())
 }

@@ -13,15 +13,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use journal::{Directory, Disk, Journal, MAX_RECORD_BYTES, Options, Watch};
+use journal::{Directory, Disk, Journal, MAX_RECORD_BYTES, Options};
 use tokio::sync::oneshot;
 
-use super::full;
+use super::log::{Log, NotWritten, OwnJournal};
 use super::sealing::{Sealed, Sealing};
 use super::segments::Segments;
 use super::shared::Shared;
@@ -62,6 +62,8 @@ type Answer = oneshot::Sender<Result<Revision, WriteError>>;
 
 type SealAnswer = mpsc::Sender<Result<(), String>>;
 
+type FollowAnswer = oneshot::Sender<Result<(), String>>;
+
 struct Request {
     change: Change,
     bytes: Vec<u8>,
@@ -75,6 +77,9 @@ enum Message {
     Seal(SealAnswer),
     /// A seal is done.
     Sealed,
+    /// To apply what other servers have changed so far.
+    #[cfg_attr(not(feature = "tier"), allow(dead_code, reason = "only servers that share groups"))]
+    Follow(FollowAnswer),
     End,
 }
 
@@ -171,15 +176,24 @@ impl Store {
         }
         segments.sweep(&state.segments())?;
         tracing::info!(revision = state.revision(), "the journal is read");
-        let unsealed = state.unsealed_bytes();
-        let shared = Shared::new(state);
+        Self::begin(Shared::new(state), Box::new(OwnJournal::new(journal)), segments, seal_after)
+    }
+
+    /// Goes on from a state that has all that is in the log.
+    pub(super) fn begin(
+        shared: Shared,
+        log: Box<dyn Log>,
+        segments: Segments,
+        seal_after: u64,
+    ) -> anyhow::Result<Self> {
+        let unsealed = shared.read().unsealed_bytes();
         let (queue, requests) = mpsc::sync_channel(WAITING);
-        let watch = journal.watch();
         let is_ending = Arc::new(AtomicBool::new(false));
         let owner = Owner {
             shared: shared.clone(),
-            journal,
-            watch,
+            log,
+            is_behind: false,
+            following: Vec::new(),
             has_failed: None,
             segments,
             seal_after,
@@ -246,6 +260,21 @@ impl Writer {
     }
 }
 
+#[cfg(feature = "tier")]
+impl Writer {
+    /// Has applied what other servers had changed when this was called.
+    ///
+    /// # Errors
+    /// When that isn't known.
+    pub(super) async fn follow(&self) -> Result<(), String> {
+        let (answer, answered) = oneshot::channel();
+        self.0
+            .try_send(Message::Follow(answer))
+            .map_err(|_| "too many requests wait".to_owned())?;
+        answered.await.unwrap_or_else(|_| Err("the service ends".to_owned()))
+    }
+}
+
 fn ended() -> WriteError {
     WriteError::Disk("the service ends".to_owned())
 }
@@ -268,8 +297,11 @@ impl fmt::Debug for Store {
 /// What the thread has.
 struct Owner {
     shared: Shared,
-    journal: Journal,
-    watch: Watch,
+    log: Box<dyn Log>,
+    /// Whether no change can be made until others' have been applied.
+    is_behind: bool,
+    /// Who waits for the changes of others.
+    following: Vec<FollowAnswer>,
     /// Why nothing more is written, once that is so.
     has_failed: Option<WriteError>,
     segments: Segments,
@@ -292,28 +324,71 @@ impl Owner {
     fn run(mut self, requests: &Receiver<Message>) {
         let mut waiting: VecDeque<Request> = VecDeque::new();
         let mut is_ending = false;
-        while !(is_ending && waiting.is_empty()) {
-            let mut next = match waiting.is_empty() {
-                true => requests.recv().ok(),
-                false => requests.try_recv().ok(),
-            };
-            is_ending |= waiting.is_empty() && next.is_none();
+        while !(is_ending && (waiting.is_empty() || self.is_behind)) {
+            let first = self.next(requests, waiting.is_empty());
+            is_ending |= matches!(first, Err(RecvTimeoutError::Disconnected));
+            let mut next = first.ok();
             while let Some(message) = next.take() {
                 match message {
                     Message::Change(request) => waiting.push_back(request),
                     Message::Seal(answer) => self.asked.1.push(answer),
                     Message::Sealed => {}
+                    Message::Follow(answer) => self.following.push(answer),
                     Message::End => is_ending = true,
                 }
                 if waiting.len() < GROUP {
                     next = requests.try_recv().ok();
                 }
             }
-            waiting = self.turn(waiting);
+            self.follow();
+            if !self.is_behind {
+                waiting = self.turn(waiting);
+            }
             self.see_to_seals();
         }
         // Before the journal, of which it makes a snapshot.
         self.sealing = None;
+    }
+
+    /// The next message; waits for one where nothing else is to be done.
+    fn next(
+        &self,
+        requests: &Receiver<Message>,
+        is_idle: bool,
+    ) -> Result<Message, RecvTimeoutError> {
+        match self.log.pause() {
+            Some(pause) if is_idle || self.is_behind => requests.recv_timeout(pause),
+            None if is_idle => requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            _ => requests.try_recv().map_err(|why| match why {
+                TryRecvError::Empty => RecvTimeoutError::Timeout,
+                TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+            }),
+        }
+    }
+
+    /// Applies what other servers have changed.
+    fn follow(&mut self) {
+        let is_asked = self.is_behind || !self.following.is_empty();
+        let is_sealing = self.sealing.is_some();
+        let followed = match self.log.follow(&self.shared, is_asked, is_sealing) {
+            Ok(followed) => followed,
+            Err(why) => {
+                let why = format!("{why:#}");
+                self.following.drain(..).for_each(|asked| drop(asked.send(Err(why.clone()))));
+                return;
+            }
+        };
+        self.is_behind = followed.is_behind;
+        if followed.is_replaced {
+            self.unsealed = self.shared.read().unsealed_bytes();
+            self.seal_at = self.seal_after;
+        }
+        self.unsealed += followed.bytes;
+        if !self.is_behind {
+            self.following.drain(..).for_each(|asked| drop(asked.send(Ok(()))));
+        } else if self.sealing.take().is_some() {
+            self.not_sealed("another server has sealed");
+        }
     }
 
     /// Takes in a seal that is done, and begins one that is due.
@@ -324,7 +399,7 @@ impl Owner {
         }
         let is_due = self.unsealed > 0 && self.unsealed >= self.seal_at;
         let is_due = is_due || !self.asked.1.is_empty();
-        if is_due && self.sealing.is_none() {
+        if is_due && self.sealing.is_none() && self.log.may_seal() {
             self.asked.0.append(&mut self.asked.1);
             if let Err(why) = self.begin_seal() {
                 self.not_sealed(&why.to_string());
@@ -334,15 +409,13 @@ impl Owner {
 
     fn begin_seal(&mut self) -> anyhow::Result<()> {
         let seal = self.shared.read().seal(BLOCK_BYTES)?;
-        let snapshot = self.journal.snapshot()?;
-        let (revision, through) = (seal.revision(), snapshot.through());
-        anyhow::ensure!(revision == through, "revision {revision} is not record {through}");
+        let base = self.log.begin_base(seal.revision())?;
         self.shared.write().begin_seal(&seal);
         let (shared, segments, wake) =
             (self.shared.clone(), self.segments.clone(), self.wake.clone());
         // Where the queue is full, the owner is awake.
         let done = move || drop(wake.try_send(Message::Sealed));
-        let sealing = Sealing::begin((seal, snapshot), shared, segments, self.is_unsure, done);
+        let sealing = Sealing::begin((seal, base), shared, segments, self.is_unsure, done);
         self.sealing = Some(sealing?);
         Ok(())
     }
@@ -357,6 +430,7 @@ impl Owner {
         match result {
             Ok(()) => {
                 self.is_unsure = false;
+                self.log.sealed(seal.revision());
                 self.unsealed = self.shared.read().unsealed_bytes();
                 self.seal_at = self.seal_after;
                 tracing::debug!(revision = seal.revision(), "sealed");
@@ -380,7 +454,7 @@ impl Owner {
     fn turn(&mut self, waiting: VecDeque<Request>) -> VecDeque<Request> {
         let now_us = jiff::Timestamp::now().as_microsecond();
         let (mut group, mut later) = (Group::default(), VecDeque::new());
-        let mut made: Vec<(Answer, Revision)> = Vec::new();
+        let mut made: Vec<(Answer, Revision, Vec<u8>)> = Vec::new();
         let mut records: Vec<Vec<u8>> = Vec::new();
         let mut size = 0;
         let state = self.shared.read();
@@ -402,35 +476,41 @@ impl Owner {
                     size += bytes.len();
                     let entry = group.entries().last();
                     records.extend(entry.map(|entry| entry.encode_around(&bytes)));
-                    made.push((answer, revision));
+                    made.push((answer, revision, bytes));
                 }
                 Ok(Added::Later(change)) => later.push_back(Request { change, bytes, answer }),
                 // Whoever has gone away needs no answer, here and below.
                 Err(refusal) => drop(answer.send(Err(refusal.into()))),
             }
         }
+        let after = state.revision();
         drop(state);
-        let written = self.write(&records);
-        if written.is_ok() {
-            self.shared.write().apply_group(group);
-            self.unsealed += size as u64;
+        if records.is_empty() {
+            return later;
         }
-        for (answer, revision) in made {
+        let written = match self.log.write(after, &records, &self.ends) {
+            Ok(()) => {
+                self.shared.write().apply_group(group);
+                self.unsealed += size as u64;
+                Ok(())
+            }
+            Err(NotWritten::Behind) => {
+                self.is_behind = true;
+                let again = group.into_changes().zip(made);
+                let again =
+                    again.map(|(change, (answer, _, bytes))| Request { change, bytes, answer });
+                return again.chain(later).collect();
+            }
+            Err(NotWritten::Unknown(why)) => Err(WriteError::Unknown(why)),
+            Err(NotWritten::Failed(why)) => {
+                tracing::error!("{why}: changes are refused until the service is started again");
+                self.has_failed = Some(WriteError::Disk(why.clone()));
+                Err(WriteError::Unknown(why))
+            }
+        };
+        for (answer, revision, _) in made {
             let _ = answer.send(written.clone().map(|()| revision));
         }
         later
-    }
-
-    /// Has records written, and waits until they are durable.
-    ///
-    /// A record that is refused before it is appended ends the service's writes: those of its group
-    /// that are appended may become durable, and their numbers can't be given again.
-    fn write(&mut self, records: &[Vec<u8>]) -> Result<(), WriteError> {
-        let Some(_) = records.first() else { return Ok(()) };
-        full::write(&mut self.journal, &self.watch, records, &self.ends).map_err(|error| {
-            tracing::error!("{error}: changes are refused until the service is started again");
-            self.has_failed = Some(WriteError::Disk(error.to_string()));
-            WriteError::Unknown(error.to_string())
-        })
     }
 }

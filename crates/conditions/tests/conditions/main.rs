@@ -15,8 +15,12 @@ mod nopayload_client;
 mod nopayload_random;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "postgres", feature = "tier"))]
+mod postgres_server;
 mod random;
 mod segments;
 mod served;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "tier")]
+mod tier;
