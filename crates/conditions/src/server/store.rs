@@ -21,8 +21,8 @@ use anyhow::Context as _;
 use journal::{Directory, Disk, Journal, MAX_RECORD_BYTES, Options};
 use tokio::sync::oneshot;
 
-use super::log::{Log, NotWritten, OwnJournal};
-use super::sealing::{Sealed, Sealing};
+use super::log::{BaseError, Log, NotWritten, OwnJournal};
+use super::sealing::{SealError, Sealed, Sealing};
 use super::segments::Segments;
 use super::shared::Shared;
 use crate::model::{Added, BLOCK_BYTES, Change, Entry, Group, Loader, Refusal, Revision, State};
@@ -402,6 +402,7 @@ impl Owner {
         if is_due && self.sealing.is_none() && self.log.may_seal() {
             self.asked.0.append(&mut self.asked.1);
             if let Err(why) = self.begin_seal() {
+                tracing::error!("{why}: nothing is sealed; changes are made, and kept");
                 self.not_sealed(&why.to_string());
             }
         }
@@ -438,6 +439,11 @@ impl Owner {
             }
             Err(why) => {
                 self.is_unsure |= is_unsure;
+                match why {
+                    // Whose segments this one goes on over soon.
+                    SealError::Base(BaseError::Elsewhere) => tracing::debug!("{why}"),
+                    _ => tracing::error!("{why}: nothing is sealed; changes are made, and kept"),
+                }
                 self.not_sealed(&why.to_string());
             }
         }
@@ -445,7 +451,6 @@ impl Owner {
 
     /// It is tried again when as much more has come.
     fn not_sealed(&mut self, why: &str) {
-        tracing::error!("{why}: nothing is sealed; changes are made, and kept in the journal");
         self.seal_at = self.unsealed.saturating_add(self.seal_after);
         self.asked.0.drain(..).for_each(|answer| drop(answer.send(Err(why.to_owned()))));
     }

@@ -235,7 +235,12 @@ impl Groups {
     }
 
     fn try_follow(&mut self, shared: &Shared, is_sealing: bool) -> anyhow::Result<Followed> {
-        let is_replaced = !is_sealing && self.take_in(shared)?;
+        let is_replaced = !is_sealing
+            && self.take_in(shared).unwrap_or_else(|why| {
+                // What it is over goes on; changes are followed all the same.
+                tracing::error!("{why:#}: it is tried again");
+                false
+            });
         let (applied, base) = self.catch_up(shared)?;
         let is_behind = applied == Applied::Gone;
         if (is_behind || base != self.base) && self.loading.is_none() && !is_sealing {
