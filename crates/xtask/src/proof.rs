@@ -93,7 +93,8 @@ const PARQUET: Proof = Proof {
 
 const PEERS: Proof = Proof {
     name: "peers",
-    doc: "PostgreSQL and SQLite answer the operations of conditions rightly.",
+    doc: "PostgreSQL and SQLite answer the operations of conditions rightly; several servers share \
+          their data, and are killed.",
     commands: &[
         &[
             "clippy",
@@ -102,7 +103,7 @@ const PEERS: Proof = Proof {
             "--package",
             "loadline",
             "--features",
-            "postgres,sqlite",
+            "postgres,sqlite,tier",
             "--all-targets",
             "--locked",
             "--",
@@ -114,7 +115,7 @@ const PEERS: Proof = Proof {
             "--package",
             "loadline-conditions",
             "--features",
-            "postgres,sqlite",
+            "postgres,sqlite,tier",
             "--test",
             "conditions",
             "--locked",
@@ -124,7 +125,7 @@ const PEERS: Proof = Proof {
             "--package",
             "loadline",
             "--features",
-            "postgres,sqlite",
+            "postgres,sqlite,tier",
             "--test",
             "main",
             "--locked",

@@ -68,6 +68,11 @@ impl Group {
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
+
+    /// The changes, to be checked again.
+    pub fn into_changes(self) -> impl Iterator<Item = Change> {
+        self.entries.into_iter().map(|entry| entry.change)
+    }
 }
 
 impl State {

@@ -184,6 +184,11 @@ impl Seal {
         self.revision
     }
 
+    /// Numbers the segments that are made from here on from at least this one.
+    pub fn number_from(&mut self, first: u64) {
+        self.next_id = self.next_id.max(first);
+    }
+
     /// Makes the next segment; `None` when all are stored. The state has to be the one that was
     /// to be sealed, with any changes since.
     ///

@@ -268,14 +268,6 @@ impl Loader {
         Ok(())
     }
 
-    /// The numbers of the segments that it names.
-    pub fn segments(&self) -> impl Iterator<Item = u64> {
-        self.views.iter().flat_map(|view| {
-            let blocks = view.blocks.iter().map(|(_, id, ..)| *id);
-            blocks.chain(view.past.iter().map(|(id, ..)| *id))
-        })
-    }
-
     fn apply_to_state(&mut self, record: Record) -> Result<(), BadSnapshot> {
         let state = &mut self.state;
         let last = Contradiction("columns or channels of no folder");
@@ -311,6 +303,15 @@ impl Loader {
             _ => return Err(Contradiction("a record out of place")),
         }
         Ok(())
+    }
+
+    /// The number, size and checksum of every segment that is named so far.
+    pub fn segments(&self) -> impl Iterator<Item = (u64, u64, u32)> {
+        self.views.iter().flat_map(|view| {
+            let blocks =
+                view.blocks.iter().map(|(_, id, bytes, checksum)| (*id, *bytes, *checksum));
+            blocks.chain(view.past.iter().copied())
+        })
     }
 
     /// The state. `open` returns the bytes of the segment with a number, of this size, or why it

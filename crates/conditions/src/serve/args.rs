@@ -1,10 +1,13 @@
 //! Arguments of `loadline serve conditions`, as typed. Control plane.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use base::units::ByteCount;
 use service::{CommonArgs, DataArgs, ListenArgs, TlsArgs, socket_address};
+
+use crate::server::TierSettings;
 
 /// The port where `--listen` names none.
 pub(crate) const PORT: u16 = 8350;
@@ -15,6 +18,8 @@ Examples:
   loadline serve conditions --data data --listen 127.0.0.1:0   any free port
   loadline serve conditions --data data --listen 0.0.0.0 --public --token-file tokens
       --tls-cert server.pem --tls-key server.key
+  loadline serve conditions --data copies --metadata postgres://loadline@db/conditions \
+      --segments s3://bucket/conditions                        one of several servers of these
 
 Folders are made, and objects inserted and read, with `loadline conditions`, or by any client of
 HTTP: docs/conditions.md lists the requests.";
@@ -34,8 +39,11 @@ pub(crate) struct ConditionsArgs {
 
     /// Keep this much in memory and in the journal, then put it into segments on disk: more makes
     /// starts longer, less writes more
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = seal_after)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub(super) seal_after: ByteCount,
+
+    #[command(flatten)]
+    pub(super) shared: SharedArgs,
 
     /// Make changes only for requests with a token of this file, a line each, as
     /// `Authorization: Bearer`; questions need none
@@ -50,6 +58,46 @@ pub(crate) struct ConditionsArgs {
     pub(super) metrics: Option<SocketAddr>,
 }
 
-fn seal_after(written: &str) -> Result<ByteCount, String> {
+/// Where several servers share their data.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Several servers of the same data (docs/design-tier.md)")]
+pub(super) struct SharedArgs {
+    /// Have what isn't sealed, and all names, in this PostgreSQL; --data then only has copies,
+    /// which may be lost. A password is better given as PGPASSWORD in the environment
+    #[arg(long, value_name = "POSTGRES-URL", requires = "segments")]
+    pub(super) metadata: Option<String>,
+
+    /// Have segments and files at s3://BUCKET/PREFIX, with the credentials of the environment
+    /// (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION), or in file:///DIRECTORY
+    #[arg(long, value_name = "URL", requires = "metadata")]
+    pub(super) segments: Option<String>,
+
+    /// Where S3 is, if it isn't AWS
+    #[arg(long, value_name = "URL", requires = "segments")]
+    pub(super) segments_endpoint: Option<String>,
+
+    /// The most of the segments that is copied to --data; they have to fit
+    #[arg(long, value_name = "SIZE", default_value = "250GiB", value_parser = size)]
+    pub(super) cache_size: ByteCount,
+}
+
+impl fmt::Debug for SharedArgs {
+    /// Addresses may have a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedArgs").finish_non_exhaustive()
+    }
+}
+
+impl SharedArgs {
+    /// What they mean; nothing of them is said where there are none.
+    pub(super) fn settings(self) -> Option<TierSettings> {
+        let (metadata, segments) = self.metadata.zip(self.segments)?;
+        let password = std::env::var("PGPASSWORD").ok();
+        let (endpoint, cache_bytes) = (self.segments_endpoint, self.cache_size.bytes);
+        Some(TierSettings { metadata, password, segments, endpoint, cache_bytes })
+    }
+}
+
+fn size(written: &str) -> Result<ByteCount, String> {
     written.parse().map_err(|error| format!("{error}"))
 }

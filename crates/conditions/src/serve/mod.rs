@@ -15,6 +15,12 @@ pub(crate) use args::{ConditionsArgs, PORT};
 
 impl Run for ConditionsArgs {
     fn run(self) -> Outcome {
+        let shared = self.shared.settings();
+        if shared.is_some() && !cfg!(feature = "tier") {
+            let words = "--metadata: this loadline is built for one server of its data: build it \
+                         with `cargo build --release --features tier`";
+            return Err(Failure::Usage(words.to_owned()));
+        }
         let mut harness = Harness::begin(crate::SERVICE.name, &self.common)?;
         let addresses = self.listen.addresses(PORT);
         harness.check_exposure("--listen", &addresses)?;
@@ -36,7 +42,11 @@ impl Run for ConditionsArgs {
         harness.bind_metrics(&HttpArgs { metrics: self.metrics, token_file: None })?;
         let mut harness = harness.drop_privileges(&[])?;
         let data = harness.open_data(&self.data, DATA_VERSION)?;
-        let server = bound.start(data.path())?;
+        let server = match shared {
+            #[cfg(feature = "tier")]
+            Some(settings) => bound.start_shared(&settings, data.path())?,
+            _ => bound.start(data.path())?,
+        };
         harness.serve_metrics(server.metrics())?;
         let addresses = server.addresses().iter().map(|at| Address::Internet(*at)).collect();
         harness.run(Running {

@@ -106,7 +106,7 @@ fn hold(data: &Path) -> anyhow::Result<(Held, Mapped)> {
             journal::Entry::Snapshot(bytes) => Ok(loader.apply(bytes)?),
             journal::Entry::Record(..) => Ok(()),
         })?;
-        let names = loader.segments().map(segment_name);
+        let names = loader.segments().map(|(id, ..)| segment_name(id));
         let mapped = names.map(|name| {
             let path = segments.join(&name);
             let bytes = map(&path).with_context(|| format!("{} can't be read", path.display()))?;

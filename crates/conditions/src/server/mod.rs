@@ -12,6 +12,7 @@ mod full;
 mod held;
 pub(crate) mod known;
 mod little;
+mod log;
 mod map;
 mod page;
 mod reads;
@@ -22,6 +23,9 @@ mod segments;
 mod shared;
 mod slices;
 pub(crate) mod store;
+#[cfg(feature = "tier")]
+mod tier;
+mod tier_args;
 mod unsent;
 mod writes;
 
@@ -45,12 +49,16 @@ use store::Store;
 
 pub use backup::{BackedUp, Copied, backup};
 pub use check::{BadDirectory, Checked, check};
+pub use tier_args::TierSettings;
 
 /// The service's name, which its data directories have in FORMAT.
 pub const NAME: &str = "conditions";
 
 /// The version of a data directory's files.
 pub const DATA_VERSION: u32 = 2;
+
+/// Where a directory has copies of what several servers share.
+const COPIES: &str = "copies";
 
 /// The default of how much is kept in memory until it is sealed: what a start has to read again.
 /// The more a seal brings, the less often what it brings is put together with what was there.
@@ -100,9 +108,50 @@ impl BoundConditions {
     /// # Errors
     /// When it can't be read, or the system has no threads.
     pub fn start(self, data: &Path) -> anyhow::Result<ConditionsServer> {
+        anyhow::ensure!(
+            !data.join(COPIES).exists(),
+            "{} has copies of what servers share, and no data of its own: choose another \
+             directory, or say --metadata and --segments",
+            data.display()
+        );
         let store = Store::open(data, self.seal_after)?;
         let app = Arc::new(App::new(store.shared(), store.writer(), Storage::open(data)?));
-        let start = |bound: BoundHttp| bound.start(|_| router(app.clone()));
+        let router = router(app.clone());
+        self.start_with(app, store, &router)
+    }
+
+    /// Serves what several servers share, with copies in a directory, which the caller has locked
+    /// and which may be lost.
+    ///
+    /// # Errors
+    /// When it can't be reached or read, or the system has no threads.
+    #[cfg(feature = "tier")]
+    pub fn start_shared(
+        self,
+        settings: &TierSettings,
+        data: &Path,
+    ) -> anyhow::Result<ConditionsServer> {
+        anyhow::ensure!(
+            !data.join("journal").exists(),
+            "{} has data of its own: choose another directory for copies",
+            data.display()
+        );
+        let copies = data.join(COPIES);
+        std::fs::create_dir_all(&copies)?;
+        let tier::Tier { store, contact, files } = tier::open(settings, &copies, self.seal_after)?;
+        let storage = Storage::open_copies(&copies, files)?;
+        let app = Arc::new(App::new(store.shared(), store.writer(), storage));
+        let router = tier::layer(router(app.clone()), &app, &contact);
+        self.start_with(app, store, &router)
+    }
+
+    fn start_with(
+        self,
+        app: Arc<App>,
+        store: Store,
+        router: &Router,
+    ) -> anyhow::Result<ConditionsServer> {
+        let start = |bound: BoundHttp| bound.start(|_| router.clone());
         let servers = self.bound.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
         let addresses = servers.iter().map(HttpServer::address).collect();
         Ok(ConditionsServer { addresses, servers, app, store })

@@ -1,14 +1,14 @@
 //! Sealing, on a thread of its own: what is in memory is put into segments and a snapshot of the
 //! journal, while the service goes on. Control plane.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 
-use journal::Snapshot;
-
+use super::log::{BaseError, NewBase};
 use super::segments::{SegmentError, Segments};
 use super::shared::Shared;
 use crate::model::{Damage, Refusal, Seal};
@@ -23,7 +23,7 @@ pub(super) enum SealError {
     #[error(transparent)]
     Segment(#[from] SegmentError),
     #[error(transparent)]
-    Journal(#[from] journal::Error),
+    Base(#[from] BaseError),
     #[error("the service ends")]
     Ends,
     #[error("the thread that seals has panicked")]
@@ -52,7 +52,7 @@ impl Sealing {
     /// # Errors
     /// When there is no thread for it. Nothing has begun then.
     pub(super) fn begin(
-        (seal, snapshot): (Seal, Snapshot),
+        (seal, base): (Seal, Box<dyn NewBase>),
         shared: Shared,
         segments: Segments,
         keeps_files: bool,
@@ -61,14 +61,15 @@ impl Sealing {
         let (sender, results) = mpsc::sync_channel(1);
         let ends = Arc::new(AtomicBool::new(false));
         let (is_ending, state) = (ends.clone(), shared.clone());
-        let (begin, begun) = mpsc::sync_channel::<(Seal, Snapshot)>(1);
+        let (begin, begun) = mpsc::sync_channel::<(Seal, Box<dyn NewBase>)>(1);
         let work = move || {
-            let Ok((mut seal, snapshot)) = begun.recv() else { return };
+            let Ok((mut seal, mut base)) = begun.recv() else { return };
             let mut is_unsure = false;
             // Whatever was made of it, it is still known which folders it is of.
             let sealed = catch_unwind(AssertUnwindSafe(|| {
-                store(&mut seal, &shared, &segments, &is_ending)?;
-                finish(&seal, snapshot, &mut is_unsure)
+                store(&mut seal, &mut *base, (&shared, &segments), &is_ending)?;
+                let used = &seal.segments() | shared.read().segments();
+                finish(&seal, (base, &used), &mut is_unsure)
             }));
             let result = sealed.unwrap_or(Err(SealError::Panicked));
             // What is in the way now is removed by the next seal, or start.
@@ -84,7 +85,7 @@ impl Sealing {
         let thread = std::thread::Builder::new().name("seal".to_owned()).spawn(work)?;
         state.write().begin_seal(&seal);
         // It waits for nothing else.
-        let _ = begin.send((seal, snapshot));
+        let _ = begin.send((seal, base));
         Ok(Self { results, ends, thread: Some(thread) })
     }
 
@@ -106,10 +107,11 @@ impl Drop for Sealing {
 /// Stores all segments. The state is read for one of them at a time.
 fn store(
     seal: &mut Seal,
-    shared: &Shared,
-    segments: &Segments,
+    base: &mut dyn NewBase,
+    (shared, segments): (&Shared, &Segments),
     ends: &AtomicBool,
 ) -> Result<(), SealError> {
+    seal.number_from(base.begin()?);
     loop {
         if ends.load(Relaxed) {
             return Err(SealError::Ends);
@@ -123,12 +125,16 @@ fn store(
 }
 
 /// Makes the snapshot that names them.
-fn finish(seal: &Seal, mut snapshot: Snapshot, is_unsure: &mut bool) -> Result<(), SealError> {
+fn finish(
+    seal: &Seal,
+    (mut base, used): (Box<dyn NewBase>, &BTreeSet<u64>),
+    is_unsure: &mut bool,
+) -> Result<(), SealError> {
     for record in seal.records() {
-        snapshot.append(&record)?;
+        base.append(&record)?;
     }
     *is_unsure = true;
-    snapshot.finish()?;
+    base.finish(used)?;
     *is_unsure = false;
     Ok(())
 }

@@ -15,11 +15,23 @@ use crate::model::{Loader, State, segment_id, segment_name};
 /// How the bytes of a file are had.
 type Map = fn(&dyn Disk, &str) -> io::Result<Bytes>;
 
+/// Where segments are kept, where the directory only has copies of them.
+pub(super) trait Origin: Send + Sync {
+    /// Keeps a segment, for ever under its number.
+    fn put(&self, id: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Brings those that the directory lacks, each with its size and checksum. One that is damaged
+    /// there is left out.
+    #[cfg_attr(not(feature = "tier"), allow(dead_code, reason = "only servers that share them"))]
+    fn bring(&self, wanted: &[(u64, u64, u32)]) -> io::Result<()>;
+}
+
 /// The directory of segments.
 #[derive(Clone)]
 pub(super) struct Segments {
     disk: Arc<dyn Disk>,
     map: Map,
+    origin: Option<Arc<dyn Origin>>,
 }
 
 /// A call of the system that failed.
@@ -35,7 +47,13 @@ impl Segments {
     /// Those of a directory of the file system.
     pub(super) fn of(folder: impl Into<std::path::PathBuf>) -> Self {
         let map = |disk: &dyn Disk, name: &str| super::map::map(&disk.path(name));
-        Self { disk: Arc::new(journal::Directory::new(folder)), map }
+        Self { disk: Arc::new(journal::Directory::new(folder)), map, origin: None }
+    }
+
+    /// Copies, in a directory of the file system, of what is kept elsewhere.
+    #[cfg(feature = "tier")]
+    pub(super) fn of_origin(folder: &std::path::Path, origin: Arc<dyn Origin>) -> Self {
+        Self { origin: Some(origin), ..Self::of(folder) }
     }
 
     /// Those of a directory whose files are read whole.
@@ -48,7 +66,7 @@ impl Segments {
             bytes.truncate(read);
             Ok(Bytes::from(bytes))
         };
-        Self { disk, map }
+        Self { disk, map, origin: None }
     }
 
     fn failed(
@@ -58,6 +76,13 @@ impl Segments {
     ) -> impl FnOnce(io::Error) -> SegmentError {
         let path = self.disk.path(&id.map(segment_name).unwrap_or_default());
         move |why| SegmentError { path, doing, why }
+    }
+
+    /// Brings the segments of a snapshot that are not here yet.
+    #[cfg(feature = "tier")]
+    pub(super) fn bring(&self, loader: &Loader) -> io::Result<()> {
+        let Some(origin) = &self.origin else { return Ok(()) };
+        origin.bring(&loader.segments().collect::<Vec<_>>())
     }
 
     /// The state of a snapshot.
@@ -75,6 +100,9 @@ impl Segments {
     /// the disk.
     pub(super) fn store(&self, id: u64, bytes: &[u8]) -> Result<Bytes, SegmentError> {
         let name = segment_name(id);
+        if let Some(origin) = &self.origin {
+            origin.put(id, bytes).map_err(self.failed(Some(id), "it is kept"))?;
+        }
         let mut file = self.disk.create(&name).map_err(self.failed(Some(id), "it is made"))?;
         write_all(&mut *file, bytes, 0).map_err(self.failed(Some(id), "it is written"))?;
         file.sync().map_err(self.failed(Some(id), "it is made durable"))?;

@@ -21,11 +21,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use journal::{Directory, Disk, Journal, MAX_RECORD_BYTES, Options, Watch};
+use journal::{Directory, Disk, Journal, MAX_RECORD_BYTES, Options};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::full;
-use super::sealing::{Sealed, Sealing};
+use super::log::{BaseError, Log, NotWritten, OwnJournal};
+use super::sealing::{SealError, Sealed, Sealing};
 use super::segments::Segments;
 use super::shared::Shared;
 use crate::model::{Added, BLOCK_BYTES, Change, Entry, Group, Loader, Refusal, Revision, State};
@@ -71,6 +71,8 @@ type Answer = oneshot::Sender<Result<Revision, WriteError>>;
 
 type SealAnswer = mpsc::Sender<Result<(), String>>;
 
+type FollowAnswer = oneshot::Sender<Result<(), String>>;
+
 struct Request {
     change: Change,
     bytes: Vec<u8>,
@@ -89,6 +91,9 @@ enum Message {
     Seal(SealAnswer),
     /// A seal is done.
     Sealed,
+    /// To apply what other servers have changed so far.
+    #[cfg_attr(not(feature = "tier"), allow(dead_code, reason = "only servers that share groups"))]
+    Follow(FollowAnswer),
     End,
 }
 
@@ -98,6 +103,11 @@ pub(super) struct Store {
     queue: SyncSender<Message>,
     thread: Option<JoinHandle<()>>,
     is_ending: Arc<AtomicBool>,
+}
+
+/// How many bytes may be there that aren't sealed, when they are sealed from `seal_after` on.
+pub(super) fn most_unsealed(seal_after: u64) -> u64 {
+    seal_after.saturating_mul(4).max(UNSEALED)
 }
 
 /// Where a data directory has its journal, and its segments.
@@ -165,8 +175,7 @@ impl Store {
                 .with_context(|| format!("{} can't be made", folder.display()))?;
         }
         let disk = Arc::new(Directory::new(journal));
-        let most = seal_after.saturating_mul(4).max(UNSEALED);
-        Self::open_on(disk, Segments::of(segments), seal_after, most)
+        Self::open_on(disk, Segments::of(segments), seal_after, most_unsealed(seal_after))
     }
 
     /// Opens a journal with its segments. `most` bytes may be there that aren't sealed.
@@ -193,21 +202,30 @@ impl Store {
         }
         segments.sweep(state.segments())?;
         tracing::info!(revision = state.revision(), "the journal is read");
-        let shared = Shared::new(state);
+        let log = Box::new(OwnJournal::new(journal, logged));
+        Self::begin(Shared::new(state), log, segments, (seal_after, most))
+    }
+
+    /// Goes on from a state that has all that is in the log. What is not sealed is once there are
+    /// `seal_after` bytes of it; `most` may be there.
+    pub(super) fn begin(
+        shared: Shared,
+        log: Box<dyn Log>,
+        segments: Segments,
+        (seal_after, most): (u64, u64),
+    ) -> anyhow::Result<Self> {
         let (queue, requests) = mpsc::sync_channel(WAITING);
-        let watch = journal.watch();
         let is_ending = Arc::new(AtomicBool::new(false));
         let owner = Owner {
             shared: shared.clone(),
-            journal,
-            watch,
+            log,
+            is_behind: false,
+            following: Vec::new(),
             has_failed: None,
             segments,
             seal_after,
             seal_at: seal_after,
             most,
-            logged,
-            logged_before: 0,
             sealing: None,
             not_sealed: String::new(),
             asked: (Vec::new(), Vec::new()),
@@ -272,6 +290,21 @@ impl Writer {
     }
 }
 
+#[cfg(feature = "tier")]
+impl Writer {
+    /// Has applied what other servers had changed when this was called.
+    ///
+    /// # Errors
+    /// When that isn't known.
+    pub(super) async fn follow(&self) -> Result<(), String> {
+        let (answer, answered) = oneshot::channel();
+        self.0
+            .try_send(Message::Follow(answer))
+            .map_err(|_| "too many requests wait".to_owned())?;
+        answered.await.unwrap_or_else(|_| Err("the service ends".to_owned()))
+    }
+}
+
 fn ended() -> WriteError {
     WriteError::Disk("the service ends".to_owned())
 }
@@ -294,8 +327,11 @@ impl fmt::Debug for Store {
 /// What the thread has.
 struct Owner {
     shared: Shared,
-    journal: Journal,
-    watch: Watch,
+    log: Box<dyn Log>,
+    /// Whether no change can be made until others' have been applied.
+    is_behind: bool,
+    /// Who waits for the changes of others.
+    following: Vec<FollowAnswer>,
     /// Why nothing more is written, once that is so.
     has_failed: Option<WriteError>,
     segments: Segments,
@@ -304,9 +340,6 @@ struct Owner {
     seal_at: u64,
     /// When there are this many, changes wait until they are.
     most: u64,
-    /// Bytes of the journal behind the snapshot, and how many of them a seal under way is of.
-    logged: u64,
-    logged_before: u64,
     sealing: Option<Sealing>,
     /// Why the last seal failed.
     not_sealed: String,
@@ -324,12 +357,9 @@ impl Owner {
         let mut waiting: VecDeque<Request> = VecDeque::new();
         let mut is_ending = false;
         self.see_to_seals();
-        while !(is_ending && waiting.is_empty()) {
-            // The owner has a sender itself: a message comes, of a seal at the latest.
-            let mut next = match waiting.is_empty() || self.waits() && !is_ending {
-                true => requests.recv().ok(),
-                false => requests.try_recv().ok(),
-            };
+        while !(is_ending && (waiting.is_empty() || self.is_behind)) {
+            let is_idle = waiting.is_empty() || self.waits() && !is_ending;
+            let mut next = self.next(requests, is_idle);
             while let Some(message) = next.take() {
                 match message {
                     Message::Change(request) if waiting.len() < WAITING => {
@@ -340,13 +370,15 @@ impl Owner {
                     }
                     Message::Seal(answer) => self.asked.1.push(answer),
                     Message::Sealed => {}
+                    Message::Follow(answer) => self.following.push(answer),
                     Message::End => is_ending = true,
                 }
                 if waiting.len() < GROUP {
                     next = requests.try_recv().ok();
                 }
             }
-            if is_ending || !self.waits() {
+            self.follow();
+            if !self.is_behind && (is_ending || !self.waits()) {
                 waiting = self.turn(waiting);
             }
             self.see_to_seals();
@@ -355,14 +387,47 @@ impl Owner {
         self.sealing = None;
     }
 
-    /// How many bytes aren't sealed: of the journal, or in memory, whichever is more.
-    fn unsealed(&self) -> u64 {
-        self.logged.max(self.shared.read().unsealed_bytes())
+    /// The next message; waits for one where nothing else is to be done.
+    fn next(&self, requests: &Receiver<Message>, is_idle: bool) -> Option<Message> {
+        match self.log.pause() {
+            Some(pause) if is_idle || self.is_behind => requests.recv_timeout(pause).ok(),
+            // The owner has a sender itself: a message comes, of a seal at the latest.
+            None if is_idle => requests.recv().ok(),
+            _ => requests.try_recv().ok(),
+        }
     }
 
-    /// Whether changes have to wait for the seal under way.
+    /// Applies what other servers have changed.
+    fn follow(&mut self) {
+        let is_asked = self.is_behind || !self.following.is_empty();
+        let is_sealing = self.sealing.is_some();
+        let followed = match self.log.follow(&self.shared, is_asked, is_sealing) {
+            Ok(followed) => followed,
+            Err(why) => {
+                let why = format!("{why:#}");
+                self.following.drain(..).for_each(|asked| drop(asked.send(Err(why.clone()))));
+                return;
+            }
+        };
+        self.is_behind = followed.is_behind;
+        if followed.is_replaced {
+            self.seal_at = self.seal_after;
+        }
+        if !self.is_behind {
+            self.following.drain(..).for_each(|asked| drop(asked.send(Ok(()))));
+        } else if self.sealing.take().is_some() {
+            self.seal_failed("another server has sealed");
+        }
+    }
+
+    /// How many bytes aren't sealed: of the log, or in memory, whichever is more.
+    fn unsealed(&self) -> u64 {
+        self.log.unsealed_bytes().max(self.shared.read().unsealed_bytes())
+    }
+
+    /// Whether changes have to wait for the seal under way, or for another server's.
     fn waits(&self) -> bool {
-        self.sealing.is_some() && self.unsealed() >= self.most
+        (self.sealing.is_some() || !self.log.may_seal()) && self.unsealed() >= self.most
     }
 
     /// Takes in a seal that is done, and begins one that is due.
@@ -373,9 +438,10 @@ impl Owner {
         }
         let unsealed = self.unsealed();
         let is_due = unsealed > 0 && unsealed >= self.seal_at || !self.asked.1.is_empty();
-        if is_due && self.sealing.is_none() {
+        if is_due && self.sealing.is_none() && self.log.may_seal() {
             self.asked.0.append(&mut self.asked.1);
             if let Err(why) = self.begin_seal() {
+                tracing::error!("{why}: nothing is sealed; changes are made, and kept");
                 self.seal_failed(&why.to_string());
             }
         }
@@ -383,16 +449,13 @@ impl Owner {
 
     fn begin_seal(&mut self) -> anyhow::Result<()> {
         let seal = self.shared.read().seal(BLOCK_BYTES)?;
-        let snapshot = self.journal.snapshot()?;
-        let (revision, through) = (seal.revision(), snapshot.through());
-        anyhow::ensure!(revision == through, "revision {revision} is not record {through}");
+        let base = self.log.begin_base(seal.revision())?;
         let (shared, segments, wake) =
             (self.shared.clone(), self.segments.clone(), self.wake.clone());
         // Where the queue is full, the owner is awake.
         let done = move || drop(wake.try_send(Message::Sealed));
-        let sealing = Sealing::begin((seal, snapshot), shared, segments, self.is_unsure, done);
+        let sealing = Sealing::begin((seal, base), shared, segments, self.is_unsure, done);
         self.sealing = Some(sealing?);
-        self.logged_before = self.logged;
         Ok(())
     }
 
@@ -406,13 +469,18 @@ impl Owner {
         match result {
             Ok(()) => {
                 self.is_unsure = false;
-                self.logged -= self.logged_before;
+                self.log.sealed(seal.revision());
                 self.seal_at = self.seal_after;
                 tracing::debug!(revision = seal.revision(), "sealed");
                 self.asked.0.drain(..).for_each(|answer| drop(answer.send(Ok(()))));
             }
             Err(why) => {
                 self.is_unsure |= is_unsure;
+                match why {
+                    // Whose segments this one goes on over soon.
+                    SealError::Base(BaseError::Elsewhere) => tracing::debug!("{why}"),
+                    _ => tracing::error!("{why}: nothing is sealed; changes are made, and kept"),
+                }
                 self.seal_failed(&why.to_string());
             }
         }
@@ -420,7 +488,6 @@ impl Owner {
 
     /// It is tried again when as much more has come.
     fn seal_failed(&mut self, why: &str) {
-        tracing::error!("{why}: nothing is sealed; changes are made, and kept in the journal");
         self.seal_at = self.unsealed().saturating_add(self.seal_after);
         why.clone_into(&mut self.not_sealed);
         self.asked.0.drain(..).for_each(|answer| drop(answer.send(Err(why.to_owned()))));
@@ -429,7 +496,8 @@ impl Owner {
     /// Why no change is made, where too much isn't sealed and the last seal has failed. Then it is
     /// tried again, because something is asked for.
     fn refuses(&mut self, is_asked: bool) -> Option<WriteError> {
-        let refuses = is_asked && self.sealing.is_none() && self.unsealed() >= self.most;
+        let is_sealed_soon = self.sealing.is_some() || !self.log.may_seal();
+        let refuses = is_asked && !is_sealed_soon && self.unsealed() >= self.most;
         refuses.then(|| {
             self.seal_at = 0;
             WriteError::Unsealed(self.not_sealed.clone())
@@ -440,7 +508,7 @@ impl Owner {
     fn turn(&mut self, waiting: VecDeque<Request>) -> VecDeque<Request> {
         let now_us = jiff::Timestamp::now().as_microsecond();
         let (mut group, mut later) = (Group::default(), VecDeque::new());
-        let mut made: Vec<(Answer, Revision, Room)> = Vec::new();
+        let mut made: Vec<(Answer, Revision, Vec<u8>, Room)> = Vec::new();
         let mut records: Vec<Vec<u8>> = Vec::new();
         let mut size = 0;
         let refused = self.has_failed.clone().or_else(|| self.refuses(!waiting.is_empty()));
@@ -463,7 +531,7 @@ impl Owner {
                     size += bytes.len();
                     let entry = group.entries().last();
                     records.extend(entry.map(|entry| entry.encode_around(&bytes)));
-                    made.push((answer, revision, room));
+                    made.push((answer, revision, bytes, room));
                 }
                 Ok(Added::Later(change)) => {
                     later.push_back(Request { change, bytes, answer, room });
@@ -472,31 +540,38 @@ impl Owner {
                 Err(refusal) => drop(answer.send(Err(refusal.into()))),
             }
         }
+        let after = state.revision();
         drop(state);
-        let written = self.write(&records);
         // The lock waits for readers, and others for it.
-        if written.is_ok() && !records.is_empty() {
-            self.shared.write().apply_group(group);
-            self.logged += size as u64;
+        if records.is_empty() {
+            return later;
         }
-        for (answer, revision, _room) in made {
+        let written = match self.log.write(after, &records, &self.ends) {
+            Ok(()) => {
+                self.shared.write().apply_group(group);
+                Ok(())
+            }
+            Err(NotWritten::Behind) => {
+                self.is_behind = true;
+                let again = group.into_changes().zip(made);
+                let again = again.map(|(change, (answer, _, bytes, room))| Request {
+                    change,
+                    bytes,
+                    answer,
+                    room,
+                });
+                return again.chain(later).collect();
+            }
+            Err(NotWritten::Unknown(why)) => Err(WriteError::Unknown(why)),
+            Err(NotWritten::Failed(why)) => {
+                tracing::error!("{why}: changes are refused until the service is started again");
+                self.has_failed = Some(WriteError::Disk(why.clone()));
+                Err(WriteError::Unknown(why))
+            }
+        };
+        for (answer, revision, _, _room) in made {
             let _ = answer.send(written.clone().map(|()| revision));
         }
         later
-    }
-
-    /// Has records written, and waits until they are durable.
-    ///
-    /// A record that is refused before it is appended ends the service's writes: those of its group
-    /// that are appended may become durable, and their numbers can't be given again.
-    fn write(&mut self, records: &[Vec<u8>]) -> Result<(), WriteError> {
-        if records.is_empty() {
-            return Ok(());
-        }
-        full::write(&mut self.journal, &self.watch, records, &self.ends).map_err(|error| {
-            tracing::error!("{error}: changes are refused until the service is started again");
-            self.has_failed = Some(WriteError::Disk(error.to_string()));
-            WriteError::Unknown(error.to_string())
-        })
     }
 }

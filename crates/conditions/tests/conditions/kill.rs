@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use conditions::model::MAX_TIME;
+use conditions::server::ConditionsServer;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
@@ -28,10 +29,7 @@ fn serve_until_killed() {
     let Some(data) = std::env::var_os(DATA) else { return };
     // Sealing is under way most of the time.
     let server = serve_sealing(data.as_ref(), 2_000);
-    println!("\nREADY {}", server.addresses()[0]);
-    loop {
-        std::thread::park();
-    }
+    serve_on(&server)
 }
 
 pub(crate) struct Killed(Child);
@@ -44,10 +42,28 @@ impl Drop for Killed {
     }
 }
 
-pub(crate) fn start(data: &std::path::Path) -> (Killed, SocketAddr) {
+/// This program, which is to run a test that serves.
+pub(crate) fn program(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["--exact", "kill::serve_until_killed", "--ignored", "--nocapture"]);
-    let child = command.env(DATA, data).stdout(Stdio::piped()).spawn().expect("it starts");
+    command.args(["--exact", test, "--ignored", "--nocapture"]);
+    command
+}
+
+/// Says where a server is to whoever has started this process, and stays until it is killed.
+pub(crate) fn serve_on(server: &ConditionsServer) -> ! {
+    println!("\nREADY {}", server.addresses()[0]);
+    loop {
+        std::thread::park();
+    }
+}
+
+pub(crate) fn start(data: &std::path::Path) -> (Killed, SocketAddr) {
+    start_as(program("kill::serve_until_killed").env(DATA, data))
+}
+
+/// Starts a process that says where it serves.
+pub(crate) fn start_as(command: &mut Command) -> (Killed, SocketAddr) {
+    let child = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut killed = Killed(child);
     let lines = BufReader::new(killed.0.stdout.take().expect("a pipe")).lines();
     let ready = lines.map_while(Result::ok).find_map(|line| {

@@ -17,6 +17,8 @@ mod nopayload_random;
 mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "postgres", feature = "tier"))]
+mod postgres_server;
 mod random;
 mod schemathesis;
 mod sealing;
@@ -24,4 +26,6 @@ mod segments;
 mod served;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "tier")]
+mod tier;
 mod tls;

@@ -1,57 +1,14 @@
 //! PostgreSQL as a peer: every dialect's answers at a real server, and a row that is wrong.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
 use conditions::load::{NOPAYLOADDB, SERVICE};
 use load::{Caller, Op, Speaks};
 use postgres::NoTls;
 use wire::Address;
 
 use crate::load::{SMALL, call, holds, holds_long, holds_nopayloaddb, nopayloaddb, workload};
+use crate::postgres_server::server;
 
-/// A PostgreSQL with a folder of its own.
-struct Server {
-    process: Child,
-    address: SocketAddr,
-    _folder: tempfile::TempDir,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The processes that it has started end with it.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Starts a server, or skips the test where PostgreSQL is not installed.
-fn server() -> Option<Server> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/postgres/serve.sh");
-    if !Path::new("/usr/lib/postgresql/15/bin/postgres").exists() {
-        testing::skip("postgresql is not installed (`cargo xtask peers` installs the peers)");
-        return None;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|one| one.local_addr());
-    let address = free.expect("a port");
-    let mut command = Command::new("sh");
-    command.arg(script).arg(folder.path().join("data")).arg(address.port().to_string());
-    command.args(["fsync=off", "wal_level=minimal", "max_wal_senders=0", "shared_buffers=16MB"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let process = command.spawn().expect("a shell");
-    let mut server = Server { process, address, _folder: folder };
-    let start = Instant::now();
-    while TcpStream::connect(address).is_err() {
-        let ended = server.process.try_wait().expect("a status");
-        assert_eq!(ended, None, "PostgreSQL has ended");
-        assert!(start.elapsed() < Duration::from_secs(60), "PostgreSQL does not listen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Some(server)
-}
+const MINIMAL: &[&str] = &["wal_level=minimal", "max_wal_senders=0"];
 
 fn speaks(dialect: &str, options: &str) -> Speaks {
     let dialect = SERVICE.dialect(dialect).expect("a dialect");
@@ -61,7 +18,7 @@ fn speaks(dialect: &str, options: &str) -> Speaks {
 /// What is prepared is read rightly; a value that is planted in the table is seen, and so is a
 /// row that is missing.
 fn is_held_against_the_seed(dialect: &str, plant: &str, options: &str) {
-    let Some(server) = server() else { return };
+    let Some(server) = server(MINIMAL) else { return };
     let at = Address::Internet(server.address);
     let made = workload(SMALL, 7).expect("a workload");
     let spoken = speaks(dialect, options);
@@ -116,7 +73,7 @@ fn an_option_that_is_none_is_refused() {
 
 #[test]
 fn ranges_keep_long_intervals_and_a_row_for_all_channels_does_not() {
-    let Some(server) = server() else { return };
+    let Some(server) = server(MINIMAL) else { return };
     let at = Address::Internet(server.address);
     let spoken = speaks("postgres-gist", "");
     holds_long("infinite", |workload| workload.caller(&spoken, &at).expect("a client"));
@@ -127,7 +84,7 @@ fn ranges_keep_long_intervals_and_a_row_for_all_channels_does_not() {
 
 #[test]
 fn the_query_of_nopayloaddb_is_held_against_the_seed() {
-    let Some(server) = server() else { return };
+    let Some(server) = server(MINIMAL) else { return };
     let at = Address::Internet(server.address);
     let spoken = Speaks::plainly(NOPAYLOADDB.dialect("postgres-nopayloaddb").expect("a dialect"));
     let made = nopayloaddb("tiny", 7);

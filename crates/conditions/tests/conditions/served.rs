@@ -61,9 +61,10 @@ fn agent() -> ureq::Agent {
     config.max_redirects_will_error(false).timeout_global(Some(WAIT)).build().into()
 }
 
-fn said(mut answer: ureq::http::Response<ureq::Body>) -> Said {
-    let body = answer.body_mut().with_config().limit(1 << 30).read_to_vec().expect("a body");
-    Said { status: answer.status().as_u16(), headers: answer.headers().clone(), body }
+fn said(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Option<Said> {
+    let mut answer = answer.ok()?;
+    let body = answer.body_mut().with_config().limit(1 << 30).read_to_vec().ok()?;
+    Some(Said { status: answer.status().as_u16(), headers: answer.headers().clone(), body })
 }
 
 /// Asks without following redirects.
@@ -72,7 +73,7 @@ pub(crate) fn get(at: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Said 
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    said(request.call().expect("an answer"))
+    said(request.call()).expect("an answer")
 }
 
 /// Asks with any method; bytes are sent where the method has a body.
@@ -83,13 +84,24 @@ pub(crate) fn ask(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> Said {
+    try_ask(at, method, path, headers, body).expect("an answer")
+}
+
+/// The same, of a server that may be killed meanwhile.
+pub(crate) fn try_ask(
+    at: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Option<Said> {
     let request = ureq::http::Request::builder().method(method).uri(format!("http://{at}{path}"));
     let request =
         headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
     if ["GET", "DELETE"].contains(&method) {
-        return said(agent().run(request.body(()).expect("a request")).expect("an answer"));
+        return said(agent().run(request.body(()).expect("a request")));
     }
-    said(agent().run(request.body(body).expect("a request")).expect("an answer"))
+    said(agent().run(request.body(body).expect("a request")))
 }
 
 /// Posts these bytes to a path of the interface.
@@ -98,7 +110,7 @@ pub(crate) fn post(at: SocketAddr, path: &str, headers: &[(&str, &str)], body: &
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    said(request.send(body).expect("an answer"))
+    said(request.send(body)).expect("an answer")
 }
 
 /// Makes a change that is taken; returns its revision.

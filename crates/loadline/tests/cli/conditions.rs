@@ -219,3 +219,21 @@ fn postgresql_answers_in_the_same_rounds_and_its_backends_are_seen() {
         assert!(bytes > 1e6, "{trial:#}");
     }
 }
+
+#[test]
+fn a_server_of_shared_data_says_what_is_missing_and_no_password() {
+    let place = Place::with("");
+    let mut serve = vec!["serve", "conditions", "--data", "copies", "--listen", "127.0.0.1:0"];
+    serve.extend(["--metadata", "postgres://me:geheim@host:port/conditions"]);
+    let output = place.loadline(&serve);
+    assert!(stderr(&output).contains("--segments"), "{}", stderr(&output));
+    serve.extend(["--segments", "s3://bucket/conditions"]);
+    let output = place.loadline(&serve);
+    let (meant, why) = match cfg!(feature = "tier") {
+        true => (1, "--metadata: it is no address of PostgreSQL"),
+        false => (2, "build it with `cargo build --release --features tier`"),
+    };
+    assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    assert_eq!(code(&output), meant);
+    assert!(!stderr(&output).contains("geheim"), "{}", stderr(&output));
+}

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use axum::body::Bytes;
@@ -17,9 +18,20 @@ const UPLOADS: usize = 64;
 /// How many bytes are read at a time.
 const CHUNK_BYTES: u64 = 128 << 10;
 
+/// Where files are kept, where the directory only has copies of them.
+pub(crate) trait Origin: Send + Sync {
+    /// Keeps a file.
+    fn put(&self, name: &str, file: &mut File) -> io::Result<()>;
+
+    /// Writes a file's bytes.
+    fn get(&self, name: &str, into: &mut dyn io::Write) -> io::Result<()>;
+}
+
 /// The files of a data directory.
 pub(crate) struct Storage {
     folder: PathBuf,
+    /// Locked while a file is fetched: it is fetched once.
+    origin: Option<(Arc<dyn Origin>, Mutex<()>)>,
     /// Names of files that are on their way in.
     next: AtomicU64,
     pub(super) uploads: Semaphore,
@@ -38,7 +50,17 @@ impl Storage {
             fs::read_dir(&incoming)?.try_for_each(|entry| fs::remove_file(entry?.path()))
         };
         open().with_context(|| format!("{} can't be prepared", incoming.display()))?;
-        Ok(Self { folder, next: AtomicU64::new(0), uploads: Semaphore::new(UPLOADS) })
+        let (next, uploads) = (AtomicU64::new(0), Semaphore::new(UPLOADS));
+        Ok(Self { folder, origin: None, next, uploads })
+    }
+
+    /// Opens a folder that has copies of files that are kept elsewhere.
+    ///
+    /// # Errors
+    /// As [`Storage::open`].
+    #[cfg(feature = "tier")]
+    pub(crate) fn open_copies(data: &Path, origin: Arc<dyn Origin>) -> anyhow::Result<Self> {
+        Ok(Self { origin: Some((origin, Mutex::new(()))), ..Self::open(data)? })
     }
 
     /// Begins a file that comes in.
@@ -52,10 +74,29 @@ impl Storage {
     /// Opens the file of these bytes.
     pub(super) fn read(&self, sha256: [u8; 32], size: u64) -> io::Result<Outgoing> {
         let (folder, name) = self.place(&sha256);
-        let file = File::open(folder.join(name))?;
+        let path = folder.join(name);
+        if let Some((origin, lock)) = &self.origin
+            && !is_there(&path, size)
+        {
+            let _lock = lock.lock().unwrap_or_else(PoisonError::into_inner);
+            if !is_there(&path, size) {
+                self.fetch(&**origin, &sha256)?;
+            }
+        }
+        let file = File::open(path)?;
         match file.metadata()?.len() == size {
             true => Ok(Outgoing { file, hash: Sha256::new(), left: size, sha256 }),
             false => Err(damaged(&sha256)),
+        }
+    }
+
+    /// Makes a copy of a file.
+    fn fetch(&self, origin: &dyn Origin, sha256: &[u8; 32]) -> io::Result<()> {
+        let mut incoming = self.begin()?;
+        origin.get(&hex(sha256), &mut incoming)?;
+        match incoming.hash.finalize_reset()[..] == sha256[..] {
+            true => incoming.place(self, sha256),
+            false => Err(damaged(sha256)),
         }
     }
 
@@ -64,6 +105,10 @@ impl Storage {
         let (first, rest) = digits.split_at(2);
         (self.folder.join(first), rest.to_owned())
     }
+}
+
+fn is_there(path: &Path, size: u64) -> bool {
+    fs::metadata(path).is_ok_and(|meta| meta.len() == size)
 }
 
 /// Bytes as digits.
@@ -94,16 +139,35 @@ impl Incoming {
 
     /// Makes it durable in its place; returns the SHA-256 of its bytes and how many there are.
     pub(super) fn keep(mut self, storage: &Storage) -> io::Result<([u8; 32], u64)> {
+        let sha256: [u8; 32] = self.hash.finalize_reset().into();
+        if let Some((origin, _)) = &storage.origin {
+            origin.put(&hex(&sha256), &mut File::open(&self.path)?)?;
+        }
+        let size = self.size;
+        self.place(storage, &sha256)?;
+        Ok((sha256, size))
+    }
+
+    /// Makes it durable under the name of its bytes.
+    fn place(mut self, storage: &Storage, sha256: &[u8; 32]) -> io::Result<()> {
         self.file.sync_all()?;
-        let sha256 = self.hash.finalize_reset().into();
-        let (folder, name) = storage.place(&sha256);
+        let (folder, name) = storage.place(sha256);
         fs::create_dir_all(&folder)?;
         // Whatever lies there has the same bytes, or is damaged.
         fs::rename(&self.path, folder.join(name))?;
         self.is_kept = true;
         sync_folder(&folder)?;
-        sync_folder(&storage.folder)?;
-        Ok((sha256, self.size))
+        sync_folder(&storage.folder)
+    }
+}
+
+impl io::Write for Incoming {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Incoming::write(self, bytes).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

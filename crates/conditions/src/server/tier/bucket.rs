@@ -1,0 +1,222 @@
+//! A place in an object store: an S3 bucket, or a directory. Control plane.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{
+    Error, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, RetryConfig, WriteMultipart,
+};
+use tokio::runtime::Runtime;
+use url::Url;
+
+use crate::nopayload::server::storage::Origin;
+
+/// How long a call is tried again that the store has not answered, or not rightly.
+const RETRY_WITHIN: Duration = Duration::from_secs(30);
+
+/// How many objects are fetched or removed at once.
+const AT_ONCE: usize = 8;
+
+/// The size of the parts in which a large object is sent, and how many are on their way at once.
+const PART_BYTES: usize = 8 << 20;
+const PARTS_AT_ONCE: usize = 4;
+
+/// Objects by name, below one place. Its calls wait: none may come from a thread of connections.
+pub(super) struct Bucket {
+    store: Arc<dyn ObjectStore>,
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Bucket {
+    fn drop(&mut self) {
+        // Whoever drops it may be a thread of connections, which must not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Bucket {
+    /// Opens `s3://BUCKET/PREFIX`, at the service with this address instead of AWS if one is given,
+    /// with the credentials of the environment (AWS_ACCESS_KEY_ID and others); or
+    /// `file:///DIRECTORY`, which is made.
+    ///
+    /// # Errors
+    /// When it is neither, or something that the environment has to state is missing.
+    pub(super) fn open(url: &str, endpoint: Option<&str>) -> anyhow::Result<Self> {
+        let place: Url = url.parse().map_err(|why| anyhow::anyhow!("it is no URL: {why}"))?;
+        let (scheme, prefix) = ObjectStoreScheme::parse(&place)?;
+        let store: Arc<dyn ObjectStore> = match scheme {
+            ObjectStoreScheme::AmazonS3 => {
+                // Whether one is there already makes no difference.
+                let _ = rustls::crypto::ring::default_provider().install_default();
+                let retry = RetryConfig { retry_timeout: RETRY_WITHIN, ..RetryConfig::default() };
+                let mut builder = AmazonS3Builder::from_env().with_url(url).with_retry(retry);
+                if let Some(endpoint) = endpoint {
+                    builder = builder.with_endpoint(endpoint);
+                    builder = builder.with_allow_http(endpoint.starts_with("http://"));
+                }
+                Arc::new(PrefixStore::new(builder.build()?, prefix))
+            }
+            ObjectStoreScheme::Local => {
+                let folder = place.to_file_path();
+                let folder = folder.map_err(|()| anyhow::anyhow!("it names no directory"))?;
+                std::fs::create_dir_all(&folder)?;
+                Arc::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true))
+            }
+            _ => anyhow::bail!("it is neither s3://BUCKET/PREFIX nor file:///DIRECTORY"),
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("objects")
+            .enable_all()
+            .build()?;
+        Ok(Self { store, runtime: Some(runtime) })
+    }
+
+    fn wait<T>(&self, call: impl Future<Output = Result<T, Error>>) -> io::Result<T> {
+        let Some(runtime) = &self.runtime else { return Err(io::ErrorKind::NotConnected.into()) };
+        runtime.handle().block_on(call).map_err(io::Error::from)
+    }
+
+    /// Keeps an object.
+    pub(super) fn put(&self, name: &str, bytes: Bytes) -> io::Result<()> {
+        self.wait(self.store.put(&Path::from(name), bytes.into())).map(drop)
+    }
+
+    /// Keeps an object, however large.
+    pub(super) fn put_all(&self, name: &str, from: &mut dyn Read) -> io::Result<()> {
+        let upload = self.wait(self.store.put_multipart(&Path::from(name)))?;
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
+        let mut part = vec![0; PART_BYTES];
+        loop {
+            match from.read(&mut part)? {
+                0 => break,
+                read => {
+                    self.wait(upload.wait_for_capacity(PARTS_AT_ONCE))?;
+                    // Parts are sent by tasks of the runtime.
+                    self.wait(async {
+                        upload.write(&part[..read]);
+                        Ok(())
+                    })?;
+                }
+            }
+        }
+        self.wait(upload.finish()).map(drop)
+    }
+
+    /// An object's bytes, into a file.
+    pub(super) fn get(&self, name: &str, into: &mut dyn Write) -> io::Result<()> {
+        let path = Path::from(name);
+        let mut bytes = self.wait(self.store.get(&path))?.into_stream();
+        while let Some(part) = self.wait(bytes.try_next())? {
+            into.write_all(&part)?;
+        }
+        Ok(())
+    }
+
+    /// Small objects with what each was asked for by, in the order in which they come.
+    ///
+    /// # Errors
+    /// `each`'s, and the store's for other reasons than that there is no such object.
+    pub(super) fn get_each<K>(
+        &self,
+        wanted: impl IntoIterator<Item = (K, String)>,
+        mut each: impl FnMut(K, Option<Bytes>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let fetch = |(key, name): (K, String)| async move {
+            let path = Path::from(name);
+            match self.store.get(&path).await {
+                Ok(found) => Ok((key, Some(found.bytes().await?))),
+                Err(Error::NotFound { .. }) => Ok((key, None)),
+                Err(error) => Err(error),
+            }
+        };
+        let mut fetched = stream::iter(wanted).map(fetch).buffer_unordered(AT_ONCE).boxed_local();
+        while let Some((key, bytes)) = self.wait(fetched.try_next())? {
+            each(key, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The names of all objects below a folder.
+    pub(super) fn list(&self, folder: &str) -> io::Result<Vec<String>> {
+        let folder = Path::from(folder);
+        let listed = self.store.list(Some(&folder));
+        let name = |meta: object_store::ObjectMeta| {
+            let below = meta.location.prefix_match(&folder);
+            below.map(|parts| parts.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>())
+        };
+        let names = self.wait(listed.map_ok(name).try_collect::<Vec<_>>())?;
+        Ok(names.into_iter().flatten().map(|parts| parts.join("/")).collect())
+    }
+
+    /// Removes objects.
+    pub(super) fn remove(&self, names: &[String]) -> io::Result<()> {
+        let paths: Vec<_> = names.iter().map(|name| Ok(Path::from(name.as_str()))).collect();
+        let removed = self.store.delete_stream(stream::iter(paths).boxed());
+        self.wait(removed.try_for_each(|_| async { Ok(()) }))
+    }
+}
+
+/// Where the files of NoPayloadDB's interface are.
+const FILES: &str = "files";
+
+impl Origin for Bucket {
+    fn put(&self, name: &str, file: &mut File) -> io::Result<()> {
+        self.put_all(&format!("{FILES}/{name}"), file)
+    }
+
+    fn get(&self, name: &str, into: &mut dyn Write) -> io::Result<()> {
+        Self::get(self, &format!("{FILES}/{name}"), into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_kept_found_and_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = format!("file://{}/new", folder.path().display());
+        let bucket = Bucket::open(&url, None).expect("a bucket");
+        bucket.put("a/1", Bytes::from_static(b"one")).expect("kept");
+        let large: Vec<u8> = (0..2_500_000_u32).flat_map(u32::to_le_bytes).collect();
+        bucket.put_all("a/2", &mut large.as_slice()).expect("kept");
+        let mut read = Vec::new();
+        bucket.get("a/2", &mut read).expect("there");
+        assert!(read == large);
+        let mut found = Vec::new();
+        let wanted = [(1, "a/1".to_owned()), (3, "a/3".to_owned())];
+        let each = |key, bytes| {
+            found.push((key, bytes));
+            Ok(())
+        };
+        bucket.get_each(wanted, each).expect("fetched");
+        found.sort();
+        assert_eq!(found, [(1, Some(Bytes::from_static(b"one"))), (3, None)]);
+        let mut names = bucket.list("a").expect("listed");
+        names.sort();
+        assert_eq!(names, ["1", "2"]);
+        bucket.remove(&["a/1".to_owned()]).expect("removed");
+        assert_eq!(bucket.list("a").expect("listed"), ["2"]);
+        let error = bucket.get("a/1", &mut read).expect_err("gone");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_names_no_store_is_refused() {
+        for url in ["segments", "https://host/x", "memory:///"] {
+            assert!(Bucket::open(url, None).is_err(), "{url}");
+        }
+    }
+}

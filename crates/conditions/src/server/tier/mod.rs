@@ -1,0 +1,88 @@
+//! Several servers of the same data: segments and files in an object store, all else in PostgreSQL
+//! (docs/design-tier.md). What a server has on its own disk are copies. Control plane.
+
+mod bucket;
+mod cache;
+mod fresh;
+mod group;
+mod groups;
+mod metadata;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+
+use super::segments::Segments;
+use super::shared::Shared;
+use super::store::{Store, most_unsealed};
+use super::tier_args::TierSettings;
+use crate::nopayload::server::storage::Origin;
+use bucket::Bucket;
+use cache::Kept;
+use groups::{Contact, Groups};
+use metadata::Metadata;
+
+pub(super) use fresh::layer;
+
+/// The object that says of which store the others are.
+const STORE: &str = "STORE";
+
+/// What a server over shared data consists of.
+pub(super) struct Tier {
+    pub(super) store: Store,
+    pub(super) contact: Arc<Contact>,
+    /// Where files are kept.
+    pub(super) files: Arc<dyn Origin>,
+}
+
+/// Opens the data that servers share, with copies in a directory of this one.
+///
+/// # Errors
+/// When they can't be reached or read, or are not of each other.
+pub(super) fn open(
+    settings: &TierSettings,
+    copies: &Path,
+    seal_after: u64,
+) -> anyhow::Result<Tier> {
+    let password = settings.password.as_deref();
+    let metadata = Metadata::of(&settings.metadata, password).map_err(anyhow::Error::msg);
+    let metadata = metadata.context("--metadata")?;
+    let (store, writer) = metadata.prepare().context("--metadata")?;
+    let bucket = Bucket::open(&settings.segments, settings.endpoint.as_deref());
+    let bucket = Arc::new(bucket.context("--segments")?);
+    check_store(&bucket, &store)?;
+    let folder = copies.join("segments");
+    let kept = Kept::open(bucket.clone(), &folder, settings.cache_bytes);
+    let kept = Arc::new(kept.with_context(|| format!("{} can't be prepared", folder.display()))?);
+    let segments = Segments::of_origin(&folder, kept.clone());
+    let loaded = groups::load(&metadata, &segments)?;
+    for damage in loaded.state.damages(false) {
+        tracing::error!("{damage}: what it holds is refused");
+    }
+    segments.sweep(loaded.state.segments())?;
+    tracing::info!(revision = loaded.state.revision(), "the shared data are read");
+    let log = Groups::new(metadata, writer, (segments.clone(), kept), &loaded);
+    let contact = log.contact();
+    let (shared, limits) = (Shared::new(loaded.state), (seal_after, most_unsealed(seal_after)));
+    let store = Store::begin(shared, Box::new(log), segments, limits)?;
+    Ok(Tier { store, contact, files: bucket })
+}
+
+/// Refuses objects of another store than the tables are of.
+fn check_store(bucket: &Bucket, store: &str) -> anyhow::Result<()> {
+    let mut found = Vec::new();
+    match bucket.get(STORE, &mut found) {
+        Ok(()) if found == store.as_bytes() => Ok(()),
+        Ok(()) => anyhow::bail!(
+            "--segments holds the segments of another store than --metadata: give those that \
+             belong to each other, or an empty place to a new database"
+        ),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let put = bucket.put(STORE, Bytes::from(store.to_owned()));
+            put.context("--segments can't be written")
+        }
+        Err(error) => Err(error).context("--segments can't be read"),
+    }
+}

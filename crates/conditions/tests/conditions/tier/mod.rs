@@ -1,0 +1,6 @@
+//! Several servers of the same data, over a real PostgreSQL and a real service of S3.
+
+mod cache;
+mod kill;
+mod one;
+mod place;

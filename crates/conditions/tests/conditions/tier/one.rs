@@ -1,0 +1,103 @@
+//! One server, which may lose all that is on its own disk.
+
+use std::fs;
+
+use super::place::Place;
+use crate::served::{ask, change, client, folder, get, insert, post};
+use serde_json::json;
+
+/// What a server says of some revisions, with the digests of slices.
+pub(super) fn said(at: std::net::SocketAddr, last: u64) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for revision in (1..=last).step_by(last.div_ceil(8) as usize).chain([last]) {
+        let browse = format!("/api/v1/browse?folder=/a/b&revision={revision}");
+        all.push(get(at, &browse, &[]).body);
+        let slice = get(at, &format!("/api/v1/slice/{revision}/15?under=/a"), &[]);
+        assert_eq!(slice.status, 200, "{:?}", String::from_utf8_lossy(&slice.body));
+        all.push(slice.header("etag").as_bytes().to_vec());
+        all.push(slice.body);
+    }
+    all
+}
+
+#[test]
+fn a_server_without_its_copies_answers_as_before() {
+    let Some(place) = Place::new() else { return };
+    let (killed, at) = place.start("a", 3_000);
+    folder(at, "/a/b", "multi");
+    let (mut number, mut last) = (0, 0);
+    // Through two seals, and beyond.
+    let (mut seals, mut more) = (Vec::new(), 0);
+    while more < 10 {
+        last = insert(at, "/a/b", number % 3, (u64::from(number), None), f64::from(number));
+        number += 1;
+        let sealed = place.sealed();
+        if sealed > 0 && !seals.contains(&sealed) {
+            seals.push(sealed);
+        }
+        more += u64::from(seals.len() > 2);
+    }
+    let tag = change(at, "/tags", &json!({ "name": "t", "path": "/a/b", "revision": last - 7 }));
+    let content = vec![7_u8; 200_000];
+    let put =
+        ask(at, "PUT", "/upload/k", &[("content-type", "application/octet-stream")], &content);
+    assert_eq!(put.status, 201, "{}", String::from_utf8_lossy(&put.body));
+    let last = tag + 1;
+    let before = said(at, last);
+    drop(killed);
+    place.lose("a");
+    let (killed, at) = place.start("a", 3_000);
+    assert!(said(at, last) == before, "without copies");
+    assert!(get(at, "/dbstore/k", &[]).body == content);
+    let tagged = client(at).get_json("/browse", &[("folder", "/a/b".into()), ("tag", "t".into())]);
+    let there = client(at)
+        .get_json("/browse", &[("folder", "/a/b".into()), ("revision", (tag - 8).to_string())]);
+    assert_eq!(tagged.expect("an answer")["objects"], there.expect("an answer")["objects"]);
+
+    // A copy that was damaged is fetched again, and so is one that was cut.
+    drop(killed);
+    let copies: Vec<_> = fs::read_dir(place.copies("a")).expect("a folder").collect();
+    let copies: Vec<_> = copies.into_iter().map(|copy| copy.expect("a file").path()).collect();
+    assert!(copies.len() >= 2, "{copies:?}");
+    let mut bytes = fs::read(&copies[0]).expect("read");
+    bytes[130] ^= 1;
+    fs::write(&copies[0], bytes).expect("written");
+    let bytes = fs::read(&copies[1]).expect("read");
+    fs::write(&copies[1], &bytes[..bytes.len() / 2]).expect("written");
+    let (killed, at) = place.start("a", 3_000);
+    assert!(said(at, last) == before, "with damaged copies");
+    drop(killed);
+}
+
+#[test]
+fn without_postgresql_known_revisions_are_served_and_changes_refused() {
+    let Some(mut place) = Place::new() else { return };
+    let (_killed, at) = place.start("a", 3_000);
+    folder(at, "/a/b", "multi");
+    let last = insert(at, "/a/b", 1, (0, None), 2.5);
+    let before = said(at, last);
+    let object = json!({ "channel": 1, "since": 5, "values": [1] });
+    let body = json!({ "batches": [{ "folder": "/a/b", "objects": [object] }] }).to_string();
+    place.end_postgres();
+    // Its processes end one after another: until then a change may be made.
+    let json = [("content-type", "application/json")];
+    let refused = (0..1_000).map(|_| post(at, "/objects", &json, body.as_bytes()));
+    let refused = refused.map(|one| one.status).find(|status| *status != 200);
+    assert_eq!(refused, Some(503));
+    assert!(said(at, last) == before, "what was known");
+    let unknown = format!("/api/v1/browse?folder=/a/b&revision={}", last + 2_000);
+    assert_eq!(get(at, &unknown, &[]).status, 503);
+}
+
+#[test]
+fn a_database_and_a_bucket_that_are_not_of_each_other_are_refused() {
+    let Some(place) = Place::new() else { return };
+    drop(place.start("a", 3_000));
+    let mut client = place.postgres();
+    client.batch_execute("UPDATE conditions_head SET store = 'another'").expect("a change");
+    let said = place.refused("b");
+    assert!(said.contains("another store than --metadata"), "{said}");
+    client.batch_execute("UPDATE conditions_head SET version = 2").expect("a change");
+    let said = place.refused("b");
+    assert!(said.contains("its tables are of version 2"), "{said}");
+}
