@@ -22,7 +22,7 @@ pub(super) trait Origin: Send + Sync {
 
     /// Brings those that the directory lacks, each with its size and checksum. One that is damaged
     /// there is left out.
-    #[cfg_attr(not(feature = "tier"), allow(dead_code, reason = "only servers that share them"))]
+    #[cfg(feature = "tier")]
     fn bring(&self, wanted: &[(u64, u64, u32)]) -> io::Result<()>;
 }
 
