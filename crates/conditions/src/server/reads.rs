@@ -15,7 +15,7 @@ use super::fault::{Fault, json_bytes};
 use super::known::{Digest, FOREVER, NOW};
 use super::little::is_little;
 use super::shared::Reading;
-use crate::model::{Folder, HEAD, MAX_TIME, Refusal, Revision, Selection, State, Version};
+use crate::model::{Folder, HEAD, MAX_TIME, Revision, Selection, State, Version};
 use crate::protocol::{
     AnswerView, ChannelView, ChannelsView, DiffView, ExplainView, FolderView, Params, REVISION,
     ShownView, TagView, condition,
@@ -174,7 +174,10 @@ pub(super) fn range(params: &Params) -> Result<(u64, u64), Fault> {
     let range = (params.since.unwrap_or(0), params.until.unwrap_or(MAX_TIME));
     match range.0 <= range.1 {
         true => Ok(range),
-        false => Err(Refusal::BadInterval(range.0, range.1).into()),
+        false => {
+            let why = format!("since {} is after until {}", range.0, range.1);
+            Err(Fault::bad(why, "name the earlier time first"))
+        }
     }
 }
 

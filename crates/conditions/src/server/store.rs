@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -174,6 +175,9 @@ impl Store {
             std::fs::create_dir_all(folder)
                 .with_context(|| format!("{} can't be made", folder.display()))?;
         }
+        // What is acknowledged in them is lost if they themselves are.
+        let synced = File::open(data).and_then(|folder| folder.sync_all());
+        synced.with_context(|| format!("{} can't be made durable", data.display()))?;
         let disk = Arc::new(Directory::new(journal));
         Self::open_on(disk, Segments::of(segments), seal_after, most_unsealed(seal_after))
     }

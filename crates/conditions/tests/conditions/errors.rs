@@ -66,7 +66,7 @@ const QUESTIONS: &[(&str, u16, &str)] = &[
     ("/slice/1/0?global=1", 404, "no tag \"number 1\""),
     ("/find?folder=/set&t=1", 404, "no folder \"/set\""),
     ("/find?folder=%ff&t=1", 404, "no folder"),
-    ("/browse?folder=/one&since=2&until=1", 400, "is no interval"),
+    ("/browse?folder=/one&since=2&until=1", 400, "since 2 is after until 1"),
     ("/slice/99/0", 404, "no revision 99"),
     ("/slice/x/0", 400, "\"x\" is no revision"),
     ("/slice/1/0?under=/none", 404, "no folder \"/none\""),

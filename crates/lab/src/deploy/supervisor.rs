@@ -168,7 +168,8 @@ fn supervise(command: &mut Command) -> std::io::Result<()> {
     let process = Pid::from_child(&command.stdin(Stdio::null()).process_group(0).spawn()?);
     // What is sent to every process of the lab's, as by pkill(1) or systemd, ends the lab, and so
     // this one, in its turn. The program was started before: it has no signal blocked.
-    SigSet::from_iter([Caught::SIGHUP, Caught::SIGINT, Caught::SIGTERM]).thread_block()?;
+    // Where that fails, it is supervised all the same.
+    let _ = SigSet::from_iter([Caught::SIGHUP, Caught::SIGINT, Caught::SIGTERM]).thread_block();
     // A lab that has ended meanwhile is found by the thread that reads its orders.
     let _ = socket.write_all(&process.as_raw_nonzero().get().to_le_bytes());
     std::thread::spawn(move || {

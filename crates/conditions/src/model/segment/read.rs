@@ -317,9 +317,12 @@ impl Segment {
             };
             let last = ends.len().checked_sub(8).map_or(before, |at| u64_at(ends, at));
             let is_there = before <= last && last <= column.data_bytes as u64;
-            let extent = column.data + before as usize..column.data + last as usize;
             let ends = ends.chunks_exact(8).map(|end| u64_at(end, 0));
-            if !is_there || !into.append_varying(self.payload(extent)?, before, ends) {
+            let has_them = is_there && {
+                let extent = column.data + before as usize..column.data + last as usize;
+                into.append_varying(self.payload(extent)?, before, ends)
+            };
+            if !has_them {
                 let at = self.at.payload + column.ends;
                 return Err(Damage::of(self.id, at, "cells end before they begin"));
             }
@@ -329,7 +332,8 @@ impl Segment {
             let row = |place: usize| u32_at(nulls, 4 * place) as usize;
             let begin = partition(0..column.null_count, |place| row(place) < start);
             let inside = (begin..column.null_count).map(row).take_while(|row| *row < rows.end);
-            inside.for_each(|row| into.set_null((first + row - start) as u32));
+            let inside = inside.filter_map(|row| row.checked_sub(start));
+            inside.for_each(|row| into.set_null((first + row) as u32));
         }
         Ok(())
     }
