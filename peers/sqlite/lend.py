@@ -1,7 +1,7 @@
 """Lends a folder to clients that bring SQLite along: lend.py FOLDER PORT.
 
-SQLite has no server: whoever connects to the loopback port is told the folder, and opens the database
-in it. What reads and writes is the client's process, and its CPU time.
+SQLite has no server: whoever connects to the loopback port gets the folder's path, and opens the
+database in it. What reads and writes is the client's process, and its CPU time.
 """
 
 import os

@@ -397,7 +397,7 @@ fn past<'a>(
 }
 
 /// What is past since the last seal is put together with the segments before that are less than
-/// twice as large, up to `most` bytes, and cut into segments of about so many.
+/// twice as large, up to `most` bytes, and cut into segments of about that size.
 fn plan_past(
     folder: &Folder,
     view: &View,

@@ -89,7 +89,7 @@ impl fmt::Debug for SharedArgs {
 }
 
 impl SharedArgs {
-    /// What they mean; nothing of them is said where there are none.
+    /// What they mean; `None` where none is given.
     pub(super) fn settings(self) -> Option<TierSettings> {
         let (metadata, segments) = self.metadata.zip(self.segments)?;
         let password = std::env::var("PGPASSWORD").ok();

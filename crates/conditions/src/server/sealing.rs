@@ -46,7 +46,7 @@ pub(super) struct Sealing {
 }
 
 impl Sealing {
-    /// Begins, which the state is told; `done` is called once there is a result. `keeps_files` is
+    /// Begins, in the state as well; `done` is called once there is a result. `keeps_files` is
     /// for when it isn't known which snapshot counts.
     ///
     /// # Errors

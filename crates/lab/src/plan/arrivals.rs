@@ -84,7 +84,7 @@ const MAX_TRACED: usize = 50_000_000;
 const MAX_TRACE_BYTES: u64 = 2 << 30;
 
 impl ArrivalsSpec {
-    /// Whether it is said in simulated time.
+    /// Whether it is given in simulated time.
     pub(crate) fn is_simulated(&self) -> bool {
         matches!(self, Self::Table(table) if table.every.is_some())
     }

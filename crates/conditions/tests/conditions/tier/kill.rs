@@ -58,7 +58,7 @@ fn work(servers: &Servers, channel: u32, made: &AtomicU64, ends: &AtomicBool) ->
             // Whether the last one was made: any server that answers knows.
             let Some(found) = count(other, channel, seen, false) else { continue };
             assert!((there..=there + 1).contains(&found), "{found} of {there} objects");
-            // Unless it is made only now, of which the next insertion is told by a refusal.
+            // It may still be made after this: then the next insertion is refused.
             (there, is_sure) = (found, true);
         }
         let object = json!({

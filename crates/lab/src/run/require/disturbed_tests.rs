@@ -1,5 +1,5 @@
 //! Percentiles of disturbed rounds against planted servers, whose answers without the disturbance
-//! are known: a disturbance alone breaks nothing, and a server that stalls is told.
+//! are known: a disturbance alone breaks nothing, and a server that stalls breaks its limit.
 
 use judge::{Random, Stretch};
 
@@ -57,7 +57,7 @@ fn latencies(server: Server, stalls: &[(u64, u64)], load: &Waits, own: &Waits) -
 enum Spread {
     /// A wait of up to that long in each 20 ms, with this probability, on either side.
     Anywhere(u64, f64),
-    /// One that lasts so long right before each stall, and one right after it.
+    /// One of this length right before each stall, and one right after it.
     AtStalls(u64),
 }
 
@@ -132,8 +132,8 @@ fn judged(trials: &[Trial]) -> RequirementOutcome {
 
 const SEEDS: u64 = 40;
 
-/// How often of all seeds it is told that the server broke the limit.
-fn told(server: Server, spread: Spread) -> usize {
+/// For how many seeds the verdict is *broken*.
+fn broken_of(server: Server, spread: Spread) -> usize {
     (0..SEEDS).filter(|seed| judged(&trials(server, spread, *seed)) == Broken).count()
 }
 
@@ -164,16 +164,16 @@ fn a_disturbance_alone_breaks_no_percentile() {
         ("long stalls met by waits", long, Spread::AtStalls(8 * MS)),
         ("no stall, and waits longer than the limit", NEAR, Spread::Anywhere(150 * MS, 0.2)),
     ] {
-        let told = told(server, spread);
-        assert!(told * 20 <= SEEDS as usize, "{name}: {told} of {SEEDS}, seeds 0 to 39");
+        let broken = broken_of(server, spread);
+        assert!(broken * 20 <= SEEDS as usize, "{name}: {broken} of {SEEDS}, seeds 0 to 39");
     }
 }
 
 #[test]
-fn a_server_that_stalls_is_told_though_every_round_is_disturbed() {
-    let light = told(STALLS, LIGHT);
+fn a_server_that_stalls_breaks_its_limit_though_every_round_is_disturbed() {
+    let light = broken_of(STALLS, LIGHT);
     assert!(light * 10 >= 9 * SEEDS as usize, "{light} of {SEEDS}, seeds 0 to 39");
-    assert_eq!(told(STALLS, HEAVY), 0, "a disturbance of that size could be all of it");
+    assert_eq!(broken_of(STALLS, HEAVY), 0, "a disturbance of that size could be all of it");
     let mut unseen = trials(STALLS, LIGHT, 1);
     assert_eq!(judged(&unseen), Broken);
     unseen.iter_mut().for_each(|trial| trial.taken = None);
