@@ -46,5 +46,5 @@ pub use listen::{ListenAddress, ListenArgs, ThreadArgs, is_local, listen_advice,
 pub use ready::Ready;
 pub use secret::{MAX_SECRET_BYTES, read_secret};
 pub use subcommand::{Outcome, Run, Service, Subcommand};
-pub use tls::{TlsArgs, TlsFiles};
+pub use tls::{TlsArgs, TlsFiles, TrustArgs, Trusted};
 pub use tokens::Tokens;

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use base::units::Span;
 use wire::{ClientCertificates, Config, Tls, TlsSettings};
 
-use crate::read_secret;
+use crate::{MAX_SECRET_BYTES, read_secret};
 
 /// `--tls-cert`, `--tls-key`, `--tls-client-ca` and `--handshake-timeout`.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -28,6 +28,64 @@ pub struct TlsArgs {
     /// End a handshake that takes longer than this [default: 10s]
     #[arg(long, value_name = "TIME", requires = "tls_cert", value_parser = positive)]
     pub handshake_timeout: Option<Span>,
+}
+
+/// `--tls-ca`, `--tls-name`, `--tls-cert` and `--tls-key` of a command that asks a server; it is
+/// encrypted when the first of these is given.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Encrypted connections")]
+pub struct TrustArgs {
+    /// Encrypt, and trust servers for whom one of these authorities vouches (PEM)
+    #[arg(long, global = true, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+
+    /// The name that the server's certificate is for, if it is not the address
+    #[arg(long, global = true, value_name = "NAME", requires = "tls_ca")]
+    pub tls_name: Option<String>,
+
+    /// Your own certificate, where the server asks for one (PEM)
+    #[arg(long, global = true, value_name = "FILE", requires = "tls_ca")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Its private key, if it is not in the same file (PEM)
+    #[arg(long, global = true, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+}
+
+/// What the files of [`TrustArgs`] hold, as PEM.
+#[derive(Debug)]
+pub struct Trusted {
+    /// The authorities.
+    pub authorities: Vec<u8>,
+    /// The client's own certificate and its key.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Trusted {
+    /// The client's own certificate and its key.
+    pub fn identity(&self) -> Option<(&[u8], &[u8])> {
+        self.identity.as_ref().map(|(chain, key)| (&chain[..], &key[..]))
+    }
+}
+
+impl TrustArgs {
+    /// What the files hold, if connections are to be encrypted.
+    ///
+    /// # Errors
+    /// When one can't be read; the error names it.
+    pub fn read(&self) -> anyhow::Result<Option<Trusted>> {
+        let Some(authorities) = &self.tls_ca else { return Ok(None) };
+        // A pipe, too: `--tls-key <(decrypt key)`.
+        let read = |path: &PathBuf| base::read_bytes(path, MAX_SECRET_BYTES);
+        let authorities = read(authorities)?;
+        let chain = self.tls_cert.as_ref().map(read).transpose()?;
+        let key = self.tls_key.as_ref().map(read).transpose()?;
+        let identity = chain.map(|chain| {
+            let key = key.unwrap_or_else(|| chain.clone());
+            (chain, key)
+        });
+        Ok(Some(Trusted { authorities, identity }))
+    }
 }
 
 /// A time that is not zero.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use serde_json::json;
-use service::{Failure, MAX_SECRET_BYTES, Outcome, Run, parse_address};
+use service::{Failure, MAX_SECRET_BYTES, Outcome, Run, TrustArgs, parse_address};
 use wire::{Address, TlsTrust};
 
 use crate::client::{Client, ClientError, Stored, When};
@@ -51,7 +51,7 @@ pub(crate) struct CacheArgs {
     auth_file: Option<PathBuf>,
 
     #[command(flatten)]
-    encryption: EncryptionArgs,
+    encryption: TrustArgs,
 
     /// Print one JSON object; of a dump or a stream, one a line
     #[arg(long, global = true)]
@@ -60,27 +60,6 @@ pub(crate) struct CacheArgs {
     /// What to ask
     #[command(subcommand)]
     command: CacheCommand,
-}
-
-/// How the connection is encrypted; it is when the first of these is given.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Encrypted connections")]
-struct EncryptionArgs {
-    /// Encrypt, and trust servers for whom one of these authorities vouches (PEM)
-    #[arg(long, global = true, value_name = "FILE")]
-    tls_ca: Option<PathBuf>,
-
-    /// The name that the server's certificate is for, if it is not the address
-    #[arg(long, global = true, value_name = "NAME", requires = "tls_ca")]
-    tls_name: Option<String>,
-
-    /// Your own certificate, where the server asks for one (PEM)
-    #[arg(long, global = true, value_name = "FILE", requires = "tls_ca")]
-    tls_cert: Option<PathBuf>,
-
-    /// Its private key, if it is not in the same file (PEM)
-    #[arg(long, global = true, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
 }
 
 /// What `loadline cache` can ask.
@@ -184,19 +163,13 @@ enum Condition {
     Before,
 }
 
-fn connect(server: &Address, encryption: &EncryptionArgs) -> Result<Client, Failure> {
-    let Some(authorities) = &encryption.tls_ca else {
+fn connect(server: &Address, encryption: &TrustArgs) -> Result<Client, Failure> {
+    let Some(trusted) = encryption.read().map_err(Failure::usage)? else {
         return Ok(Client::connect(server).with_context(|| {
             format!("cannot reach a cache at {server}; start one with `loadline serve cache`")
         })?);
     };
-    let read = |path: &PathBuf| base::read_bytes(path, MAX_SECRET_BYTES).map_err(Failure::usage);
-    let authorities = read(authorities)?;
-    let chain = encryption.tls_cert.as_ref().map(read).transpose()?;
-    let key = encryption.tls_key.as_ref().map(read).transpose()?;
-    let identity =
-        chain.as_ref().map(|chain| (chain.as_slice(), key.as_ref().unwrap_or(chain).as_slice()));
-    let trust = TlsTrust { authorities: &authorities, identity };
+    let trust = TlsTrust { authorities: &trusted.authorities, identity: trusted.identity() };
     let client = Client::connect_encrypted(server, encryption.tls_name.as_deref(), &trust);
     Ok(client.with_context(|| {
         format!("no encrypted connection to {server}; --tls-ca names who vouches for it")

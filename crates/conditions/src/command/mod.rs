@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use service::{Failure, Outcome, Run, parse_address, read_secret};
+use service::{Failure, Outcome, Run, TrustArgs, parse_address, read_secret};
 use wire::Address;
 
 use crate::client::{Client, ClientError, Trust};
@@ -87,52 +87,26 @@ pub(crate) struct ConditionsArgs {
     json: bool,
 
     #[command(flatten)]
-    encryption: EncryptionArgs,
+    encryption: TrustArgs,
 
     #[command(subcommand)]
     command: ConditionsCommand,
 }
 
-/// How the connection is encrypted; it is when the first of these is given.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Encrypted connections")]
-struct EncryptionArgs {
-    /// Encrypt, and trust servers for whom one of these authorities vouches (PEM)
-    #[arg(long, global = true, value_name = "FILE")]
-    tls_ca: Option<PathBuf>,
-
-    /// The name that the server's certificate is for, if it is not the address
-    #[arg(long, global = true, value_name = "NAME", requires = "tls_ca")]
-    tls_name: Option<String>,
-
-    /// Your own certificate, where the server asks for one (PEM)
-    #[arg(long, global = true, value_name = "FILE", requires = "tls_ca")]
-    tls_cert: Option<PathBuf>,
-
-    /// Its private key, if it is not in the same file (PEM)
-    #[arg(long, global = true, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-}
-
-impl EncryptionArgs {
-    fn client(
-        &self,
-        server: SocketAddr,
-        token: Option<String>,
-        timeout: Duration,
-    ) -> anyhow::Result<Client> {
-        let Some(authorities) = &self.tls_ca else {
-            return Ok(Client::new(&server.to_string(), token, timeout));
-        };
-        let authorities = read_secret(authorities)?;
-        let chain = self.tls_cert.as_deref().map(read_secret).transpose()?;
-        let key = self.tls_key.as_deref().map(read_secret).transpose()?;
-        let identity = chain.as_deref().map(|chain| (chain, key.as_deref().unwrap_or(chain)));
-        let name = self.tls_name.as_deref();
-        let trust = Trust { authorities: &authorities, identity, name };
-        let client = Client::encrypted(server, &trust, token, timeout);
-        client.context("--tls-ca, --tls-cert and --tls-key name files of PEM")
-    }
+/// A client of the server at this address.
+fn client(
+    server: SocketAddr,
+    encryption: &TrustArgs,
+    token: Option<String>,
+    timeout: Duration,
+) -> anyhow::Result<Client> {
+    let Some(trusted) = encryption.read()? else {
+        return Ok(Client::new(&server.to_string(), token, timeout));
+    };
+    let (name, identity) = (encryption.tls_name.as_deref(), trusted.identity());
+    let trust = Trust { authorities: &trusted.authorities, identity, name };
+    let client = Client::encrypted(server, &trust, token, timeout);
+    client.context("--tls-ca, --tls-cert and --tls-key name files of PEM")
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -194,7 +168,7 @@ impl Run for ConditionsArgs {
         let token = self.token_file.as_deref().map(first_token).transpose();
         let token = token.map_err(Failure::usage)?;
         let timeout = Duration::from_secs(self.timeout);
-        let client = self.encryption.client(server, token, timeout).map_err(Failure::usage)?;
+        let client = client(server, &self.encryption, token, timeout).map_err(Failure::usage)?;
         let context = Context { client, json: self.json };
         match self.command {
             ConditionsCommand::Create(args) => change::create(&context, args),
