@@ -43,6 +43,7 @@ impl Row {
 /// decides what is measured, which the suite says, and not what it costs.
 const CACHE: &[&str] = &["cache", "load", "wire"];
 const RECORDS: &[&str] = &["load", "records", "wire"];
+const CONDITIONS: &[&str] = &["conditions", "journal", "load", "wire"];
 /// The lab itself is measured.
 const LAB: &[&str] = &["lab", "load", "wire"];
 
@@ -56,6 +57,10 @@ const fn cache(name: &'static str, run: &'static str) -> Row {
 
 const fn records(name: &'static str, run: &'static str) -> Row {
     Row { name, run, shown: Shown::Table, crates: RECORDS }
+}
+
+const fn conditions(name: &'static str, run: &'static str) -> Row {
+    Row { name, run, shown: Shown::Table, crates: CONDITIONS }
 }
 
 /// All figures of documents.
@@ -87,6 +92,13 @@ pub(super) const ROWS: &[Row] = &[
     records("records-churn", "run suites/records-churn.toml"),
     records("records-connect", "run suites/records-connect.toml"),
     records("records-slow-client", "run suites/records-slow-client.toml"),
+    conditions("conditions-reconstruction", "run suites/conditions-reconstruction.toml"),
+    conditions("conditions-insert", "run suites/conditions-insert.toml"),
+    conditions("conditions-long", "run suites/conditions-long.toml"),
+    conditions("conditions-year", "run suites/conditions-year.toml"),
+    conditions("conditions-payload", "run suites/conditions-payload.toml"),
+    conditions("conditions-nopayloaddb", "run suites/conditions-nopayloaddb.toml"),
+    conditions("conditions-slice", "run suites/conditions-slice.toml"),
 ];
 
 #[cfg(test)]
