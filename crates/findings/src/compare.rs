@@ -298,7 +298,7 @@ fn judged(
             interval: comparison.interval,
             verdict,
             likely,
-            bound: pairing.bound(metric, comparison.barred),
+            bound: pairing.bound(metric),
             disturbed_rounds: pairing.shown().len() - pairing.valid.len(),
             primary,
             confidence,
@@ -458,7 +458,10 @@ impl<'a> Pairing<'a> {
     fn comparison(&self, metric: &Metric, rule: &Rule) -> Comparison {
         let values = self.values(metric);
         let interval = values.and_then(|(a, b)| paired_ratio(&a, &b, rule.confidence));
-        Comparison { interval, direction: metric.direction, barred: self.barred(metric) }
+        let bound = self.bound(metric);
+        let is_settled = interval.is_some_and(|interval| settles(bound, &interval, rule));
+        let barred = self.barred(metric).filter(|_| !is_settled);
+        Comparison { interval, direction: metric.direction, barred }
     }
 
     fn barred(&self, metric: &Metric) -> Option<Inconclusive> {
@@ -468,16 +471,27 @@ impl<'a> Pairing<'a> {
         barred_by_load(metric, &self.valid)
     }
 
-    /// On which side of the measured ratio the true one lies, when a busy generator bars the
-    /// verdict and held back only one of the two.
-    fn bound(&self, metric: &Metric, barred: Option<Inconclusive>) -> Option<Bound> {
-        let lowered =
-            is_lowered(metric).filter(|_| barred == Some(Inconclusive::GeneratorBound))?;
+    /// On which side of the measured ratio the true one lies, when a busy generator held back only
+    /// one of the two.
+    fn bound(&self, metric: &Metric) -> Option<Bound> {
+        let is_by_load = self.barred(metric) == Some(Inconclusive::GeneratorBound);
+        let lowered = is_lowered(metric).filter(|_| is_by_load)?;
         match generator_bound(&self.valid) {
             (true, false) => Some(if lowered { Bound::Least } else { Bound::Most }),
             (false, true) => Some(if lowered { Bound::Most } else { Bound::Least }),
             _ => None,
         }
+    }
+}
+
+/// Whether a bound alone says which is better: it lies beyond what the run calls the same. A target
+/// that was held back and is better all the same would be better still.
+fn settles(bound: Option<Bound>, interval: &Interval, rule: &Rule) -> bool {
+    let margin = rule.same_within.max(0.0).ln_1p();
+    match bound {
+        Some(Bound::Least) => interval.low.ln() > margin,
+        Some(Bound::Most) => interval.high.ln() < -margin,
+        None => false,
     }
 }
 

@@ -1,6 +1,9 @@
 //! The other client side: for what exists only as a library or a program and can't be said as
 //! bytes. A thread per slot calls it, with the same schedule, checks, histograms and ledger.
 
+use std::time::Instant;
+
+use rustix::time::{ClockId, clock_gettime};
 use wire::ProtocolError;
 
 use crate::dialect::Finding;
@@ -20,11 +23,58 @@ pub struct Outcome {
     /// The first wrong answer's bytes.
     pub finding: Option<Finding>,
     /// How long it took by the call's own measure; `None` is the time that the call took.
-    pub took_ns: Option<u64>,
+    pub took: Option<Took>,
     /// What it cost the target, where only the call can tell.
     pub cost: Option<Cost>,
     /// Figures that the call measured itself, by name: each is kept.
     pub figures: Vec<(String, f64)>,
+}
+
+/// How long a call took by its own measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Took {
+    /// To the last answer: what the client looks at afterwards isn't in it.
+    pub elapsed_ns: u64,
+    /// CPU time of the calling thread meanwhile.
+    pub cpu_ns: u64,
+    /// Whether that is the target's work: a library that the client calls.
+    pub by_target: bool,
+}
+
+impl Took {
+    /// Adds what another call took.
+    pub fn add(&mut self, other: Self) {
+        self.elapsed_ns += other.elapsed_ns;
+        self.cpu_ns += other.cpu_ns;
+        self.by_target |= other.by_target;
+    }
+}
+
+/// What measures how long a call took, on the thread that calls.
+#[derive(Debug)]
+pub struct Stopwatch {
+    start: Instant,
+    cpu_ns: u64,
+}
+
+impl Stopwatch {
+    /// Begins now.
+    pub fn start() -> Self {
+        Self { cpu_ns: thread_ns(), start: Instant::now() }
+    }
+
+    /// What passed since.
+    pub fn stop(&self) -> Took {
+        let elapsed_ns = self.start.elapsed().as_nanos() as u64;
+        let cpu_ns = thread_ns().saturating_sub(self.cpu_ns);
+        Took { elapsed_ns, cpu_ns, by_target: false }
+    }
+}
+
+/// CPU time of the calling thread.
+fn thread_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// What a call cost its target.

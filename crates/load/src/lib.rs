@@ -31,7 +31,7 @@ mod stream;
 mod workload;
 
 pub use busy::Busy;
-pub use caller::{Caller, Cost, Outcome};
+pub use caller::{Caller, Cost, Outcome, Stopwatch, Took};
 pub use counters::{Counter, CounterKind, Counters, MAX_COUNTERS, MAX_COUNTERS_BYTES};
 pub use dialect::{Dialect, Done, Events, Finding, Tag, Update};
 pub use mix::{Mix, Ops, Random, scramble};

@@ -91,11 +91,11 @@ pub(crate) fn verdict(verdict: Verdict, same_within: Option<f64>) -> String {
 /// judged at all; where it limited one target only, the ratio is marked as a bound (`at least`).
 pub(crate) fn verdict_beside(compared: &Compared) -> String {
     match (compared.verdict, compared.bound) {
-        (_, Some(_)) => String::new(),
+        (Verdict::CantTell { .. }, Some(_)) => String::new(),
         (Verdict::CantTell { why: why @ Inconclusive::GeneratorBound, .. }, None) => {
             format!("not judged ({})", why.words())
         }
-        (other, None) => verdict(other, None),
+        (other, _) => verdict(other, None),
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn disturbance(likely: &LikelyCompared) -> String {
 pub(crate) fn bound_note(summary: &Summary, compared: &[&Compared]) -> Option<String> {
     let bound = compared.iter().find(|one| one.bound.is_some())?;
     let name = &summary.targets.get(bound.held_back()?)?.name;
-    Some(format!("bounds, not verdicts: with {name} the generator was at its limit"))
+    Some(format!("ratios are bounds: with {name} the generator was at its limit"))
 }
 
 /// A ratio with its interval, and the disturbed rounds in it: `10.4× [10.0, 10.9]`,

@@ -1,7 +1,7 @@
 //! What the summary decides: merging, pairing, families, barring, and the outcome.
 
 use crate::fixture::Bench;
-use findings::{Compared, Outcome, Summary, outcome};
+use findings::{Bound, Compared, Outcome, Summary, outcome};
 use judge::{Inconclusive, METRICS, Verdict};
 use ledger::{Cause, CauseKind, Ledger, RequirementOutcome, TrialRow, Validity};
 
@@ -42,8 +42,8 @@ fn a_busy_generator_bars_rate_and_latency_but_not_the_servers_cpu() {
         bench.round();
         // One calm round of five doesn't make the generator idle.
         let busy = if round == 0 { 0.2 } else { 0.97 };
-        bench.trial(0, 200_000, 33_000, |row| row.generator_busy = Some(busy));
-        bench.trial(1, 100_000, 66_000, |row| row.server_cpu_ns = Some(row.operations * 300));
+        bench.trial(0, 100_000, 66_000, |row| row.generator_busy = Some(busy));
+        bench.trial(1, 200_000, 33_000, |row| row.server_cpu_ns = Some(row.operations * 300));
     }
     let summary = bench.finish();
     for metric in ["rate_per_s", "latency_ns.p50", "latency_ns.p99"] {
@@ -55,6 +55,22 @@ fn a_busy_generator_bars_rate_and_latency_but_not_the_servers_cpu() {
     let cpu = compared(&summary, "server.cpu_ns_per_op");
     assert_eq!(cpu.verdict, Verdict::Better);
     assert!((cpu.interval.unwrap().ratio - 0.5).abs() < 1e-9);
+}
+
+#[test]
+fn what_a_busy_generator_held_back_and_is_better_all_the_same_is_better() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("p", 1);
+    for _ in 0..5 {
+        bench.round();
+        bench.trial(0, 200_000, 33_000, |row| row.generator_busy = Some(0.97));
+        bench.trial(1, 100_000, 66_000, |row| row.generator_busy = Some(0.4));
+    }
+    let summary = bench.finish();
+    for (metric, bound) in [("rate_per_s", Bound::Least), ("latency_ns.p50", Bound::Most)] {
+        let compared = compared(&summary, metric);
+        assert_eq!((compared.verdict, compared.bound), (Verdict::Better, Some(bound)), "{metric}");
+    }
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use load::{Caller, Op, Outcome};
+use load::{Caller, Op, Outcome, Stopwatch};
 use serde_json::json;
 use wire::ProtocolError;
 
@@ -51,7 +51,7 @@ impl Slot {
     /// Reads an interval of what is below these paths, a request each.
     fn read(&self, op: Op, paths: &[String]) -> Result<Outcome, ClientError> {
         let interval = self.made.interval(op.what);
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let mut bodies = Vec::with_capacity(paths.len());
         for path in paths {
             let parameters = [
@@ -62,7 +62,7 @@ impl Slot {
             bodies.push(self.client.slice(&parameters)?.body);
         }
         // Whether it is right is looked at when it is here.
-        let took_ns = start.elapsed().as_nanos() as u64;
+        let took = watch.stop();
         let mut check = Check::new(&self.made, interval);
         for body in bodies {
             match decode_slice(&body) {
@@ -70,7 +70,7 @@ impl Slot {
                 Err(error) => check.unreadable(error.to_string()),
             }
         }
-        Ok(self::read(op, interval, check.wrong(), took_ns))
+        Ok(self::read(op, interval, check.wrong(), took))
     }
 
     fn slice(&self, op: Op) -> Result<Outcome, ClientError> {

@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use load::{Caller, Op, Outcome};
+use load::{Caller, Op, Outcome, Stopwatch, Took};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, Params, Row, TransactionBehavior, params, params_from_iter};
 use wire::ProtocolError;
@@ -86,9 +86,9 @@ impl Slot {
 
     /// Leaves the connection of the job before, and reads by a new one.
     fn job(&mut self, op: Op) -> rusqlite::Result<Outcome> {
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         self.database = connect(&self.folder)?;
-        let connecting = start.elapsed();
+        let connecting = watch.stop();
         Ok(with_connecting(self.read(op, true)?, connecting))
     }
 
@@ -105,7 +105,7 @@ impl Slot {
     fn read(&self, op: Op, at_once: bool) -> rusqlite::Result<Outcome> {
         let interval = self.made.interval(op.what);
         let time = self.made.time(interval).cast_signed();
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let mut answers = Vec::new();
         if at_once {
             answers.push(self.objects(SLICE, params![time])?);
@@ -115,13 +115,13 @@ impl Slot {
             }
         }
         // Whether it is right is looked at when it is here.
-        let took_ns = start.elapsed().as_nanos() as u64;
+        let took = Took { by_target: true, ..watch.stop() };
         let mut check = Check::new(&self.made, interval);
         for (folder, channel, since, until, values) in answers.into_iter().flatten() {
             let times = (since.cast_unsigned(), until.cast_unsigned());
             check.objects(folder, channel..channel.saturating_add(1), times, values);
         }
-        Ok(self::read(op, interval, check.wrong(), took_ns))
+        Ok(self::read(op, interval, check.wrong(), took))
     }
 
     fn insert(&mut self, count: u32) -> rusqlite::Result<Outcome> {

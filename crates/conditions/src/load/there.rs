@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use load::{
-    Caller, Draw, Finding, Kind, Op, Operation, Outcome, Part, Speaks, SpecError, UniformDraw,
-    Workload,
+    Caller, Draw, Finding, Kind, Op, Operation, Outcome, Part, Speaks, SpecError, Stopwatch,
+    UniformDraw, Workload,
 };
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -235,7 +235,7 @@ impl Slot {
     fn read(&self, op: Op, paths: &[String]) -> Result<Outcome, ClientError> {
         let times = &self.found.times;
         let time = times[(op.what % times.len() as u64) as usize];
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let mut answers = Vec::with_capacity(paths.len());
         for path in paths {
             let format = Format::Binary.name().to_owned();
@@ -243,7 +243,7 @@ impl Slot {
             answers.push(self.client.slice(&asked)?);
         }
         // Whether it is right is looked at when it is here.
-        let took_ns = start.elapsed().as_nanos() as u64;
+        let took = watch.stop();
         let mut objects = 0;
         let mut outcome = Outcome::right();
         for (path, answer) in paths.iter().zip(answers) {
@@ -263,7 +263,7 @@ impl Slot {
         if objects == 0 && outcome.wrong == 0 {
             outcome = Outcome::miss();
         }
-        Ok(Outcome { took_ns: Some(took_ns), ..outcome })
+        Ok(Outcome { took: Some(took), ..outcome })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use load::{Finding, Op, Outcome};
+use load::{Finding, Op, Outcome, Took};
 
 use super::operations::OPERATIONS;
 
@@ -44,19 +44,22 @@ pub(super) fn right(objects: u32) -> Outcome {
 }
 
 /// A slice of an interval, with what is wrong of it.
-pub(super) fn read(op: Op, interval: u32, wrong: Option<String>, took_ns: u64) -> Outcome {
+pub(super) fn read(op: Op, interval: u32, wrong: Option<String>, took: Took) -> Outcome {
     let outcome = match wrong {
         None => Outcome::right(),
         Some(why) => wrong_answer(op, &format!("interval {interval}"), "its values", &why),
     };
-    Outcome { took_ns: Some(took_ns), ..outcome }
+    Outcome { took: Some(took), ..outcome }
 }
 
 /// The outcome of a call that has connected first.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub(super) fn with_connecting(outcome: Outcome, connecting: std::time::Duration) -> Outcome {
-    let took_ns = outcome.took_ns.map(|took_ns| took_ns + connecting.as_nanos() as u64);
-    Outcome { took_ns, ..outcome }
+pub(super) fn with_connecting(outcome: Outcome, connecting: Took) -> Outcome {
+    let both = |mut took: Took| {
+        took.add(connecting);
+        took
+    };
+    Outcome { took: outcome.took.map(both), ..outcome }
 }
 
 pub(super) fn wrong_answer(op: Op, key: &str, expected: &str, received: &str) -> Outcome {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use load::{Caller, Cost, DialectRow, Finding, Kind, Op, Operation, Outcome, Reach, Service};
+use load::{Caller, Cost, DialectRow, Finding, Kind, Op, Operation, Outcome, Reach, Service, Took};
 use regex_lite::Regex;
 use wire::ProtocolError;
 
@@ -167,7 +167,8 @@ impl Caller for BatchCaller {
             Outcome::right()
         };
         let cost = Some(Cost { user_ns, system_ns, peak_bytes: peak_bytes.unwrap_or(0) });
-        Ok(Outcome { took_ns: Some(wall_ns), cost, figures, ..outcome })
+        let took = Some(Took { elapsed_ns: wall_ns, ..Took::default() });
+        Ok(Outcome { took, cost, figures, ..outcome })
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use load::{Caller, Cost, Done, Events, Outcome, Stream};
+use load::{Caller, Cost, Done, Events, Outcome, Stream, Took};
 use wire::{Ns, ProtocolError, clock};
 
 use super::arrivals::Arrivals;
@@ -59,8 +59,11 @@ pub(super) struct CallWorker {
     cost: Option<Cost>,
     watched: Arc<Watched>,
     runs: u64,
-    /// How long the calls of a closed loop took, all together.
-    looped_ns: u64,
+    /// What the calls of a closed loop took, all together; of those that measure it themselves the
+    /// CPU time, too.
+    looped: Took,
+    /// CPU time of calls into a target that is a library.
+    by_target_ns: u64,
 }
 
 /// A call that is back.
@@ -70,7 +73,7 @@ struct Answered {
     sent: Ns,
     at: Ns,
     /// How long it took: less than that, where the client says so.
-    took_ns: u64,
+    took: Took,
 }
 
 impl CallWorker {
@@ -92,14 +95,15 @@ impl CallWorker {
             cost: None,
             watched,
             runs: 0,
-            looped_ns: 0,
+            looped: Took::default(),
+            by_target_ns: 0,
         })
     }
 
     /// Executes a command.
     pub(super) fn execute(&mut self, command: Command) -> LoadResult {
         self.recorder.clear();
-        self.looped_ns = 0;
+        (self.looped, self.by_target_ns) = (Took::default(), 0);
         let (start, cpu) = (clock::now(), thread_cpu());
         let worked = match command {
             Command::Prepare(parts) => self.prepare(parts).map(|()| None),
@@ -110,13 +114,14 @@ impl CallWorker {
             Err(fault) => (None, Some(fault.to_string())),
         };
         self.recorder.end_second();
-        let generator = thread_cpu().since(cpu);
+        let mut generator = thread_cpu().since(cpu);
+        generator.total_ns = generator.total_ns.saturating_sub(self.by_target_ns);
         let each = self.recorder.take_each(self.config.workload.operations());
         let result = self.recorder.result();
         LoadResult {
             duration_ns: self.duration_ns(start, timed.as_ref()),
-            // A call blocks while the target works, so CPU time is the client's own work.
-            busy: generator.total_ns as f64 / (clock::now() - start).max(1) as f64,
+            busy: self.busy(generator.total_ns, clock::now() - start),
+            by_target_ns: (self.by_target_ns > 0).then_some(self.by_target_ns),
             generator,
             most_waited_ns: generator.waited_ns,
             trouble,
@@ -127,12 +132,23 @@ impl CallWorker {
         }
     }
 
+    /// The part of its time that the client worked: a call blocks while the target does. What a
+    /// client does between calls that measure themselves, such as checking answers, delays none.
+    fn busy(&self, own_ns: u64, length_ns: u64) -> f64 {
+        let (worked_ns, length_ns) = match self.looped {
+            Took { by_target: true, .. } => (0, length_ns),
+            Took { cpu_ns: 0, .. } => (own_ns, length_ns),
+            Took { elapsed_ns, cpu_ns, .. } => (cpu_ns, elapsed_ns),
+        };
+        worked_ns as f64 / length_ns.max(1) as f64
+    }
+
     /// How long a command took that began at `start`. Between two calls of a closed loop that time
     /// themselves the client has work of its own, such as starting what watches a process: that
     /// time is nothing that the target took.
     fn duration_ns(&self, start: Ns, timed: Option<&Timed>) -> u64 {
         let ends = timed.map_or(0, Timed::ends);
-        match self.looped_ns {
+        match self.looped.elapsed_ns {
             0 => self.recorder.last_answer.max(ends).saturating_sub(start),
             looped_ns => looped_ns,
         }
@@ -172,7 +188,7 @@ impl CallWorker {
             let mut now = start;
             while now < until && !self.is_stopped() {
                 let answered = self.call(now)?;
-                self.looped_ns += answered.took_ns;
+                self.looped.add(answered.took);
                 now = answered.at;
             }
             return Ok(None);
@@ -205,8 +221,8 @@ impl CallWorker {
         let (operation, timeout_ns) = (op.operation, self.config.timeout_ns);
         let sent = clock::now();
         let outcome = self.watched(timeout_ns, |caller| caller.call(op))?;
-        let (at, took_ns) = self.record(operation, scheduled, sent, timeout_ns, outcome);
-        Ok(Answered { operation, sent, at, took_ns })
+        let (at, took) = self.record(operation, scheduled, sent, timeout_ns, outcome);
+        Ok(Answered { operation, sent, at, took })
     }
 
     /// Calls, and publishes the time of the call's begin meanwhile.
@@ -226,26 +242,27 @@ impl CallWorker {
         sent: Ns,
         timeout_ns: u64,
         outcome: Outcome,
-    ) -> (Ns, u64) {
+    ) -> (Ns, Took) {
         let now = clock::now();
         self.events.clear();
-        let Outcome { answers, misses, wrong, refused, finding, took_ns, cost, figures } = outcome;
+        let Outcome { answers, misses, wrong, refused, finding, took, cost, figures } = outcome;
         if let Some(finding) = finding {
             self.events.found(|| finding);
         }
         self.recorder.answers_at(now, &mut self.events);
-        let mut latency_ns = now - scheduled;
+        let waited = Took { elapsed_ns: now - scheduled, ..Took::default() };
+        let took = took.filter(|_| now - sent <= timeout_ns).unwrap_or(waited);
+        self.by_target_ns += if took.by_target { took.cpu_ns } else { 0 };
         if now - sent > timeout_ns {
-            self.recorder.missing(now, operation, latency_ns);
+            self.recorder.missing(now, operation, waited.elapsed_ns);
         } else {
-            latency_ns = took_ns.unwrap_or(latency_ns);
             let done = Done { tag: 0, answers, misses, wrong, refused };
-            self.recorder.done(operation, latency_ns, &done);
+            self.recorder.done(operation, took.elapsed_ns, &done);
         }
         self.figures.extend(figures);
         if let Some(cost) = cost {
             self.cost.get_or_insert_default().add(cost);
         }
-        (now, latency_ns)
+        (now, took)
     }
 }

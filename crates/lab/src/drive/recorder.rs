@@ -187,6 +187,7 @@ impl Recorder {
             intervals: std::mem::take(&mut self.finished),
             wrong_answers: std::mem::take(&mut self.wrong_answers),
             slowest: std::mem::take(&mut self.slowest),
+            threads: 1,
             ..LoadResult::default()
         }
     }

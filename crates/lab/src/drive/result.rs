@@ -88,6 +88,10 @@ pub struct LoadResult {
     pub counts: Counts,
     /// CPU time of the generator's threads.
     pub generator: Cpu,
+    /// How many of these there were.
+    pub threads: usize,
+    /// CPU time that they spent in a target that is a library; no part of `generator`.
+    pub by_target_ns: Option<u64>,
     /// The most that one of these waited for a core.
     pub most_waited_ns: u64,
     /// CPU time of the whole program that loaded: it is not part of the lab's.
@@ -122,6 +126,10 @@ impl LoadResult {
         self.duration_ns = self.duration_ns.max(other.duration_ns);
         self.counts.add(other.counts);
         self.generator = self.generator.plus(other.generator);
+        self.threads += other.threads;
+        if let Some(ns) = other.by_target_ns {
+            *self.by_target_ns.get_or_insert_default() += ns;
+        }
         self.most_waited_ns = self.most_waited_ns.max(other.most_waited_ns);
         self.busy = self.busy.max(other.busy);
         self.intervals.extend(other.intervals);

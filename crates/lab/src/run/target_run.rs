@@ -70,10 +70,10 @@ impl TargetRun {
         let listen_drops = self.listen_drops(listeners, &window);
         let resident_bytes = after.map(|(_, resident_bytes)| resident_bytes);
         let processes = ProcessReadings { listen_drops, ..self.processes(written, resident_bytes) };
-        let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
+        let of_processes = before.zip(after).map(|((before, _), (after, _))| after.since(before));
         self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
         let result = match outcome {
-            Ok(result) => result,
+            Ok(result) => crowded(result, &window, &generator_cpus(&here.clients)),
             Err(error) => {
                 self.fail(FailedAt::Measure, &error);
                 return None;
@@ -83,7 +83,9 @@ impl TargetRun {
         let exact = result.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns));
         // An answer takes CPU time: a target that used none runs outside its process group.
         let answers = result.counts.operations;
-        let server = exact.or(server).filter(|cpu| cpu.total_ns > 0 || answers == 0);
+        let library = result.by_target_ns.map(|total_ns| Cpu { total_ns, ..Cpu::default() });
+        let server = exact.or(library).or(of_processes);
+        let server = server.filter(|cpu| cpu.total_ns > 0 || answers == 0);
         self.trial.usage.is_elsewhere = self.owner == Owner::Elsewhere;
         self.trial.usage.server_cpus = server.map(|_| self.cpus.clone());
         let broken = result.trouble.is_some();
@@ -97,7 +99,9 @@ impl TargetRun {
             self.trial.fail(FailedAt::Measure, how);
         }
         let counted = counted.zip(self.service.as_ref().map(CounterMeter::read));
-        let seen = self.disturbance(&window, server, &result, here, watch);
+        // The lab's process holds a target that is a library: its time is counted there.
+        let apart = if library.is_some() { of_processes } else { server };
+        let seen = self.disturbance(&window, apart, &result, here, watch);
         let causes = seen.causes();
         let is_disturbed = judged && !causes.is_empty();
         let taken = is_disturbed.then(|| self.taken(&causes, &window, &result, here, watch));
@@ -239,7 +243,7 @@ impl TargetRun {
             Wait {
                 target: None,
                 waited_ns: result.most_waited_ns,
-                runnable: here.clients.iter().map(|group| group.threads).sum(),
+                runnable: result.threads,
                 cores: &load_cores,
             },
         ];
@@ -323,6 +327,15 @@ impl TargetRun {
         self.trial.fail(at, death.unwrap_or_else(|| error.to_string()));
         self.session = None;
     }
+}
+
+/// A result in which threads of load that share cores count as busy as these cores: each of them
+/// waits for the others, and whatever one does delays the rest.
+fn crowded(result: LoadResult, window: &Window, cores: &[usize]) -> LoadResult {
+    let length_ns = window.after.at.saturating_sub(window.before.at).max(1);
+    let shared = result.generator.total_ns as f64 / (length_ns * cores.len().max(1) as u64) as f64;
+    let is_crowded = result.threads > cores.len();
+    LoadResult { busy: if is_crowded { result.busy.max(shared) } else { result.busy }, ..result }
 }
 
 /// The cores of the load, and of a target that is on this host; empty means all.

@@ -164,8 +164,10 @@ fn within(interval: &Interval) -> String {
 fn judged(summary: &Summary, one: &Compared) -> Line {
     let words = match (one.primary, one.bound) {
         (true, _) => phrases::verdict(one.verdict, Some(summary.run.same_within)),
-        (false, Some(_)) => "a bound (generator-bound)".to_owned(),
-        (false, None) => phrases::verdict_beside(one),
+        (false, Some(_)) if matches!(one.verdict, Verdict::CantTell { .. }) => {
+            "a bound (generator-bound)".to_owned()
+        }
+        (false, _) => phrases::verdict_beside(one),
     };
     Line::with_role(role_of(one.verdict), words)
 }

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use load::{Caller, Op, Outcome};
+use load::{Caller, Op, Outcome, Stopwatch};
 use serde_json::{Value as Json, json};
 use wire::ProtocolError;
 
@@ -109,14 +109,14 @@ impl Caller for Slot {
     fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
         let base = &self.base;
         let asked = format!("gtName={TAG}&majorIOV={}&minorIOV=0", op.what);
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let answer = read(self.agent.get(format!("{base}/payload-iovs/query/?{asked}")).call());
         // Whether it is right is looked at when it is here.
-        let took_ns = start.elapsed().as_nanos() as u64;
+        let took = watch.stop();
         match answer.map_err(|error| fault(&error))? {
             (200, body) => {
                 let rows = serde_json::from_slice(&body).map_err(|error| error.to_string());
-                Ok(self.made.outcome(op, rows, took_ns))
+                Ok(self.made.outcome(op, rows, took))
             }
             _ => Ok(refused()),
         }

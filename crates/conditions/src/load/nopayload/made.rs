@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use load::{Finding, Kind, Op, Operation, Outcome, scramble};
+use load::{Finding, Kind, Op, Operation, Outcome, Took, scramble};
 
 /// [`load::Op::operation`] is an index into them.
 pub(super) static OPERATIONS: [Operation; 1] =
@@ -95,7 +95,7 @@ impl Made {
     }
 
     /// The outcome of a question that took this long.
-    pub(super) fn outcome(&self, op: Op, rows: Result<Vec<Row>, String>, took_ns: u64) -> Outcome {
+    pub(super) fn outcome(&self, op: Op, rows: Result<Vec<Row>, String>, took: Took) -> Outcome {
         let major = op.what as u32;
         let wrong = rows.map_or_else(Some, |rows| self.wrong(major, rows));
         let finding = wrong.map(|why| Finding {
@@ -106,7 +106,7 @@ impl Made {
             note: "not what the seed leads to".to_owned(),
         });
         let outcome = finding.map_or_else(Outcome::right, Outcome::wrong);
-        Outcome { took_ns: Some(took_ns), ..outcome }
+        Outcome { took: Some(took), ..outcome }
     }
 }
 

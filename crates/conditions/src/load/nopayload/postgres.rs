@@ -6,9 +6,8 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
-use load::{Caller, Op, Outcome};
+use load::{Caller, Op, Outcome, Stopwatch};
 use postgres::{Client, Error, Row as Found, Statement};
 use wire::ProtocolError;
 
@@ -100,12 +99,12 @@ impl Slot {
             Some(query) => query.clone(),
             None => self.query.insert(self.client.prepare(QUERY)?).clone(),
         };
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let found = self.client.query(&query, &[&TAG, &(op.what as i64), &0_i64])?;
         // Whether it is right is looked at when it is here.
-        let took_ns = start.elapsed().as_nanos() as u64;
+        let took = watch.stop();
         let rows = found.iter().map(row).collect::<Result<_, Error>>();
-        Ok(self.made.outcome(op, rows.map_err(|error| error.to_string()), took_ns))
+        Ok(self.made.outcome(op, rows.map_err(|error| error.to_string()), took))
     }
 }
 

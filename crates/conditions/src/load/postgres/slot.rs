@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use load::{Caller, Op, Outcome};
+use load::{Caller, Op, Outcome, Stopwatch};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Config, Error, NoTls, Row, Statement};
@@ -72,7 +72,7 @@ impl Slot {
         let made = Arc::clone(&self.made);
         let interval = made.interval(op.what);
         let time = made.time(interval) as i64;
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let mut answers = Vec::new();
         if at_once {
             answers.push(self.query(self.schema.slice, &[&time])?);
@@ -82,22 +82,22 @@ impl Slot {
             }
         }
         // Whether it is right is looked at when it is here.
-        let took_ns = start.elapsed().as_nanos() as u64;
+        let took = watch.stop();
         let mut check = Check::new(&made, interval);
         for row in answers.iter().flatten() {
             if let Err(error) = see(&mut check, self.schema.shape, &made, row) {
                 check.unreadable(error.to_string());
             }
         }
-        Ok(self::read(op, interval, check.wrong(), took_ns))
+        Ok(self::read(op, interval, check.wrong(), took))
     }
 
     /// Leaves the connection of the job before, and reads by a new one.
     fn job(&mut self, op: Op) -> Result<Outcome, Error> {
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         self.client = patiently(&self.config)?;
         self.prepared.clear();
-        let connecting = start.elapsed();
+        let connecting = watch.stop();
         Ok(with_connecting(self.read(op, true)?, connecting))
     }
 
