@@ -5,11 +5,12 @@ use std::hash::Hash;
 
 use judge::{Metrics, median, series_interval};
 use ledger::{
-    ClientsRow, CounterRow, FactRow, FailedAt, HistogramRow, LedgerError, LookRow, PointId,
-    PointRow, ReachedRow, RunRow, RunView, SliceRow, StreamRow, TargetId, TargetRow, TrialId,
-    TrialRow, TrialValues, UsageRow, Validity,
+    AdviceRow, ClientsRow, CounterRow, FactRow, FailedAt, HistogramRow, LedgerError, LookRow,
+    PointId, PointRow, ReachedRow, RunRow, RunView, SliceRow, StatementRow, StreamRow, TargetId,
+    TargetRow, TrialId, TrialRow, TrialValues, UsageRow, Validity,
 };
 
+use crate::advice::ActivitySummary;
 use crate::by_trial::ByTrial;
 use crate::call_values::ValueFigures;
 use crate::capacity::CapacitySummary;
@@ -111,6 +112,8 @@ struct Parts<'view> {
     streams: ByTrial<'view, StreamRow>,
     reached: ByTrial<'view, ReachedRow>,
     usage: ByTrial<'view, UsageRow>,
+    statements: ByTrial<'view, StatementRow>,
+    advice: ByTrial<'view, AdviceRow>,
 }
 
 impl<'view> Parts<'view> {
@@ -124,6 +127,8 @@ impl<'view> Parts<'view> {
             streams: ByTrial::new(&view.streams, |row| row.trial_id),
             reached: ByTrial::new(&view.reached, |row| row.trial_id),
             usage: ByTrial::new(&view.usage, |row| row.trial_id),
+            statements: ByTrial::new(&view.statements, |row| row.trial_id),
+            advice: ByTrial::new(&view.advice, |row| row.trial_id),
         }
     }
 
@@ -229,6 +234,7 @@ fn trial_summaries(
             slices_measured_again,
             thirds: thirds(&counted),
             usage: usage(parts.usage.of(*id)),
+            statements: parts.statements.of(*id).iter().copied().cloned().collect(),
             row: row.clone(),
         });
     }
@@ -317,6 +323,7 @@ fn target_summary(
         counters: CounterFigures::merged(&counters),
         drift: None,
         limits: LimitsSummary::of(&all, &parts.reached),
+        activity: ActivitySummary::of(&all, &parts.statements, &parts.advice),
         operations_of_all: sum(|trial| trial.operations),
         wrong_of_all: sum(|trial| trial.wrong),
         wrong_outside: sum(|trial| trial.wrong_outside),

@@ -11,10 +11,11 @@ use crate::ids::{PointId, RoundId, RunId, TargetId, TrialId};
 use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
-    CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow, FingerprintRow,
-    FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow, ProgramFigureRow, ReachedRow,
-    RequirementRow, RoundRow, RunRow, RungRow, SearchRow, SliceRow, SlowRow, StreamRow, SuiteRow,
-    TargetRow, TrialRow, UsageRow, ValueRow, VerdictRow,
+    AdviceRow, CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow,
+    FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
+    ProgramFigureRow, ReachedRow, RequirementRow, RoundRow, RunRow, RungRow, SearchRow, SliceRow,
+    SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow, UsageRow, ValueRow,
+    VerdictRow,
 };
 use crate::table::Row;
 use crate::word_columns::RunState;
@@ -62,6 +63,10 @@ pub struct RunView {
     pub usage: Vec<UsageRow>,
     /// The limits that its trials reached, by trial and rank.
     pub reached: Vec<ReachedRow>,
+    /// The statements that its targets executed, by trial and rank.
+    pub statements: Vec<StatementRow>,
+    /// What would help its targets, by trial and rank.
+    pub advice: Vec<AdviceRow>,
     /// System calls that were counted, by point, target and side.
     pub calls: Vec<CallRow>,
     /// The floors of its host.
@@ -162,6 +167,8 @@ impl Ledger {
             streams: self.of_trials("", "clients", [id])?,
             usage: self.of_trials(OF_POINTS, "name", detailed)?,
             reached: self.of_trials("", "rank", [id])?,
+            statements: self.of_trials(OF_POINTS, "rank", detailed)?,
+            advice: self.of_trials("", "rank", [id])?,
             calls: self.of_points("target_id, side DESC, calls DESC, name", id)?,
             floors: self.all("WHERE run_id = ?1 ORDER BY name", [id])?,
             rungs: self.all(RUNGS, [id])?,

@@ -187,6 +187,18 @@ impl Made {
         }
     }
 
+    /// An interval as jobs read it.
+    #[cfg(feature = "postgres")]
+    pub(super) fn typical(&self) -> u32 {
+        match self.spec.since {
+            Since::First => 0,
+            Since::Number(number) => number - 1,
+            Since::Any | Since::Next => self.spec.intervals / 2,
+            Since::Last => self.spec.intervals - 1,
+            Since::Behind(Behind { behind, .. }) => self.spec.intervals - 1 - behind,
+        }
+    }
+
     /// The interval that is appended next: it follows the last one.
     pub(super) fn append(&self) -> u32 {
         self.spec.intervals.saturating_add(self.appended.fetch_add(1, Relaxed))

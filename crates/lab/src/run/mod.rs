@@ -1,5 +1,6 @@
 //! A run: every point of a plan, round after round, written to the ledger as it goes.
 
+mod advised;
 mod capacity;
 mod distribution;
 mod early_end;

@@ -17,6 +17,7 @@ use ledger::{
     ValueRow,
 };
 
+use super::advised;
 use super::require::{Terms, judge_requirement};
 use super::strace::SystemCall;
 use super::trial::Trial;
@@ -278,6 +279,7 @@ impl<'a> RunWriter<'a> {
             })?;
         }
         self.limits(id, point, trial)?;
+        advised::store(self.ledger, self.targets[trial.target], id, trial)?;
         for slow in trial.slowest.in_order() {
             self.ledger.add_slow(&SlowRow {
                 trial_id: id,

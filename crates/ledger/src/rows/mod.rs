@@ -20,8 +20,8 @@ pub use run::{
 };
 pub(crate) use trial::TrialFigureRow;
 pub use trial::{
-    CounterRow, EventRow, FindingRow, HistogramRow, ReachedRow, SLOW_LIMIT, SliceRow, SlowRow,
-    StreamRow, UsageRow, ValueRow,
+    AdviceRow, CounterRow, EventRow, FindingRow, HistogramRow, ReachedRow, SLOW_LIMIT, SliceRow,
+    SlowRow, StatementRow, StreamRow, UsageRow, ValueRow,
 };
 
 use crate::table::Table;

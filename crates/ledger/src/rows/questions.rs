@@ -233,9 +233,9 @@ rows! {
     fact: FactRow {
         /// The target.
         target_id: TargetId,
-        /// `program` (its file), `program_bytes`, `compiler`, `commit` where commits are compared,
-        /// `overfull` where its data don't fit its memory, and `started` where the lab didn't start
-        /// it.
+        /// `program` (its file), `program_bytes`, `compiler`, `version` where it says one,
+        /// `commit` where commits are compared, `overfull` where its data don't fit its memory, and
+        /// `started` where the lab didn't start it.
         name: String,
         /// What is known.
         value: String,

@@ -8,7 +8,7 @@ use ledger::{RequirementOutcome, Validity};
 
 use super::bytes::difference;
 use super::target::{name, targets};
-use super::{limits, notes};
+use super::{advice, limits, notes};
 use crate::document::{
     Block, Cell, Depth, Drawing, EVERYWHERE, Line, PAGE, Role, Sheet, TEXT, number as figures,
     verdict, words,
@@ -32,6 +32,7 @@ pub(crate) fn point(summary: &Summary, index: usize) -> Vec<Block> {
         blocks.push(Block::from(besides(summary, index)).on(TEXT));
     }
     blocks.push(limits::lines(summary, index).into());
+    blocks.push(advice::lines(summary, index).into());
     blocks.push(requirements(summary, index).into());
     blocks.push(spoiled(summary, index).into());
     blocks.push(wrong_answers(summary, index).into());
