@@ -15,7 +15,7 @@ use wire::ProtocolError;
 
 use super::check::Check;
 use super::made::{Made, Piece};
-use super::operations::Do;
+use super::operations::{Do, OVER_HTTP};
 use super::options::SqliteOptions;
 use super::written::{Written, read, refused, right, with_connecting, wrong_answer};
 
@@ -279,6 +279,7 @@ impl Caller for Slot {
             Do::Find => self.find(op),
             Do::Job => self.job(op),
             Do::Append => self.append(),
+            Do::LookUp => return Err(ProtocolError::new(OVER_HTTP)),
         })
     }
 }

@@ -15,7 +15,7 @@ use wire::ProtocolError;
 
 use super::super::check::Check;
 use super::super::made::{Made, Piece};
-use super::super::operations::Do;
+use super::super::operations::{Do, OVER_HTTP};
 use super::super::options::PostgresOptions;
 use super::super::written::{Written, read, refused, right, with_connecting, wrong_answer};
 use super::copy::Rows;
@@ -303,6 +303,7 @@ impl Caller for Slot {
             Do::Find => self.find(op),
             Do::Job => self.job(op),
             Do::Append => self.append(),
+            Do::LookUp => return Err(ProtocolError::new(OVER_HTTP)),
         })
     }
 }
