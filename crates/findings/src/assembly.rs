@@ -66,6 +66,8 @@ impl Summary {
         });
         let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
         let counts = (targets.len(), points.len());
+        let carried = placed(view.carried, &point_index, |row| row.point_id);
+        let carried = carried.filter_map(|(point, row)| Some((point, at(row.target_id)?, row)));
         let known = stored(&view.verdicts, &metrics, place, at)?;
         let once = crate::starts::of_targets(&facts, &trials);
         let anew = || judge(&view.run, &metrics, contest.as_ref(), &rungs, counts, &once, &trials);
@@ -91,6 +93,7 @@ impl Summary {
             requirements: requirements
                 .map(|(point, row)| RequirementSummary { point, row })
                 .collect(),
+            carried: carried.collect(),
             calls: calls.collect(),
             floors: view.floors,
             rungs,

@@ -114,6 +114,14 @@ pub static EXPORTS: &[Export] = &[
             WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid",
     },
     Export {
+        name: "carried",
+        doc: "whether a target carries a load that the suite names",
+        sql: "SELECT point.label AS point, target.name AS target, carried.*
+            FROM carried JOIN point ON point.id = carried.point_id
+            JOIN target ON target.id = carried.target_id
+            WHERE point.run_id = ?1 ORDER BY point.ordinal, carried.name, target.ordinal",
+    },
+    Export {
         name: "verdicts",
         doc: "one target against another by one metric, judged when the run ended",
         sql: "SELECT point.label AS point, a.name AS a, b.name AS b, verdict.*

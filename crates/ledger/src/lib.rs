@@ -74,8 +74,8 @@ pub use process::ProcessMark;
 pub use read::{RunView, TrialValues};
 pub use results::{Loads, RunResult, VerdictCount};
 pub use rows::{
-    AdviceRow, CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow,
-    FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
+    AdviceRow, CallRow, CarriedRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow,
+    FindingRow, FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
     ProgramFigureRow, ReachedRow, RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow,
     SeriesRow, SliceRow, SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow,
     UNFINISHED, UsageRow, ValueRow, VerdictRow,

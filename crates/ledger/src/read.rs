@@ -11,8 +11,8 @@ use crate::ids::{PointId, RoundId, RunId, TargetId, TrialId};
 use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
-    AdviceRow, CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow,
-    FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
+    AdviceRow, CallRow, CarriedRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow,
+    FindingRow, FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
     ProgramFigureRow, ReachedRow, RequirementRow, RoundRow, RunRow, RungRow, SearchRow, SliceRow,
     SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow, UsageRow, ValueRow,
     VerdictRow,
@@ -77,6 +77,8 @@ pub struct RunView {
     pub profiles: Vec<ProfileRow>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
+    /// Which of its suite's named loads its targets carry, by point and name.
+    pub carried: Vec<CarriedRow>,
     /// Its verdicts, if they were stored when it ended.
     pub verdicts: Vec<VerdictRow>,
     /// Its parameters, if it is a comparison.
@@ -174,6 +176,7 @@ impl Ledger {
             rungs: self.all(RUNGS, [id])?,
             profiles: self.of_points("target_id, profile.ordinal, share DESC", id)?,
             requirements: self.of_points("requirement.rowid", id)?,
+            carried: self.of_points("carried.name, target_id", id)?,
             verdicts: self.all("WHERE run_id = ?1 ORDER BY ordinal", [id])?,
             comparison: self.all("WHERE run_id = ?1", [id])?.pop(),
             looks: self.of_points("rounds", id)?,

@@ -10,8 +10,8 @@ use crate::ids::{FingerprintId, PointId, RoundId, RunId, SuiteId, TargetId, Tria
 use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
-    AdviceRow, CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow,
-    FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
+    AdviceRow, CallRow, CarriedRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow,
+    FindingRow, FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
     ProgramFigureRow, ReachedRow, RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow,
     SliceRow, SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow, UsageRow, ValueRow,
     VerdictRow,
@@ -64,6 +64,8 @@ writers! {
     add_advice(AdviceRow) = "INSERT";
     /// Writes a declared figure.
     add_program_figure(ProgramFigureRow) = "INSERT";
+    /// Writes whether a target carries a load.
+    add_carried(CarriedRow) = "INSERT OR REPLACE";
     /// Writes the parameters of a comparison.
     add_comparison(ComparisonRow) = "INSERT";
     /// Writes a look; the same one again changes nothing.

@@ -11,6 +11,7 @@ mod persist;
 mod profile;
 mod progress;
 mod require;
+mod required;
 mod round;
 mod rounds;
 mod runner;
@@ -55,7 +56,7 @@ pub fn run(options: RunOptions<'_>) -> Result<(RunId, Ending), RunError> {
         for (index, trials) in runner.trials.iter().enumerate() {
             let (point, confidence) = (&plan.points[index], runner.stopping.confidence);
             let terms = require::Terms::at(point, confidence, judge::MIN_ROUNDS);
-            writer.requirements(index, point, trials, &terms)?;
+            writer.requirements(index, point, trials, terms)?;
         }
     }
     end(writer, outcome)

@@ -12,8 +12,8 @@ mod trial;
 pub(crate) use host::ChunkRow;
 pub use host::{CallRow, FloorRow, ProfileRow, SeriesRow};
 pub use questions::{
-    ClientsRow, ComparisonRow, FactRow, LookRow, ProbeRow, ProgramFigureRow, RequirementRow,
-    RungRow, SearchRow, VerdictRow,
+    CarriedRow, ClientsRow, ComparisonRow, FactRow, LookRow, ProbeRow, ProgramFigureRow,
+    RequirementRow, RungRow, SearchRow, VerdictRow,
 };
 pub use run::{
     FingerprintRow, PointRow, RoundRow, RunRow, SuiteRow, TargetRow, TrialRow, UNFINISHED,
