@@ -5,11 +5,12 @@ use std::hash::Hash;
 
 use judge::{Metrics, median, series_interval};
 use ledger::{
-    ClientsRow, CounterRow, FactRow, FailedAt, HistogramRow, LedgerError, LookRow, PointId,
-    PointRow, ReachedRow, RunRow, RunView, SliceRow, StreamRow, TargetId, TargetRow, TrialId,
-    TrialRow, TrialValues, UsageRow, Validity,
+    AdviceRow, ClientsRow, CounterRow, FactRow, FailedAt, HistogramRow, LedgerError, LookRow,
+    PointId, PointRow, ReachedRow, RunRow, RunView, SliceRow, StatementRow, StreamRow, TargetId,
+    TargetRow, TrialId, TrialRow, TrialValues, UsageRow, Validity,
 };
 
+use crate::advice::ActivitySummary;
 use crate::by_trial::ByTrial;
 use crate::call_values::ValueFigures;
 use crate::capacity::CapacitySummary;
@@ -65,6 +66,8 @@ impl Summary {
         });
         let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
         let counts = (targets.len(), points.len());
+        let carried = placed(view.carried, &point_index, |row| row.point_id);
+        let carried = carried.filter_map(|(point, row)| Some((point, at(row.target_id)?, row)));
         let known = stored(&view.verdicts, &metrics, place, at)?;
         let once = crate::starts::of_targets(&facts, &trials);
         let anew = || judge(&view.run, &metrics, contest.as_ref(), &rungs, counts, &once, &trials);
@@ -90,6 +93,7 @@ impl Summary {
             requirements: requirements
                 .map(|(point, row)| RequirementSummary { point, row })
                 .collect(),
+            carried: carried.collect(),
             calls: calls.collect(),
             floors: view.floors,
             rungs,
@@ -111,6 +115,8 @@ struct Parts<'view> {
     streams: ByTrial<'view, StreamRow>,
     reached: ByTrial<'view, ReachedRow>,
     usage: ByTrial<'view, UsageRow>,
+    statements: ByTrial<'view, StatementRow>,
+    advice: ByTrial<'view, AdviceRow>,
 }
 
 impl<'view> Parts<'view> {
@@ -124,6 +130,8 @@ impl<'view> Parts<'view> {
             streams: ByTrial::new(&view.streams, |row| row.trial_id),
             reached: ByTrial::new(&view.reached, |row| row.trial_id),
             usage: ByTrial::new(&view.usage, |row| row.trial_id),
+            statements: ByTrial::new(&view.statements, |row| row.trial_id),
+            advice: ByTrial::new(&view.advice, |row| row.trial_id),
         }
     }
 
@@ -229,6 +237,7 @@ fn trial_summaries(
             slices_measured_again,
             thirds: thirds(&counted),
             usage: usage(parts.usage.of(*id)),
+            statements: parts.statements.of(*id).iter().copied().cloned().collect(),
             row: row.clone(),
         });
     }
@@ -317,6 +326,7 @@ fn target_summary(
         counters: CounterFigures::merged(&counters),
         drift: None,
         limits: LimitsSummary::of(&all, &parts.reached),
+        activity: ActivitySummary::of(&all, &parts.statements, &parts.advice),
         operations_of_all: sum(|trial| trial.operations),
         wrong_of_all: sum(|trial| trial.wrong),
         wrong_outside: sum(|trial| trial.wrong_outside),

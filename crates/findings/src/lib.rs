@@ -16,6 +16,7 @@
 //! | `counters`, `streams` | what services counted themselves, and what streams delivered |
 //! | `call_values` | figures that calls measured themselves |
 //! | `cost` | what one operation costs on both sides |
+//! | `advice` | what a target's connections did at a point, and what would help it |
 //! | `limits` | what limited a target at a point, over its rounds |
 //! | `littles_law` | Little's law, checked on every trial |
 //! | `trial_summary`, `point_summary`, `summary` | a run by trials, points and targets |
@@ -32,6 +33,7 @@
 //! | `progress` | the progress of a run that is being measured |
 //! | `chart_data` | the data of charts: distributions, and series over time |
 
+mod advice;
 mod assembly;
 mod between_slices;
 mod by_trial;
@@ -66,6 +68,7 @@ mod trial_summary;
 mod two_series;
 mod verdicts;
 
+pub use advice::{ActivitySummary, AdviceSummary};
 pub use between_slices::BetweenSlices;
 pub use call_values::{CONNECTIONS_BROKEN, ValueFigures};
 pub use capacity::CapacitySummary;

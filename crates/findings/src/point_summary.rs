@@ -3,6 +3,7 @@
 use judge::SeriesInterval;
 use ledger::PointRow;
 
+use crate::advice::ActivitySummary;
 use crate::call_values::ValueFigures;
 use crate::counters::CounterFigures;
 use crate::figures::Figures;
@@ -73,6 +74,8 @@ pub struct TargetSummary {
     pub drift: Option<Drift>,
     /// Its limits.
     pub limits: LimitsSummary,
+    /// What its connections did, and what would help it, where it says so.
+    pub activity: ActivitySummary,
     /// Operations of all its trials: a wrong answer counts even in a trial that isn't valid.
     pub operations_of_all: u64,
     /// Wrong answers among them.

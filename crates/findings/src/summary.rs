@@ -4,8 +4,8 @@
 
 use judge::{Metric, Metrics};
 use ledger::{
-    CallRow, EventRow, FindingRow, FingerprintRow, FloorRow, ProfileRow, RequirementRow, RunId,
-    RunRow, RungRow, SlowRow, SuiteRow, TargetRow,
+    CallRow, CarriedRow, EventRow, FindingRow, FingerprintRow, FloorRow, ProfileRow,
+    RequirementRow, RunId, RunRow, RungRow, SlowRow, SuiteRow, TargetRow,
 };
 
 use crate::capacity::CapacitySummary;
@@ -49,6 +49,8 @@ pub struct Summary {
     pub slow: Vec<SlowSummary>,
     /// Requirements, by point.
     pub requirements: Vec<RequirementSummary>,
+    /// Which named loads its targets carry, each with its point and target.
+    pub carried: Vec<(usize, usize, CarriedRow)>,
     /// System calls that were counted, by point, target and side.
     pub calls: Vec<CallSummary>,
     /// The floors of its host.

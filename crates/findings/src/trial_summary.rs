@@ -1,6 +1,6 @@
 //! The results of one trial.
 
-use ledger::{Cause, CauseKind, TrialId, TrialRow, Validity};
+use ledger::{Cause, CauseKind, StatementRow, TrialId, TrialRow, Validity};
 
 use crate::call_values::ValueFigures;
 use crate::causes::Why;
@@ -38,6 +38,8 @@ pub struct TrialSummary {
     pub(crate) thirds: Option<(f64, f64)>,
     /// The figures of both sides and the host, from which limits are derived.
     pub usage: judge::limits::Figures,
+    /// The statements that its target executed, the first that in which most connections were.
+    pub statements: Vec<StatementRow>,
 }
 
 /// How much others disturbed a trial, in shares of its time that add up.

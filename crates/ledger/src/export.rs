@@ -98,6 +98,10 @@ pub static EXPORTS: &[Export] = &[
         doc: "a limit that a trial reached, or that it reached none",
         sql: "SELECT * FROM limits WHERE run_id = ?1 ORDER BY trial_id, rank",
     },
+    of_trials!("statements", "a statement that a target executed in a trial",
+        "statement" by "ORDER BY trial_id, rank"),
+    of_trials!("advice", "what would help a target, as its dialect says",
+        "advice" by "ORDER BY trial_id, rank"),
     of_trials!("usage", "a figure of what was used in a trial",
         "usage" by "ORDER BY trial_id, name"),
     of_trials!("findings", "a wrong answer, its bytes in hex",
@@ -108,6 +112,14 @@ pub static EXPORTS: &[Export] = &[
         sql: "SELECT point.label AS point, requirement.*
             FROM requirement JOIN point ON point.id = requirement.point_id
             WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid",
+    },
+    Export {
+        name: "carried",
+        doc: "whether a target carries a load that the suite names",
+        sql: "SELECT point.label AS point, target.name AS target, carried.*
+            FROM carried JOIN point ON point.id = carried.point_id
+            JOIN target ON target.id = carried.target_id
+            WHERE point.run_id = ?1 ORDER BY point.ordinal, carried.name, target.ordinal",
     },
     Export {
         name: "verdicts",

@@ -74,10 +74,11 @@ pub use process::ProcessMark;
 pub use read::{RunView, TrialValues};
 pub use results::{Loads, RunResult, VerdictCount};
 pub use rows::{
-    CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow, FingerprintRow,
-    FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow, ProgramFigureRow, ReachedRow,
-    RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow, SeriesRow, SliceRow, SlowRow,
-    StreamRow, SuiteRow, TargetRow, TrialRow, UNFINISHED, UsageRow, ValueRow, VerdictRow,
+    AdviceRow, CallRow, CarriedRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow,
+    FindingRow, FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
+    ProgramFigureRow, ReachedRow, RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow,
+    SeriesRow, SliceRow, SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow,
+    UNFINISHED, UsageRow, ValueRow, VerdictRow,
 };
 pub use runs::{RunLine, SoFar};
 pub use schema::SCHEMA_VERSION;

@@ -11,10 +11,11 @@ use crate::ids::{PointId, RoundId, RunId, TargetId, TrialId};
 use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
-    CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow, FingerprintRow,
-    FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow, ProgramFigureRow, ReachedRow,
-    RequirementRow, RoundRow, RunRow, RungRow, SearchRow, SliceRow, SlowRow, StreamRow, SuiteRow,
-    TargetRow, TrialRow, UsageRow, ValueRow, VerdictRow,
+    AdviceRow, CallRow, CarriedRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow,
+    FindingRow, FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
+    ProgramFigureRow, ReachedRow, RequirementRow, RoundRow, RunRow, RungRow, SearchRow, SliceRow,
+    SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow, UsageRow, ValueRow,
+    VerdictRow,
 };
 use crate::table::Row;
 use crate::word_columns::RunState;
@@ -62,6 +63,10 @@ pub struct RunView {
     pub usage: Vec<UsageRow>,
     /// The limits that its trials reached, by trial and rank.
     pub reached: Vec<ReachedRow>,
+    /// The statements that its targets executed, by trial and rank.
+    pub statements: Vec<StatementRow>,
+    /// What would help its targets, by trial and rank.
+    pub advice: Vec<AdviceRow>,
     /// System calls that were counted, by point, target and side.
     pub calls: Vec<CallRow>,
     /// The floors of its host.
@@ -72,6 +77,8 @@ pub struct RunView {
     pub profiles: Vec<ProfileRow>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
+    /// Which of its suite's named loads its targets carry, by point and name.
+    pub carried: Vec<CarriedRow>,
     /// Its verdicts, if they were stored when it ended.
     pub verdicts: Vec<VerdictRow>,
     /// Its parameters, if it is a comparison.
@@ -162,11 +169,14 @@ impl Ledger {
             streams: self.of_trials("", "clients", [id])?,
             usage: self.of_trials(OF_POINTS, "name", detailed)?,
             reached: self.of_trials("", "rank", [id])?,
+            statements: self.of_trials(OF_POINTS, "rank", detailed)?,
+            advice: self.of_trials("", "rank", [id])?,
             calls: self.of_points("target_id, side DESC, calls DESC, name", id)?,
             floors: self.all("WHERE run_id = ?1 ORDER BY name", [id])?,
             rungs: self.all(RUNGS, [id])?,
             profiles: self.of_points("target_id, profile.ordinal, share DESC", id)?,
             requirements: self.of_points("requirement.rowid", id)?,
+            carried: self.of_points("carried.name, target_id", id)?,
             verdicts: self.all("WHERE run_id = ?1 ORDER BY ordinal", [id])?,
             comparison: self.all("WHERE run_id = ?1", [id])?.pop(),
             looks: self.of_points("rounds", id)?,

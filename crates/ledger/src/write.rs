@@ -10,10 +10,11 @@ use crate::ids::{FingerprintId, PointId, RoundId, RunId, SuiteId, TargetId, Tria
 use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
-    CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow, FingerprintRow,
-    FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow, ProgramFigureRow, ReachedRow,
-    RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow, SliceRow, SlowRow, StreamRow,
-    SuiteRow, TargetRow, TrialRow, UsageRow, ValueRow, VerdictRow,
+    AdviceRow, CallRow, CarriedRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow,
+    FindingRow, FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
+    ProgramFigureRow, ReachedRow, RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow,
+    SliceRow, SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow, UsageRow, ValueRow,
+    VerdictRow,
 };
 use crate::table::Row;
 use crate::word_columns::RunState;
@@ -57,8 +58,14 @@ writers! {
     add_event(EventRow) = "INSERT";
     /// Writes a limit that a trial reached.
     add_reached(ReachedRow) = "INSERT";
+    /// Writes a statement that a target executed.
+    add_statement(StatementRow) = "INSERT";
+    /// Writes what would help a target.
+    add_advice(AdviceRow) = "INSERT";
     /// Writes a declared figure.
     add_program_figure(ProgramFigureRow) = "INSERT";
+    /// Writes whether a target carries a load.
+    add_carried(CarriedRow) = "INSERT OR REPLACE";
     /// Writes the parameters of a comparison.
     add_comparison(ComparisonRow) = "INSERT";
     /// Writes a look; the same one again changes nothing.

@@ -9,12 +9,14 @@
 //! | `part`, `scenario` | what a suite's `[workload]` says, the service's part and everyone's |
 //! | `mix`, `stream` | which operation comes next, and the operations of one slot |
 //! | `counters` | how a service is asked for its own counters |
+//! | `advisor` | what a target says of its statements and waits, and what would help |
 //! | [`kv`] | keys, values and versions, for services that keep values by key |
 //! | [`null`] | a service with nothing in it |
 //!
 //! Nothing here opens a socket or reads a clock. What is called per operation ([`Stream`],
 //! [`Dialect`], [`kv::Oracle`], [`Events`]) allocates nothing after warm-up.
 
+mod advisor;
 mod busy;
 mod caller;
 mod counters;
@@ -30,6 +32,7 @@ mod speaks;
 mod stream;
 mod workload;
 
+pub use advisor::{Advice, Advisor, Conclusion, MAX_STATEMENTS, Statement};
 pub use busy::Busy;
 pub use caller::{Caller, Cost, Outcome, Stopwatch, Took};
 pub use counters::{Counter, CounterKind, Counters, MAX_COUNTERS, MAX_COUNTERS_BYTES};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use wire::{Address, ProtocolError};
 
+use crate::advisor::Advisor;
 use crate::busy::Busy;
 use crate::caller::Caller;
 use crate::dialect::Dialect;
@@ -68,6 +69,13 @@ pub trait Workload: std::fmt::Debug + Send + Sync {
     ) -> Result<Box<dyn Caller>, ProtocolError> {
         let _ = address;
         Err(no_client(speaks))
+    }
+
+    /// What looks at the target at `address` while it is loaded, for dialects that have such a
+    /// thing. It may connect; nothing is measured meanwhile.
+    fn advisor(self: Arc<Self>, speaks: &Speaks, address: &Address) -> Option<Box<dyn Advisor>> {
+        let _ = (speaks, address);
+        None
     }
 
     /// The client side of one slot whose calls take nanoseconds. Without a target there is no

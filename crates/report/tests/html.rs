@@ -97,6 +97,31 @@ fn a_page_says_the_sentence_first_and_asks_the_network_for_nothing() {
 }
 
 #[test]
+fn what_a_requirement_allows_is_drawn_over_the_swept_values() {
+    let page = |expression: &str, bound: fn(u32) -> f64| {
+        let mut bench = Bench::new(&["loadline"]);
+        for connections in [1, 10] {
+            bench.point(&format!("cache/get  {connections} conns"), connections);
+            for _ in 0..5 {
+                bench.round();
+                bench.trial(0, 1_000, 33_000, |_| ());
+            }
+            let limit = (bound(connections), Some(0.99));
+            bench.required(expression, 33_000.0, RequirementOutcome::Held, limit);
+        }
+        let view = bench.ledger.run_view(bench.run).unwrap();
+        let data = ChartData::read(&bench.ledger, &view, ..).unwrap();
+        report::html(&Summary::of(view).unwrap(), &data)
+    };
+    let drawn = page("latency.mean <= 5s * clients.connections", |n| 5e9 * f64::from(n));
+    assert!(drawn.contains("required: latency.mean &lt;= 5s * clients.connections"), "{drawn}");
+    assert_eq!(drawn.matches("path class=\"bound\"").count(), 2, "a line and its key");
+    assert!(drawn.contains("mean latency over clients.connections"));
+    let none = page("wrong = 0", |_| 0.0);
+    assert!(!none.contains("class=\"bound\""));
+}
+
+#[test]
 fn a_run_of_many_points_still_fits_and_says_what_has_no_room() {
     let (summary, data) = run(70);
     let page = report::html(&summary, &data);

@@ -22,6 +22,8 @@ fn full_run() -> Value {
     bench.value(trial, 0, "wall_s", 1.5);
     bench.counter(trial, "cmd_get", true, 500_000.0);
     bench.reached(trial, 1, "server_thread", "it runs 99 % of the time");
+    bench.advised(trial, 1, "index");
+    bench.carried(1, "latency.mean <= 5s", 1e9, 5e9);
     bench.slices(trial, &[(100_000, true); 3]);
     bench.rungs(&["the plain one", "a change"]);
     bench.profile(1, 1, &[("find", 0.2)]);
@@ -77,6 +79,16 @@ fn trials_and_comparisons_have_the_promised_shape() {
         (&point, &json!(5), &json!(true))
     );
     assert_eq!(json["findings"][0]["expected_hex"], "00ff");
+    let carried = &json["carried"][0];
+    assert_eq!((&carried["target"], &carried["load"]), (&json!("memcached"), &json!("ATLAS")));
+    assert_eq!((&carried["outcome"], &carried["times"]), (&json!("held"), &json!(5.0)));
+    assert_eq!(json["trials"][10]["statements"][0]["waits"]["running"], 3.0);
+    let advised = &json["points"][0]["targets"][0];
+    assert_eq!(advised["waits"][0], json!({ "class": "running", "share": 0.75 }));
+    assert_eq!(
+        (&advised["advice"][0]["code"], &advised["advice"][0]["first_in"]),
+        (&json!("index"), &json!(1))
+    );
     assert_eq!(json["outcome"], "broken");
 }
 

@@ -1,5 +1,6 @@
 //! The crate's integration tests: one program, one module for each kind of report.
 
+mod advice;
 mod browser;
 mod capacity;
 mod contest;

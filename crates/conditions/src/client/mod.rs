@@ -59,6 +59,8 @@ pub struct Response {
     pub revision: Option<u64>,
     /// Its digest, as `sha-256=:BASE64:`.
     pub digest: Option<String>,
+    /// Its tag (`ETag`), by which the same answer is known again.
+    pub tag: Option<String>,
 }
 
 /// Resolves names as ureq does, and addresses at once: within a time-out ureq starts a thread for
@@ -127,6 +129,23 @@ impl Client {
     /// When there is no answer, or it is a refusal, or leads elsewhere.
     pub fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Response, ClientError> {
         self.read(self.ask(path, parameters))
+    }
+
+    /// The same, unless the answer is still that of `tag`: then there is none.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub fn get_unless(
+        &self,
+        path: &str,
+        parameters: &[(&str, String)],
+        tag: &str,
+    ) -> Result<Option<Response>, ClientError> {
+        let asked = self.agent.get(self.url(path, parameters)).header("if-none-match", tag).call();
+        match asked {
+            Ok(answer) if answer.status() == 304 => Ok(None),
+            asked => self.read(asked).map(Some),
+        }
     }
 
     /// Asks for the slice of a time.
@@ -256,13 +275,13 @@ impl Client {
             value.to_str().ok().map(str::to_owned)
         };
         let revision = header(REVISION).and_then(|text| text.parse().ok());
-        let digest = header("repr-digest");
+        let (digest, tag) = (header("repr-digest"), header("etag"));
         let length = answer.body().content_length().unwrap_or(0).min(MAX_ANSWER_BYTES);
         let mut body = Vec::with_capacity(length as usize);
         let mut reader = answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).reader();
         reader.read_to_end(&mut body).map_err(|why| broken(why.into()))?;
         if status < 300 {
-            return Ok(Response { body, revision, digest });
+            return Ok(Response { body, revision, digest, tag });
         }
         let body = serde_json::from_slice(&body).unwrap_or_else(|_| ErrorBody {
             error: format!("{} answers with status {status}", self.server),

@@ -94,6 +94,8 @@ impl<'a> Check<'a> {
 
 #[cfg(test)]
 mod tests {
+    use base::units::Share;
+
     use super::super::spec::{Long, Since, Spec};
     use super::*;
 
@@ -101,7 +103,8 @@ mod tests {
         let since = Since::Any;
         let (folders, channels, intervals, fields) = (2, 3, 4, 5);
         let long = Long::None;
-        Made::new(Spec { folders, channels, intervals, fields, since, long, bulk: 1 }, 7)
+        let repeats = Share { fraction: 0.0 };
+        Made::new(Spec { folders, channels, intervals, fields, since, long, bulk: 1, repeats }, 7)
     }
 
     /// Reads interval 1 after `change` has changed what is there.

@@ -1,11 +1,13 @@
 //! One slot's client of our own server.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use load::{Caller, Op, Outcome, Stopwatch};
+use load::{Caller, Op, Outcome, Stopwatch, scramble};
+use serde_json::{Value, json};
 use serde_json::json;
 use wire::ProtocolError;
 
@@ -34,12 +36,42 @@ pub(super) struct Slot {
     written: Written,
     /// The last revision that it has seen.
     revision: u64,
+    lookups: LookUps,
 }
+
+/// What a slot knows of what it has looked up.
+#[derive(Default)]
+struct LookUps {
+    /// How many it has made.
+    made: u64,
+    /// The revision that they are of, once it is known.
+    revision: Option<u64>,
+    /// The tags of right answers, by the number of the look-up.
+    tags: HashMap<u64, String>,
+}
+
+/// What a look-up is answered with.
+#[derive(Debug, PartialEq, Deserialize)]
+struct Found {
+    objects: Vec<FoundObject>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct FoundObject {
+    channel: u32,
+    since: u64,
+    until: u64,
+    records: Vec<Vec<f32>>,
+}
+
+/// The most tags that a slot remembers; then it begins anew.
+const MAX_TAGS: usize = 4_096;
 
 impl Slot {
     pub(super) fn new(address: SocketAddr, made: Arc<Made>, channel: u32) -> Self {
         let client = Client::new(&address.to_string(), None, WAIT);
-        Self { address, client, made, written: Written::new(channel), revision: 0 }
+        let (written, lookups) = (Written::new(channel), LookUps::default());
+        Self { address, client, made, written, revision: 0, lookups }
     }
 
     /// Makes the connection, which the first request would make otherwise.
@@ -115,6 +147,49 @@ impl Slot {
             return Ok(wrong_answer(op, &key, &value.to_string(), &object.to_string()));
         }
         Ok(Outcome::right())
+    }
+
+    /// Looks up one object by time at the revision that there was first, as jobs do that have to
+    /// agree: its answer is the same for ever, whoever keeps it.
+    fn look_up(&mut self, op: Op) -> Result<Outcome, ClientError> {
+        let revision = match self.lookups.revision {
+            Some(revision) => revision,
+            None => self.client.get("/tags", &[])?.revision.unwrap_or_default(),
+        };
+        self.lookups.revision = Some(revision);
+        self.lookups.made += 1;
+        let drawn = (u64::from(self.written.channel) << 40) ^ self.lookups.made;
+        let number = self.made.look_up(scramble(drawn));
+        let (folder, channel, interval, time) = self.made.looked_up(number);
+        let parameters = [
+            ("folder", path(folder)),
+            ("t", time.to_string()),
+            ("channels", channel.to_string()),
+            ("revision", revision.to_string()),
+        ];
+        let watch = Stopwatch::start();
+        let answer = match self.lookups.tags.get(&number) {
+            Some(tag) => self.client.get_unless("/find", &parameters, tag)?,
+            None => Some(self.client.get("/find", &parameters)?),
+        };
+        let took = Some(watch.stop());
+        // What it had is right still.
+        let Some(answer) = answer else { return Ok(Outcome { took, ..Outcome::right() }) };
+        let found: Result<Found, _> = serde_json::from_slice(&answer.body);
+        let (since, until) = self.made.times(folder, channel, interval);
+        let begin = self.made.begin(folder, channel, interval);
+        let records = vec![self.made.floats(folder, channel, begin).collect()];
+        let expected = Found { objects: vec![FoundObject { channel, since, until, records }] };
+        if found.as_ref().ok() != Some(&expected) {
+            let key = format!("folder {folder}, channel {channel} at {time}");
+            let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
+            return Ok(Outcome { took, ..wrong_answer(op, &key, &expected, &found) });
+        }
+        if self.lookups.tags.len() >= MAX_TAGS {
+            self.lookups.tags.clear();
+        }
+        self.lookups.tags.extend(answer.tag.map(|tag| (number, tag)));
+        Ok(Outcome { took, ..Outcome::right() })
     }
 
     fn prepare(&self, piece: Piece) -> Result<(), ClientError> {
@@ -216,6 +291,7 @@ impl Caller for Slot {
             Do::Find => self.find(op),
             Do::Job => self.job(op),
             Do::Append => self.append(),
+            Do::LookUp => self.look_up(op),
         })
     }
 }

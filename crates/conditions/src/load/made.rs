@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use load::scramble;
@@ -36,6 +36,8 @@ pub(super) struct Made {
     next: AtomicU32,
     /// How many intervals were appended.
     appended: AtomicU32,
+    /// How many different look-ups were made.
+    looked_up: AtomicU64,
     /// The values of the slices that were read last.
     kept: Mutex<VecDeque<(u32, Arc<[f32]>)>>,
 }
@@ -43,7 +45,8 @@ pub(super) struct Made {
 impl Made {
     pub(super) fn new(spec: Spec, seed: u64) -> Self {
         let (next, appended) = (AtomicU32::new(0), AtomicU32::new(0));
-        Self { spec, seed, next, appended, kept: Mutex::default() }
+        let looked_up = AtomicU64::new(0);
+        Self { spec, seed, next, appended, looked_up, kept: Mutex::default() }
     }
 
     /// The same, about another target.
@@ -187,9 +190,46 @@ impl Made {
         }
     }
 
+    /// An interval as jobs read it.
+    #[cfg(feature = "postgres")]
+    pub(super) fn typical(&self) -> u32 {
+        match self.spec.since {
+            Since::First => 0,
+            Since::Number(number) => number - 1,
+            Since::Any | Since::Next => self.spec.intervals / 2,
+            Since::Last => self.spec.intervals - 1,
+            Since::Behind(Behind { behind, .. }) => self.spec.intervals - 1 - behind,
+        }
+    }
+
     /// The interval that is appended next: it follows the last one.
     pub(super) fn append(&self) -> u32 {
         self.spec.intervals.saturating_add(self.appended.fetch_add(1, Relaxed))
+    }
+
+    /// The number of the look-up that is made where `drawn` is drawn: one that was made before, or
+    /// a new one.
+    pub(super) fn look_up(&self, drawn: u64) -> u64 {
+        let made = self.looked_up.load(Relaxed);
+        // 53 bits are what a fraction has.
+        let share = (drawn >> 11) as f64 / (1_u64 << 53) as f64;
+        match made > 0 && share < self.spec.repeats.fraction {
+            true => scramble(!drawn) % made,
+            false => self.looked_up.fetch_add(1, Relaxed),
+        }
+    }
+
+    /// What the look-up of a number asks for: folder, channel, interval, and a time in it.
+    pub(super) fn looked_up(&self, number: u64) -> (u32, u32, u32, u64) {
+        let mut drawn = scramble(self.seed ^ scramble(!number));
+        let mut below = |most: u64| {
+            drawn = scramble(drawn);
+            drawn % most
+        };
+        let Spec { folders, channels, intervals, .. } = self.spec;
+        let [folder, channel, interval] =
+            [folders, channels, intervals].map(|most| below(most.into()) as u32);
+        (folder, channel, interval, self.bounds(interval).0 + below(LENGTH))
     }
 
     /// When an interval begins and ends.

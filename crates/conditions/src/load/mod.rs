@@ -22,6 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use load::Advisor;
 use load::{
     Caller, DialectRow, Draw, Operation, Part, Preparation, Reach, Service, Speaks, SpecError,
     UniformDraw, Workload,
@@ -30,7 +32,7 @@ use wire::{Address, ProtocolError};
 
 use made::Made;
 use operations::{Do, OPERATIONS};
-use options::TableOptions;
+use options::{PostgresOptions, SqliteOptions};
 use spec::{Long, Spec};
 
 pub use nopayload::SERVICE as NOPAYLOADDB;
@@ -56,21 +58,21 @@ pub static SERVICE: Service = Service {
 /// A dialect of PostgreSQL.
 #[cfg(feature = "postgres")]
 const fn postgres(name: &'static str, doc: &'static str) -> DialectRow {
-    let row = DialectRow::new(name, doc, Reach::Calls).with_options::<TableOptions>();
+    let row = DialectRow::new(name, doc, Reach::Calls).with_options::<PostgresOptions>();
     row.with_counters(&postgres::Activity)
 }
 
 /// A dialect of PostgreSQL, which this program can't speak.
 #[cfg(not(feature = "postgres"))]
 const fn postgres(name: &'static str, doc: &'static str) -> DialectRow {
-    let row = DialectRow::new(name, doc, Reach::Calls).with_options::<TableOptions>();
+    let row = DialectRow::new(name, doc, Reach::Calls).with_options::<PostgresOptions>();
     row.lacking("this program was built without its feature `postgres`")
 }
 
 /// The dialect of SQLite, which the client's own process carries out.
 const SQLITE: DialectRow = {
     let doc = "SQLite in the client's process: the latest row before the time, by channel.";
-    let row = DialectRow::new("sqlite", doc, Reach::Calls).with_options::<TableOptions>();
+    let row = DialectRow::new("sqlite", doc, Reach::Calls).with_options::<SqliteOptions>();
     match cfg!(feature = "sqlite") {
         true => row,
         false => row.lacking("this program was built without its feature `sqlite`"),
@@ -87,6 +89,12 @@ fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
     let spec: Spec = part.read()?;
     spec.check().map_err(|(key, why)| part.error(key, why))?;
     Ok(Arc::new(Conditions::new(Made::new(spec, part.seed), false)))
+}
+
+/// The options of a target's dialect.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+fn read_options<T: serde::de::DeserializeOwned>(speaks: &Speaks) -> Result<T, ProtocolError> {
+    speaks.read().map_err(|error| ProtocolError::new(error.message))
 }
 
 /// The workload of one target.
@@ -144,6 +152,19 @@ impl Workload for Conditions {
         Box::new(UniformDraw { below: u64::from(self.made.spec.intervals) })
     }
 
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    fn advisor(self: Arc<Self>, speaks: &Speaks, address: &Address) -> Option<Box<dyn Advisor>> {
+        match (speaks.dialect.name, address) {
+            #[cfg(feature = "sqlite")]
+            ("sqlite", _) => Some(Box::new(sqlite::Itself)),
+            #[cfg(feature = "postgres")]
+            (name, Address::Internet(address)) => {
+                postgres::advisor(name, read_options(speaks).ok()?, *address, &self.made)
+            }
+            _ => None,
+        }
+    }
+
     fn caller(
         self: Arc<Self>,
         speaks: &Speaks,
@@ -162,14 +183,11 @@ impl Workload for Conditions {
                 Ok(Box::new(slot))
             }
             #[cfg(feature = "sqlite")]
-            "sqlite" => Ok(Box::new(sqlite::Slot::open(
-                TableOptions::of(speaks)?,
-                *address,
-                made,
-                channel,
-            )?)),
+            "sqlite" => {
+                Ok(Box::new(sqlite::Slot::open(read_options(speaks)?, *address, made, channel)?))
+            }
             #[cfg(feature = "postgres")]
-            name => postgres::caller(name, TableOptions::of(speaks)?, *address, made, channel),
+            name => postgres::caller(name, read_options(speaks)?, *address, made, channel),
             #[cfg(not(feature = "postgres"))]
             _ => Err(ProtocolError::new(speaks.dialect.missing.unwrap_or("it has no client"))),
         }

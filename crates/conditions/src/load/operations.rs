@@ -12,10 +12,11 @@ pub(super) enum Do {
     Find,
     Job,
     Append,
+    LookUp,
 }
 
 /// [`load::Op::operation`] is an index into them.
-pub(super) static OPERATIONS: [Operation; 7] = [
+pub(super) static OPERATIONS: [Operation; 8] = [
     Operation::new("slice", Kind::Read, "Reads what all folders show at a time, at once."),
     Operation::new("read-folders", Kind::Read, "Reads the same with a request for each folder."),
     Operation::new("insert", Kind::Write, "Inserts the next object of the slot's own channel."),
@@ -23,12 +24,18 @@ pub(super) static OPERATIONS: [Operation; 7] = [
     Operation::new("find", Kind::Read, "Finds the object that the slot has inserted last."),
     Operation::new("job", Kind::Read, "Connects anew, reads as `slice`, and stays connected."),
     Operation::new("append", Kind::Write, "Inserts the next interval of all channels."),
+    Operation::new("look-up", Kind::Read, "Looks up one object by time, most of them again."),
 ];
+
+/// Why other dialects have no look-ups.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(super) const OVER_HTTP: &str =
+    "look-ups are asked over HTTP: of this program's server, or of a cache before it";
 
 impl Do {
     /// What the operation of this index is.
     pub(super) fn of(operation: usize) -> Self {
-        use Do::{Append, Find, Insert, InsertBulk, Job, ReadFolders, Slice};
-        [Slice, ReadFolders, Insert, InsertBulk, Find, Job, Append][operation]
+        use Do::{Append, Find, Insert, InsertBulk, Job, LookUp, ReadFolders, Slice};
+        [Slice, ReadFolders, Insert, InsertBulk, Find, Job, Append, LookUp][operation]
     }
 }

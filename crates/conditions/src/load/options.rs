@@ -2,27 +2,32 @@
 
 use serde::Deserialize;
 
-/// Options of a peer with tables.
+/// Options of SQLite.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(
-    not(any(feature = "postgres", feature = "sqlite")),
-    expect(dead_code, reason = "read only to be checked")
-)]
-pub(super) struct TableOptions {
+#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "read only to be checked"))]
+pub(super) struct SqliteOptions {
     /// Whether its tables are analysed once they are filled.
     #[serde(default = "yes")]
     pub(super) analyze: bool,
 }
 
-fn yes() -> bool {
-    true
+/// Options of PostgreSQL.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "read only to be checked"))]
+pub(super) struct PostgresOptions {
+    /// Whether its tables are analysed once they are filled.
+    #[serde(default = "yes")]
+    pub(super) analyze: bool,
+    /// Whether the objects that are read are indexed.
+    #[serde(default = "yes")]
+    pub(super) index: bool,
+    /// Whether what is read is asked for by folder and channel.
+    #[serde(default)]
+    pub(super) order: bool,
 }
 
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-impl TableOptions {
-    /// Those that a target's dialect has.
-    pub(super) fn of(speaks: &load::Speaks) -> Result<Self, wire::ProtocolError> {
-        speaks.read().map_err(|error| wire::ProtocolError::new(error.message))
-    }
+fn yes() -> bool {
+    true
 }

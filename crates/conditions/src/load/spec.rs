@@ -1,5 +1,6 @@
 //! `[workload]`: how much there is, and which interval jobs read.
 
+use base::units::Share;
 use serde::Deserialize;
 
 /// The most objects of one part of the preparation.
@@ -104,6 +105,13 @@ pub(super) struct Spec {
     /// Objects of one insertion in bulk.
     #[serde(default = "thousand")]
     pub(super) bulk: u32,
+    /// The share of look-ups that ask for what was asked before.
+    #[serde(default = "nine_of_ten")]
+    pub(super) repeats: Share,
+}
+
+fn nine_of_ten() -> Share {
+    Share { fraction: 0.9 }
 }
 
 fn thousand() -> u32 {

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use load::{Caller, Op, Outcome, Stopwatch, Took};
+use load::{Advisor, Caller, Conclusion, Op, Outcome, Stopwatch, Took};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, Params, Row, TransactionBehavior, params, params_from_iter};
 use wire::ProtocolError;
 
 use super::check::Check;
 use super::made::{Made, Piece};
-use super::operations::Do;
-use super::options::TableOptions;
+use super::operations::{Do, OVER_HTTP};
+use super::options::SqliteOptions;
 use super::written::{Written, read, refused, right, with_connecting, wrong_answer};
 
 /// How long the target may take to say its folder, and a statement to get a lock.
@@ -62,10 +62,24 @@ const FIND: &str = "
 /// One slot, with a channel of its own.
 pub(super) struct Slot {
     database: Connection,
-    options: TableOptions,
+    options: SqliteOptions,
     made: Arc<Made>,
     written: Written,
     folder: PathBuf,
+}
+
+/// What SQLite says of itself: which version it is.
+pub(super) struct Itself;
+
+impl Advisor for Itself {
+    fn sample(&mut self) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn conclude(&mut self) -> Result<Conclusion, ProtocolError> {
+        let version = Some(format!("SQLite {}", rusqlite::version()));
+        Ok(Conclusion { version, ..Conclusion::default() })
+    }
 }
 
 /// One object as it was read: folder, channel, since, until, values.
@@ -73,7 +87,7 @@ type Object = (u32, u32, i64, i64, Vec<f32>);
 
 impl Slot {
     pub(super) fn open(
-        options: TableOptions,
+        options: SqliteOptions,
         address: SocketAddr,
         made: Arc<Made>,
         channel: u32,
@@ -265,6 +279,7 @@ impl Caller for Slot {
             Do::Find => self.find(op),
             Do::Job => self.job(op),
             Do::Append => self.append(),
+            Do::LookUp => return Err(ProtocolError::new(OVER_HTTP)),
         })
     }
 }

@@ -131,6 +131,25 @@ fn the_question_of_nopayloaddb_is_answered_as_the_seed_has_it() {
 }
 
 #[test]
+fn look_ups_are_right_whether_they_are_new_or_known() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = Address::Internet(server.addresses()[0]);
+    let made = workload(&format!("{SMALL}long = \"scattered\"\n"), 7).expect("a workload");
+    let mut first = slot(made.clone().begin(&[0]), &at);
+    for part in 0..made.preparation().parts {
+        assert_eq!(first.prepare(part).expect("an answer").answers, 1);
+    }
+    for _ in 0..200 {
+        let outcome = call(&mut *first, "look-up", 0);
+        assert_eq!((outcome.answers, outcome.wrong), (1, 0), "{outcome:?}");
+    }
+    let mut other = slot(workload(SMALL, 8).expect("a workload").begin(&[0]), &at);
+    let finding = call(&mut *other, "look-up", 0).finding.expect("a wrong answer");
+    assert!(String::from_utf8(finding.key).expect("text").starts_with("folder "));
+}
+
+#[test]
 fn jobs_read_the_interval_that_the_suite_names() {
     let data = tempfile::tempdir().expect("a folder");
     let server = serve(data.path(), None);

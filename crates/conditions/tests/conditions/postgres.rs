@@ -1,5 +1,9 @@
 //! PostgreSQL as a peer: every dialect's answers at a real server, and a row that is wrong.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
 use conditions::load::{NOPAYLOADDB, SERVICE};
 use load::{Caller, Op, Speaks};
 use postgres::NoTls;
@@ -31,7 +35,8 @@ fn is_held_against_the_seed(dialect: &str, plant: &str, options: &str) {
     let mut own = postgres::Client::connect(&text, NoTls).expect("a connection");
     let analysed = "SELECT count(*) FROM pg_stats WHERE tablename = 'conditions'";
     let analysed: i64 = own.query_one(analysed, &[]).expect("an answer").get(0);
-    assert_eq!(analysed > 0, options.is_empty(), "{analysed} columns are analysed");
+    let is_wanted = !options.contains("analyze = false");
+    assert_eq!(analysed > 0, is_wanted, "{analysed} columns are analysed");
     for statement in [plant, "DELETE FROM conditions WHERE folder = 2"] {
         assert!(own.execute(statement, &[]).expect("a change") > 0);
         for operation in ["slice", "read-folders"] {
@@ -62,6 +67,59 @@ fn vectors_are_held_against_the_seed() {
 #[test]
 fn the_naive_way_is_held_against_the_seed_without_statistics() {
     is_held_against_the_seed("postgres-naive", PLANT, "analyze = false");
+}
+
+#[test]
+fn ranges_are_held_against_the_seed_without_an_index_and_in_order() {
+    is_held_against_the_seed("postgres-gist", PLANT, "index = false\norder = true");
+}
+
+#[test]
+fn a_lock_that_is_held_is_advised_first_and_without_it_the_statement_has_its_plan() {
+    let Some(server) = server(MINIMAL) else { return };
+    let at = Address::Internet(server.address);
+    let (made, spoken) = (workload(SMALL, 7).expect("a workload"), speaks("postgres-lateral", ""));
+    let mut slot = made.clone().caller(&spoken, &at).expect("a client");
+    for part in 0..made.preparation().parts {
+        assert_eq!(slot.prepare(part).expect("an answer").answers, 1);
+    }
+    let mut advisor = made.clone().advisor(&spoken, &at).expect("an advisor");
+    let text = format!("host=127.0.0.1 port={} user=postgres", server.address.port());
+    let mut own = postgres::Client::connect(&text, NoTls).expect("a connection");
+    own.batch_execute("BEGIN; LOCK TABLE conditions").expect("a lock");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let its = Arc::clone(&is_over);
+    let reader = std::thread::spawn(move || {
+        while !its.load(Relaxed) {
+            assert_eq!(call(&mut *slot, "slice", 4).wrong, 0);
+        }
+    });
+    let mut concluded = || {
+        advisor.sample().expect("a sample");
+        advisor.conclude().expect("a conclusion")
+    };
+    let locked = loop {
+        let advice = concluded().advice;
+        if advice.first().is_some_and(|first| first.code == "lock") {
+            break advice[0].clone();
+        }
+    };
+    assert_eq!(locked.wait, "Lock");
+    let holder = "a transaction (idle in transaction) with AccessExclusiveLock on conditions holds \
+                  it: BEGIN; LOCK TABLE conditions";
+    assert!(locked.evidence.ends_with(holder), "{locked:?}");
+    own.batch_execute("ROLLBACK").expect("no lock");
+    let free = loop {
+        let free = concluded();
+        if free.statements.first().is_some_and(|first| first.plan.is_some()) {
+            break free;
+        }
+    };
+    is_over.store(true, Relaxed);
+    reader.join().expect("right answers");
+    assert!(free.version.is_some_and(|version| version.starts_with("PostgreSQL 1")));
+    let plan = free.statements[0].plan.clone().expect("a plan");
+    assert!(plan.starts_with("Nested Loop: 12 rows, "), "{plan}");
 }
 
 #[test]

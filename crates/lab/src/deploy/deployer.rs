@@ -75,7 +75,7 @@ impl Deployer {
     pub fn build(&mut self, target: &Target, stop: &dyn Fn() -> bool) -> Result<(), DeployError> {
         let Some(build) = &target.build else { return Ok(()) };
         let folder = self.folder.join(format!("build-{}", target.name));
-        let site = Site::new(&folder, 0, Medium::Tcp);
+        let site = Site::new(&self.exe, &folder, 0, Medium::Tcp);
         self.run_helper(target, "build", build, &site, stop).map(drop)
     }
 
@@ -136,7 +136,7 @@ impl Deployer {
             source,
         };
         let port = ready::free_port().map_err(start_error)?;
-        let site = Site::new(&folder, port, target.medium);
+        let site = Site::new(&self.exe, &folder, port, target.medium);
         let mut setup = None;
         if let Some(command) = &target.setup {
             setup = Some(self.run_helper(target, "setup", command, &site, stop)?);

@@ -17,6 +17,8 @@ use crate::plan::{Medium, Target};
 /// The folder, port and socket of one start of a target. The socket's file is removed on drop.
 #[derive(Debug)]
 pub(super) struct Site {
+    /// This program.
+    exe: PathBuf,
     pub(super) folder: PathBuf,
     port: u16,
     socket: PathBuf,
@@ -28,10 +30,10 @@ pub(super) struct Site {
 static SOCKETS: AtomicU32 = AtomicU32::new(0);
 
 impl Site {
-    pub(super) fn new(folder: &Path, port: u16, medium: Medium) -> Self {
+    pub(super) fn new(exe: &Path, folder: &Path, port: u16, medium: Medium) -> Self {
         let (process, number) = (std::process::id(), SOCKETS.fetch_add(1, Ordering::Relaxed));
         let socket = std::env::temp_dir().join(format!("loadline-{process}-{number}.socket"));
-        Self { folder: folder.to_owned(), port, socket, medium }
+        Self { exe: exe.to_owned(), folder: folder.to_owned(), port, socket, medium }
     }
 
     /// The folder for its data, which placeholders call `{data}`.
@@ -60,6 +62,7 @@ impl Site {
             "socket" => self.socket.display().to_string(),
             "data" => self.data().display().to_string(),
             "dir" => self.folder.display().to_string(),
+            "loadline" => self.exe.display().to_string(),
             _ => return None,
         })
     }

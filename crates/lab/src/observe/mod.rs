@@ -17,12 +17,14 @@
 //! | `route` | the way to an address, and whether it leaves this machine |
 //! | `listeners` | connections lost at each listening socket |
 //! | `counters` | the threads that read services' own counters |
+//! | `advisor` | the threads that ask targets what they do and what would help |
 //! | `series_writer` | samples into the ledger |
 //! | `check` | which sensors are unseen on this host |
 //! | `fingerprint` | what the host and this program are |
 //! | `program` | what a target's program file is |
 //! | `source`, `listing` | files of the kernel's, opened once, and the processes that there are |
 
+mod advisor;
 mod census;
 mod check;
 mod counters;
@@ -49,6 +51,7 @@ mod taken;
 mod totals;
 mod watch;
 
+pub(crate) use advisor::AdvisorMeter;
 pub use census::OtherPrograms;
 pub use check::{SensorCheck, check_sensors};
 pub use counters::{CounterMeter, Reading};

@@ -46,7 +46,8 @@ pub(super) struct Unfilled {
 }
 
 /// What the start of a target fills in.
-const AT_START: &[&str] = &["port", "host", "address", "socket", "dir", "data", "worktree"];
+const AT_START: &[&str] =
+    &["port", "host", "address", "socket", "dir", "data", "loadline", "worktree"];
 
 /// What the start of its client fills in.
 const AT_CLIENT: &[&str] = &[

@@ -163,6 +163,7 @@ fn resolve_point(
     let conditions = conditions_of(source, Written { spec, table, metrics });
     let targets = resolve_targets(source, Written { spec, table, metrics }, &workload, registry);
     let (targets, [requirements, expected, abort_on]) = both(targets, conditions)?;
+    let carried = carried_of(source, Written { spec, table, metrics })?;
     let batches = targets.iter().filter(|target| matches!(target.kind, TargetKind::Batch(_)));
     if (service.name == batch::SERVICE.name) != (batches.count() == targets.len()) {
         let message = "batch targets, and only they, go with workload.service = \"batch\"";
@@ -197,6 +198,7 @@ fn resolve_point(
         clients,
         targets,
         requirements,
+        carried,
         expected,
         abort_on,
         events,
@@ -247,6 +249,20 @@ fn conditions_of(source: &Source, written: Written<'_>) -> Result<[Vec<Requireme
     };
     let all = all_of(sections.map(conditions))?;
     Ok(<[Vec<Requirement>; 3]>::try_from(all).unwrap_or_default())
+}
+
+/// The named loads, each with a figure, a sign and a bound: `latency.mean <= 5s`.
+fn carried_of(source: &Source, written: Written<'_>) -> Result<Vec<(String, Requirement)>> {
+    let Written { spec, table, metrics } = written;
+    let names = Names { derived: &spec.derive, table, metrics };
+    all_of(spec.carry.iter().map(|(name, condition)| {
+        let sign = condition.find(['<', '>', '=']).unwrap_or(condition.len());
+        let (figure, bound) = condition.split_at(sign);
+        let requirement = Requirement::parse(figure.trim(), bound, &names);
+        let requirement = requirement
+            .map_err(|problem| source.error_at(&format!("carry.{name}"), problem, None))?;
+        Ok((name.clone(), requirement))
+    }))
 }
 
 /// A program stands for one group of clients and decides itself when it sends.

@@ -42,6 +42,9 @@ pub(crate) struct SuiteSpec {
     pub(crate) derive: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) require: BTreeMap<String, String>,
+    /// Named loads, each with the condition under which a target carries it.
+    #[serde(default)]
+    pub(crate) carry: BTreeMap<String, String>,
     /// What a trial has to be like to be worth comparing, in the same form.
     #[serde(default)]
     pub(crate) expect: BTreeMap<String, String>,

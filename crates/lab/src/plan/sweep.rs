@@ -52,7 +52,7 @@ pub(crate) fn assign(table: &mut toml::Table, key: &str, value: toml::Value) -> 
     match place {
         // What is required has names with dots of their own, such as latency.p99.
         toml::Value::Table(named)
-            if ["require", "expect", "abort_on", "derive"].contains(&head) =>
+            if ["require", "carry", "expect", "abort_on", "derive"].contains(&head) =>
         {
             named.insert(rest.to_owned(), value);
             Ok(())

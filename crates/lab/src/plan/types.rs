@@ -56,6 +56,8 @@ pub struct Point {
     pub targets: Vec<Target>,
     /// What must hold for the first target.
     pub requirements: Vec<Requirement>,
+    /// Named loads, and what must hold for a target that carries one.
+    pub carried: Vec<(String, Requirement)>,
     /// What every trial has to be like: one that is not is invalid.
     pub expected: Vec<Requirement>,
     /// What makes it pointless to go on with the run.

@@ -95,7 +95,7 @@ fn cut(text: &str) -> String {
 const COMMANDS: [&str; 6] = ["command", "batch", "client", "build", "setup", "wrap"];
 
 /// Sections whose values are conditions on a figure.
-const CONDITIONS: [&str; 3] = ["require", "expect", "abort_on"];
+const CONDITIONS: [&str; 4] = ["require", "carry", "expect", "abort_on"];
 
 fn wrong_type(path: &str, key: &str, given: &Given, wanted: &str) -> Worded {
     let is_condition = CONDITIONS.iter().any(|name| path.starts_with(&format!("{name}.")));

@@ -149,7 +149,7 @@ impl<'a> Runner<'a> {
         self.note(&text);
         let last = confidence_after(looked).unwrap_or(1.0 - ERROR);
         let point = &self.plan.points[0];
-        writer.requirements(0, point, &self.trials[0], &terms_at(point, last))?;
+        writer.requirements(0, point, &self.trials[0], terms_at(point, last))?;
         writer.probe(load, outcome, reason)?;
         Ok(ControlFlow::Continue(held))
     }

@@ -1,5 +1,6 @@
 //! A run: every point of a plan, round after round, written to the ledger as it goes.
 
+mod advised;
 mod capacity;
 mod distribution;
 mod early_end;
@@ -10,6 +11,7 @@ mod persist;
 mod profile;
 mod progress;
 mod require;
+mod required;
 mod round;
 mod rounds;
 mod runner;
@@ -54,7 +56,7 @@ pub fn run(options: RunOptions<'_>) -> Result<(RunId, Ending), RunError> {
         for (index, trials) in runner.trials.iter().enumerate() {
             let (point, confidence) = (&plan.points[index], runner.stopping.confidence);
             let terms = require::Terms::at(point, confidence, judge::MIN_ROUNDS);
-            writer.requirements(index, point, trials, &terms)?;
+            writer.requirements(index, point, trials, terms)?;
         }
     }
     end(writer, outcome)

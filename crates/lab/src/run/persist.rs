@@ -17,7 +17,9 @@ use ledger::{
     ValueRow,
 };
 
-use super::require::{Terms, judge_requirement};
+use super::advised;
+use super::require::Terms;
+use super::required::{self, Place};
 use super::strace::SystemCall;
 use super::trial::Trial;
 use crate::drive::{Figure, empty_histogram, fairness};
@@ -234,19 +236,15 @@ impl<'a> RunWriter<'a> {
         self.ledger.add_look(&LookRow { run_id: self.run, point_id, rounds })
     }
 
-    pub(super) fn requirements(
+    pub(super) fn requirements<'p>(
         &mut self,
         index: usize,
-        point: &Point,
+        point: &'p Point,
         trials: &[Trial],
-        terms: &Terms<'_>,
+        terms: Terms<'p>,
     ) -> Result<(), LedgerError> {
-        for requirement in &point.requirements {
-            let judged = judge_requirement(requirement, trials, terms);
-            let row = judged.row(self.run, self.points[index], requirement);
-            self.ledger.add_requirement(&row)?;
-        }
-        Ok(())
+        let place = Place { run: self.run, point: self.points[index], targets: &self.targets };
+        required::store(self.ledger, &place, point, trials, terms)
     }
 
     /// Ends the run with its verdicts, however it ended. It ends also when it can't be judged.
@@ -278,6 +276,7 @@ impl<'a> RunWriter<'a> {
             })?;
         }
         self.limits(id, point, trial)?;
+        advised::store(self.ledger, self.targets[trial.target], id, trial)?;
         for slow in trial.slowest.in_order() {
             self.ledger.add_slow(&SlowRow {
                 trial_id: id,

@@ -20,7 +20,7 @@ use crate::deploy::{DeployError, Deployed};
 use crate::drive::program::Program;
 use crate::drive::{DriveError, LoadResult, Session, SessionConfig};
 use crate::in_process::Assignment;
-use crate::observe::{CounterMeter, GroupMeter, Owner, Roots, group_members};
+use crate::observe::{AdvisorMeter, CounterMeter, GroupMeter, Owner, Roots, group_members};
 use crate::placeholders;
 use crate::plan::{CountersOf, Point, Target, TargetKind};
 
@@ -69,7 +69,11 @@ impl Runner<'_> {
         for mut target_run in target_runs {
             match stopped {
                 true => target_run.trial.invalidate("interrupted"),
-                false => target_run.hold_answered(),
+                false => {
+                    target_run.hold_answered();
+                    let advisor = target_run.advisor.as_ref();
+                    target_run.trial.advised = advisor.and_then(AdvisorMeter::conclude);
+                }
             }
             let here = &self.plan.points[point];
             target_run.trial.judge_answers(&here.requirements);
@@ -133,6 +137,7 @@ impl Runner<'_> {
     pub(super) fn end(&mut self, mut target_run: TargetRun) {
         drop(target_run.session.take());
         drop(target_run.service.take());
+        drop(target_run.advisor.take());
         if let Some(deployed) = target_run.deployed.take() {
             self.watch.leave(&deployed.name);
             self.deployer.stop(deployed);
@@ -169,7 +174,7 @@ impl Runner<'_> {
         let meter = owner.roots().cloned().map(GroupMeter::new);
         let service = deployed.as_ref().and_then(|deployed| self.service(target, deployed));
         let (exe, stop) = (self.deployer.exe().to_owned(), Arc::clone(&self.stop));
-        let (session, outside, measured, repeats) = (None, None, 0, 0);
+        let (session, advisor, outside, measured, repeats) = (None, None, None, 0, 0);
         TargetRun {
             session,
             deployed,
@@ -179,6 +184,7 @@ impl Runner<'_> {
             meter,
             cpus,
             service,
+            advisor,
             outside,
             trial,
             measured,
@@ -296,9 +302,15 @@ impl Runner<'_> {
         });
         match outcome {
             // A target that has failed is not measured.
-            Ok(session) => {
-                target_run.session = Some(session).filter(|_| !target_run.trial.has_failed())
+            Ok(session) if !target_run.trial.has_failed() => {
+                target_run.session = Some(session);
+                target_run.advisor = target_run.deployed.as_ref().and_then(|deployed| {
+                    let workload = Arc::clone(&here.workload.workload);
+                    let advisor = workload.advisor(&target.speaks, &deployed.address)?;
+                    AdvisorMeter::start(&target.name, advisor).ok()
+                });
             }
+            Ok(_) => {}
             Err(error) => target_run.fail(FailedAt::Prepare, &error),
         }
     }

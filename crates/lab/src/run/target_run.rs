@@ -15,8 +15,8 @@ use super::usage::{ProcessReadings, Window};
 use crate::deploy::Deployed;
 use crate::drive::{DriveError, LoadResult, Session};
 use crate::observe::{
-    self, Busy, CounterMeter, Cpu, Disturbance, GroupMeter, Listeners, OwnCpu, Owner, Totals, Wait,
-    Watch,
+    self, AdvisorMeter, Busy, CounterMeter, Cpu, Disturbance, GroupMeter, Listeners, OwnCpu, Owner,
+    Totals, Wait, Watch,
 };
 use crate::plan::{Event, Point};
 
@@ -36,6 +36,8 @@ pub(super) struct TargetRun {
     pub(super) cpus: Vec<usize>,
     /// Reads the target's own counters.
     pub(super) service: Option<CounterMeter>,
+    /// Asks it which statements it executes, and what would help.
+    pub(super) advisor: Option<AdvisorMeter>,
     /// Its CPU time after its last slice, and when that was, where other targets take turns.
     pub(super) outside: Option<(wire::Ns, u64)>,
     pub(super) trial: Trial,
@@ -203,7 +205,9 @@ impl TargetRun {
             let (end, over) = std::sync::mpsc::channel();
             let perform = move || events::perform(events, &subject, length_ns, clock_zero, &over);
             let events = (!events.is_empty()).then(|| scope.spawn(perform));
+            self.advisor.iter().for_each(AdvisorMeter::begin);
             let outcome = session.run(length_ns);
+            self.advisor.iter().for_each(AdvisorMeter::end);
             drop(end);
             (outcome, events.and_then(|events| events.join().ok()))
         });

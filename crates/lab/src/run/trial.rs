@@ -6,7 +6,7 @@ use findings::{CONNECTIONS_BROKEN, Why};
 use hdrhistogram::Histogram;
 use judge::Stretch;
 use ledger::{Cause, FailedAt, Validity};
-use load::{CounterKind, Kind};
+use load::{Conclusion, CounterKind, Kind};
 use wire::Ns;
 
 use super::distribution::Distribution;
@@ -80,6 +80,8 @@ pub struct Trial {
     pub(crate) figures: Vec<(String, f64)>,
     /// The target's own counters over the slices that count; `None` before the first of them.
     pub(crate) counters: Option<Reading>,
+    /// What its target says of its statements, and what would help.
+    pub(crate) advised: Option<Conclusion>,
     pub(crate) pressure: Pressure,
     pub(crate) slowest: Slowest,
     /// Outcomes of events in its slices, also of those that don't count.
@@ -137,6 +139,7 @@ impl Trial {
             wrong_answers: Vec::new(),
             figures: Vec::new(),
             counters: None,
+            advised: None,
             pressure: Pressure::default(),
             slowest: Slowest::default(),
             events: Vec::new(),
@@ -399,8 +402,8 @@ impl Trial {
         self.wrong_answers = Vec::new();
         self.figures = Vec::new();
         self.events = Vec::new();
-        self.streams = Vec::new();
-        self.slices = Vec::new();
+        (self.streams, self.slices) = (Vec::new(), Vec::new());
+        self.advised = None;
         self.causes = self.causes();
         self.usage = Usage::default();
         self

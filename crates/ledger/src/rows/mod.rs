@@ -12,16 +12,16 @@ mod trial;
 pub(crate) use host::ChunkRow;
 pub use host::{CallRow, FloorRow, ProfileRow, SeriesRow};
 pub use questions::{
-    ClientsRow, ComparisonRow, FactRow, LookRow, ProbeRow, ProgramFigureRow, RequirementRow,
-    RungRow, SearchRow, VerdictRow,
+    CarriedRow, ClientsRow, ComparisonRow, FactRow, LookRow, ProbeRow, ProgramFigureRow,
+    RequirementRow, RungRow, SearchRow, VerdictRow,
 };
 pub use run::{
     FingerprintRow, PointRow, RoundRow, RunRow, SuiteRow, TargetRow, TrialRow, UNFINISHED,
 };
 pub(crate) use trial::TrialFigureRow;
 pub use trial::{
-    CounterRow, EventRow, FindingRow, HistogramRow, ReachedRow, SLOW_LIMIT, SliceRow, SlowRow,
-    StreamRow, UsageRow, ValueRow,
+    AdviceRow, CounterRow, EventRow, FindingRow, HistogramRow, ReachedRow, SLOW_LIMIT, SliceRow,
+    SlowRow, StatementRow, StreamRow, UsageRow, ValueRow,
 };
 
 use crate::table::Table;

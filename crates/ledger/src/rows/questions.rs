@@ -54,6 +54,33 @@ rows! {
     unique "point_id, expression"
     index "run_id"
 
+    /// Whether a target carries a load that the suite names, at a point.
+    ///
+    /// A row for each line of the suite's `[carry]` and each target.
+    carried: CarriedRow {
+        /// The point.
+        point_id: PointId,
+        /// The target.
+        target_id: TargetId,
+        /// The load's name in the suite.
+        name: String,
+        /// What has to hold: `latency.mean <= 5s`.
+        expression: String,
+        /// The figure, as in `requirement`.
+        value: Option<f64>,
+        /// The limit.
+        bound: f64,
+        /// The unit of both.
+        unit: Option<String>,
+        /// `held`, `broken` or `cant_tell`.
+        outcome: RequirementOutcome,
+        /// How many times the load could be carried: limit ÷ value of an upper limit, value ÷ limit
+        /// of a lower one; NULL of an exact one, and where the figure wasn't seen.
+        times: Option<f64>,
+    }
+    key "point_id, target_id, name"
+    index "target_id"
+
     /// One target against another at one point, by one metric.
     ///
     /// Judged when the run ended, by the rules of then ([verdicts.md](verdicts.md)); reports show
@@ -233,12 +260,34 @@ rows! {
     fact: FactRow {
         /// The target.
         target_id: TargetId,
-        /// `program` (its file), `program_bytes`, `compiler`, `commit` where commits are compared,
-        /// `overfull` where its data don't fit its memory, and `started` where the lab didn't start
-        /// it.
+        /// `program` (its file), `program_bytes`, `compiler`, `version` where it says one,
+        /// `commit` where commits are compared, `overfull` where its data don't fit its memory, and
+        /// `started` where the lab didn't start it.
         name: String,
         /// What is known.
         value: String,
     }
     key "target_id, name"
+}
+
+impl RequirementRow {
+    /// The same of a target, as a load of this name.
+    pub fn of_target(self, target_id: TargetId, name: &str) -> CarriedRow {
+        let is_lower = self.expression.contains('>');
+        let (value, bound) = (self.value, self.bound);
+        let positive = value.filter(|value| *value > 0.0 && bound > 0.0);
+        let times = positive.map(|value| if is_lower { value / bound } else { bound / value });
+        let is_exact = !is_lower && !self.expression.contains('<');
+        CarriedRow {
+            point_id: self.point_id,
+            target_id,
+            name: name.to_owned(),
+            expression: self.expression,
+            value,
+            bound,
+            unit: self.unit,
+            outcome: self.outcome,
+            times: times.filter(|_| !is_exact),
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! What belongs to one trial.
 
+use std::collections::BTreeMap;
+
 use crate::cause::Cause;
 use crate::ids::TrialId;
 use crate::table::rows;
@@ -249,6 +251,49 @@ rows! {
         strength: f64,
         /// The figures that show it, in words.
         evidence: String,
+    }
+    key "trial_id, rank"
+
+    /// One statement that a target executed while a trial measured it.
+    ///
+    /// Of targets that say what their connections do, PostgreSQL for one, which is asked ten times
+    /// a second within slices. Kept are the ten statements in which most connections were.
+    statement: StatementRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// Its rank, from 1: that in which most connections were.
+        rank: u32,
+        /// The statement, perhaps cut.
+        text: String,
+        /// How many connections were in it on average.
+        active: f64,
+        /// Where they stood: a JSON object of the class of a wait and its event
+        /// (`IO/DataFileRead`), or `running`, each with how many connections on average.
+        waits: BTreeMap<String, f64> as Json,
+        /// How the target executes it, a line for each step: executed once when the trial had
+        /// ended; NULL where it was not asked.
+        plan: Option<String>,
+    }
+    key "trial_id, rank"
+
+    /// One advice on what would help a target, as its dialect reads what it saw in a trial.
+    advice: AdviceRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// Its rank, from 1: what would help most.
+        rank: u32,
+        /// What would help, in one word, see [conditions.md](conditions.md#advice-on-postgresql).
+        code: String,
+        /// The class of waits that took most of the connections' time, or `running`.
+        wait: String,
+        /// The share of their time that it took.
+        share: f64,
+        /// What shows it, in words.
+        evidence: String,
+        /// The rank of the statement that it is about; NULL where it is about none.
+        statement: Option<u32>,
+        /// What to do.
+        help: String,
     }
     key "trial_id, rank"
 }

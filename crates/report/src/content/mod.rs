@@ -5,6 +5,7 @@
 //! | `point`, `target` | a point: its targets, verdicts, requirements and wrong answers |
 //! | `notes` | what has to be known beside the figures of a point |
 //! | `limits` | what limited its targets |
+//! | `advice` | what their connections did, and what would help |
 //! | `cost` | what one operation costs |
 //! | `slow` | the slowest requests |
 //! | `ladder`, `capacity` | the rungs of a ladder, and the loads of a search |
@@ -12,6 +13,7 @@
 
 use findings::Summary;
 
+mod advice;
 mod bytes;
 mod capacity;
 mod cost;

@@ -8,7 +8,7 @@ use ledger::{RequirementOutcome, Validity};
 
 use super::bytes::difference;
 use super::target::{name, targets};
-use super::{limits, notes};
+use super::{advice, limits, notes};
 use crate::document::{
     Block, Cell, Depth, Drawing, EVERYWHERE, Line, PAGE, Role, Sheet, TEXT, number as figures,
     verdict, words,
@@ -32,7 +32,9 @@ pub(crate) fn point(summary: &Summary, index: usize) -> Vec<Block> {
         blocks.push(Block::from(besides(summary, index)).on(TEXT));
     }
     blocks.push(limits::lines(summary, index).into());
+    blocks.push(advice::lines(summary, index).into());
     blocks.push(requirements(summary, index).into());
+    blocks.extend(carried(summary, index));
     blocks.push(spoiled(summary, index).into());
     blocks.push(wrong_answers(summary, index).into());
     blocks
@@ -241,6 +243,42 @@ fn requirements(summary: &Summary, index: usize) -> Vec<Line> {
             .then(format!(", {}", requirements::figure(row)))
     };
     requirements::at_point(summary, index).map(line).collect()
+}
+
+/// Which of the named loads each target carries, and how many times: a row each, a column a target.
+fn carried(summary: &Summary, index: usize) -> Option<Block> {
+    let here: Vec<_> = summary.carried.iter().filter(|(point, ..)| *point == index).collect();
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for (_, _, row) in &here {
+        let load = (&row.name[..], &row.expression[..]);
+        names.extend((!names.contains(&load)).then_some(load));
+    }
+    let caption = "Which loads each server carries, and how many times";
+    let sheet = Sheet::of(caption, names)
+        .with(words("load"), |(name, _)| Line::with_role(Role::Strong, *name))
+        .with(words("carried where"), |(_, expression)| *expression);
+    let of_target = |target: usize, load: &str| -> Option<Line> {
+        let (.., row) = here.iter().find(|(_, other, row)| *other == target && row.name == load)?;
+        let role = match row.outcome {
+            RequirementOutcome::Held => Role::Good,
+            RequirementOutcome::Broken => Role::Bad,
+            RequirementOutcome::CantTell => Role::Unsure,
+        };
+        let word = match row.outcome {
+            RequirementOutcome::Held => "carried",
+            RequirementOutcome::Broken => "not carried",
+            RequirementOutcome::CantTell => "can't tell",
+        };
+        let times = row.times.map_or(String::new(), |times| format!(", {}×", ratio(times)));
+        Some(Line::with_role(role, word).then(times))
+    };
+    let targets = 0..summary.targets.len();
+    let measured = targets.filter(|target| here.iter().any(|(_, other, _)| other == target));
+    let sheet = measured.fold(sheet, |sheet, target| {
+        let name = summary.targets[target].name.clone();
+        sheet.with(words(name), move |(load, _)| of_target(target, load))
+    });
+    (!here.is_empty()).then(|| sheet.table().into())
 }
 
 /// What disturbed and invalidated trials.

@@ -69,6 +69,7 @@ pub(crate) fn targets(summary: &Summary, index: usize) -> Table {
             of(load),
             generator,
         )
+        .with(words("version"), |one| version(summary, one.target))
         .with(verdict("verdict").on(MARKDOWN), |one| in_brief(summary, index, one.target))
         .without_head()
 }
@@ -82,6 +83,12 @@ fn of(of: impl Fn(&Figures) -> Option<f64>) -> impl Fn(&&TargetSummary) -> Optio
 /// A target's name with its look.
 pub(crate) fn name(summary: &Summary, target: usize) -> Cell {
     Cell::from(Line::with_role(Role::Strong, &summary.targets[target].name)).of_target(target)
+}
+
+/// What a target says that it is.
+fn version(summary: &Summary, target: usize) -> Option<String> {
+    let facts = summary.facts.get(target)?;
+    facts.iter().find(|(name, _)| name == "version").map(|(_, version)| version.clone())
 }
 
 fn is_measured(one: &TargetSummary) -> bool {

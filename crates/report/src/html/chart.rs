@@ -49,6 +49,8 @@ pub(super) struct Chart {
     pub(super) events: Vec<Moments>,
     /// One more sentence under it.
     pub(super) note: String,
+    /// What is required of the figure, by its words, as a line over the same axes.
+    pub(super) bound: Option<(String, Vec<(f64, f64)>)>,
     /// Whether the lines are named elsewhere: in the legend that several charts share.
     pub(super) is_named: bool,
 }
@@ -146,8 +148,9 @@ impl Chart {
             let (low, high) = dot.range.unwrap_or((dot.y, dot.y));
             [dot.y, low, high].into_iter().filter(|y| y.is_finite())
         });
+        let required = self.bound.iter().flat_map(|(_, points)| points).map(|(_, y)| *y);
         let x = Frame::of(&self.x, dots().map(|dot| dot.x), LEFT, WIDTH - RIGHT);
-        let y = Frame::of(&self.y, ys, HEIGHT - BOTTOM, TOP);
+        let y = Frame::of(&self.y, ys.chain(required), HEIGHT - BOTTOM, TOP);
         let mut said = format!("{}: {} over {}", self.title, self.y.label, self.x.label);
         for one in &self.events {
             said.push_str(&format!("; {} events: {}", one.times.len(), one.name));
@@ -163,6 +166,9 @@ impl Chart {
                     (self.axes(&x, &y))
                     @for one in &self.events { (draw_events(one, &x)) }
                     @for (look, stretches) in &self.stripes { (draw_stripes(*look, stretches, &x)) }
+                    @if let Some((words, points)) = &self.bound {
+                        path.bound d=(bound(points, &x, &y)) { title { (words) } }
+                    }
                     @for line in &drawn { (self.draw_line(line, &x, &y)) }
                 }
                 (self.legend(&drawn))
@@ -283,15 +289,30 @@ impl Chart {
             keys(drawn)
         };
         html! {
-            @if !keys.0.is_empty() || !self.events.is_empty() || !self.note.is_empty() {
+            @if !keys.0.is_empty() || !self.events.is_empty() || !self.note.is_empty()
+                || self.bound.is_some()
+            {
                 p.legend {
                     (keys)
+                    @if let Some((words, _)) = &self.bound {
+                        span.key {
+                            svg viewBox="0 0 24 8" aria-hidden="true" { path.bound d="M0 4h24" {} }
+                            (words)
+                        }
+                    }
                     @for one in &self.events { span.key { (event_key(one.mark)) (one.name) } }
                     @if !self.note.is_empty() { span.note { (self.note) } }
                 }
             }
         }
     }
+}
+
+/// A line through these points, on axes that hold them.
+fn bound(points: &[(f64, f64)], x: &Frame, y: &Frame) -> String {
+    let place = |(at, value): &(f64, f64)| format!("{} {}", px(x.place(*at)), px(y.place(*value)));
+    let places: Vec<String> = points.iter().map(place).collect();
+    format!("M{}", places.join("L"))
 }
 
 /// Charts that stand together. Where all have the same lines their legend is one, before them.

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use findings::{Summary, TargetSummary};
 use judge::{Metric, Unit};
+use ledger::RequirementRow;
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -91,6 +92,9 @@ const WIDE: f64 = 30.0;
 /// The most lines of one chart; with more, each value of a second sweep has a chart of its own.
 const MAX_LINES: usize = 8;
 
+/// The same where that has two values, which two dashes tell apart.
+const MAX_LINES_OF_TWO: usize = 12;
+
 /// The most of these charts.
 const MAX_MULTIPLES: usize = 6;
 
@@ -129,8 +133,12 @@ fn all_shown(summary: &Summary) -> (Vec<Shown<'_>>, Vec<Shown<'_>>) {
     let named = |name: &str| summary.metrics.named(name);
     let primary = &*summary.run.primary_metric;
     let own = Some(primary).filter(|name| !FIRST.contains(name));
-    let first = own.into_iter().chain(FIRST.iter().copied()).filter_map(named).map(of_metric);
-    let behind = BEHIND.iter().filter(|name| **name != primary);
+    let required = required(summary);
+    let is_own = |name: &&str| !FIRST.contains(name) && *name != primary;
+    let required = required.iter().copied().filter(is_own);
+    let shown: Vec<&str> = own.into_iter().chain(required).chain(FIRST.iter().copied()).collect();
+    let first = shown.iter().filter_map(|name| named(name)).map(of_metric);
+    let behind = BEHIND.iter().filter(|name| !shown.contains(name));
     let mut behind: Vec<Shown<'_>> = behind.filter_map(|name| named(name)).map(of_metric).collect();
     behind.extend(CORES.iter().filter_map(|(name, title)| {
         Some(Shown { title: Cow::Borrowed(title), of: Of::Cores(named(name)?), show: plain })
@@ -146,6 +154,51 @@ fn all_shown(summary: &Summary) -> (Vec<Shown<'_>>, Vec<Shown<'_>>) {
     (first.collect(), behind)
 }
 
+/// The metric that a requirement is about; `None` where it is about what is derived, or a number of
+/// answers that are wrong or missing.
+fn metric_of(row: &RequirementRow) -> Option<&str> {
+    let name = row.expression.split(' ').next()?;
+    (row.bound != 0.0 && row.value.is_some()).then_some(name)
+}
+
+/// The metrics that requirements are about, each once.
+fn required(summary: &Summary) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in summary.requirements.iter().filter_map(|one| metric_of(&one.row)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The first requirement on a metric, in words, and what it allows the first target at each value
+/// of a swept key. Where it has other metrics as factors that follows from their value there; of
+/// several points the strictest.
+fn bound(summary: &Summary, key: &str, metric: &Metric) -> Option<(String, Vec<(f64, f64)>)> {
+    let own =
+        || summary.requirements.iter().filter(|one| metric_of(&one.row) == Some(&metric.suite));
+    let words = own().next()?.row.expression.clone();
+    let factors = words.split_whitespace().skip(1);
+    let has_factor = factors.into_iter().any(|name| summary.metrics.named(name).is_some());
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for one in own().filter(|one| one.row.expression == words) {
+        let at = summary.points.get(one.point)?;
+        let x = at.row.keys.get(key).and_then(Value::as_f64)?;
+        let figure = at.of_target(0).and_then(|first| first.figures.value(metric))?;
+        let judged = one.row.value.filter(|value| *value > 0.0)?;
+        let y = if has_factor { one.row.bound * figure / judged } else { one.row.bound };
+        let is_stricter = |other: f64| if words.contains('>') { y > other } else { y < other };
+        match points.iter_mut().find(|(other, _)| *other == x) {
+            Some((_, other)) if is_stricter(*other) => *other = y,
+            Some(_) => {}
+            None => points.push((x, y)),
+        }
+    }
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Some((format!("required: {words}"), points))
+}
+
 /// A chart of each figure against each swept number; nothing when nothing was swept.
 pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
     // The loads of a search are drawn with the search.
@@ -158,7 +211,11 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
     for key in numbers {
         let drawn = |one: &Shown<'_>| {
             let (lines, is_flat) = lines(summary, &swept, key, one);
-            (charts(key, one, lines), is_flat, one.title.to_string())
+            let mut charts = charts(key, one, lines);
+            if let Of::Metric(metric) = one.of {
+                charts.iter_mut().for_each(|one| one.bound = bound(summary, key, metric));
+            }
+            (charts, is_flat, one.title.to_string())
         };
         let moving = first.iter().flat_map(|one| drawn(one).0).collect::<Vec<_>>();
         let (flat, others): (Vec<_>, Vec<_>) =
@@ -247,7 +304,8 @@ fn charts(key: &str, shown: &Shown<'_>, lines: Vec<Line>) -> Vec<Chart> {
     let ends = dots()
         .flat_map(|dot| [Some(dot.y), dot.range.map(|one| one.0), dot.range.map(|one| one.1)]);
     let ys: Vec<f64> = ends.flatten().filter(|y| y.is_finite()).collect();
-    if lines.len() <= MAX_LINES || values.len() < 2 {
+    let most = if values.len() == 2 { MAX_LINES_OF_TWO } else { MAX_LINES };
+    if lines.len() <= most || values.len() < 2 {
         return vec![chart(key, shown, shown.title.to_string(), lines, (&xs, &ys), String::new())];
     }
     let left_out = values.len().saturating_sub(MAX_MULTIPLES);

@@ -68,12 +68,14 @@ fn seen(summary: &Summary, is_asked: impl Fn(usize) -> bool) -> Value {
     let trials = summary.trials.iter().filter(|one| is_asked(one.point));
     let comparisons = summary.comparisons.iter().filter(|one| is_asked(one.point));
     let requirements = summary.requirements.iter().filter(|one| is_asked(one.point));
+    let carried = summary.carried.iter().filter(|(point, ..)| is_asked(*point));
     let findings = summary.findings.iter().filter(|one| of_trial(one.trial));
     let events = summary.events.iter().filter(|one| of_trial(one.trial));
     let slow = summary.slow.iter().filter(|one| of_trial(one.trial));
     json!({
         "trials": list(trials, |one| trial::trial(summary, one)),
         "comparisons": list(comparisons, |one| verdict::comparison(summary, one)),
+        "carried": list(carried, |one| verdict::carried(summary, one)),
         "requirements": list(requirements, |one| verdict::requirement(summary, one)),
         "findings": list(findings, |one| trial::finding(summary, one)),
         "events": list(events, |one| trial::event(summary, one)),

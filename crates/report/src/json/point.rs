@@ -1,8 +1,8 @@
 //! A point and its targets, with what one operation costs them, for programs.
 
 use findings::{
-    BetweenSlices, CallCost, CallFigures, Cost, Grade, LimitsSummary, Summary, TargetSummary, Why,
-    calls, costs,
+    ActivitySummary, BetweenSlices, CallCost, CallFigures, Cost, Grade, LimitsSummary, Summary,
+    TargetSummary, Why, calls, costs,
 };
 use serde_json::{Value, json};
 
@@ -43,6 +43,8 @@ fn target(summary: &Summary, point: usize, target: &TargetSummary) -> Value {
         "limit": limit(&target.limits),
         "limits": limits(&target.limits),
         "shared": target.limits.shared,
+        "waits": waits(&target.activity),
+        "advice": advice(&target.activity),
         "values": target.values,
         "counters": target.counters,
         "rate_per_s_half_width": half_width.filter(|width| width.is_finite()),
@@ -90,6 +92,29 @@ fn limits(limits: &LimitsSummary) -> Vec<Value> {
             "strength": one.strength,
             "evidence": one.evidence,
             "advice": one.limit().map(|limit| limit.advice),
+        })
+    })
+}
+
+/// What its connections did, by class.
+fn waits(activity: &ActivitySummary) -> Vec<Value> {
+    list(&activity.waits, |(class, share)| json!({ "class": class, "share": share }))
+}
+
+/// What would help it, most likely first.
+fn advice(activity: &ActivitySummary) -> Vec<Value> {
+    list(&activity.advice, |one| {
+        json!({
+            "code": one.row.code,
+            "trials": one.trials,
+            "first_in": one.first_in,
+            "judged_trials": activity.trials,
+            "wait": one.row.wait,
+            "share": one.row.share,
+            "evidence": one.row.evidence,
+            "statement": one.statement.as_ref().map(|statement| &statement.text),
+            "plan": one.statement.as_ref().and_then(|statement| statement.plan.as_ref()),
+            "help": one.row.help,
         })
     })
 }

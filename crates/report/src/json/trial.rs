@@ -5,6 +5,7 @@ use findings::{
     Summary, TrialSummary,
 };
 use judge::metric_named;
+use ledger::StatementRow;
 use serde_json::{Value, json};
 
 use super::parts::{joined, list};
@@ -34,6 +35,7 @@ pub(super) fn trial(summary: &Summary, trial: &TrialSummary) -> Value {
         "stream_groups": stream_groups(&trial.stream_groups),
         "values": trial.values,
         "counters": trial.counters,
+        "statements": list(&trial.statements, statement),
     });
     joined(own, figures(&trial.figures))
 }
@@ -47,6 +49,11 @@ fn group(group: &GroupFigures) -> Value {
         "service_ns": group.service.seen(),
         "lag_ns": group.lag.seen(),
     })
+}
+
+/// A statement that its target executed.
+fn statement(row: &StatementRow) -> Value {
+    json!({ "text": row.text, "active": row.active, "waits": row.waits, "plan": row.plan })
 }
 
 /// The updates of each group of clients.

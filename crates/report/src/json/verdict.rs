@@ -2,6 +2,7 @@
 
 use findings::{Bound, Compared, LikelyCompared, RequirementSummary, Summary};
 use judge::Verdict;
+use ledger::CarriedRow;
 use serde_json::{Value, json};
 
 use super::parts::{interval, joined};
@@ -62,5 +63,21 @@ pub(super) fn requirement(summary: &Summary, one: &RequirementSummary) -> Value 
         "disturbed": row.disturbed,
         "broken_in": row.broken_in,
         "reason": row.reason,
+    })
+}
+
+/// Whether a target carries a load that the suite names.
+pub(super) fn carried(summary: &Summary, one: &(usize, usize, CarriedRow)) -> Value {
+    let (point, target, row) = one;
+    json!({
+        "point": summary.points[*point].row.keys,
+        "target": summary.targets[*target].name,
+        "load": row.name,
+        "expression": row.expression,
+        "outcome": row.outcome.word(),
+        "value": row.value,
+        "bound": row.bound,
+        "unit": row.unit,
+        "times": row.times,
     })
 }

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             bail!("there is no check \"{name}\"; there are {}", known.join(", "));
         }
     }
-    let cargo = ["build", "--release", "--locked", "-p", "loadline"];
+    let cargo = ["build", "--release", "--locked", "-p", "loadline", "--features", "postgres"];
     run_command(Command::new("cargo").args(cargo))?;
     let mut runs = Runs::open(args.fresh)?;
     let until = args.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));

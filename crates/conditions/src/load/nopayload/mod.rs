@@ -10,6 +10,8 @@ mod postgres;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "postgres")]
+use load::Advisor;
 use load::{
     Caller, DialectRow, Draw, Operation, Part, Preparation, Reach, Service, Speaks, SpecError,
     UniformDraw, Workload,
@@ -110,6 +112,16 @@ impl Workload for Questions {
 
     fn draw(&self, _: u64) -> Box<dyn Draw> {
         Box::new(UniformDraw { below: u64::from(self.0.iovs) })
+    }
+
+    #[cfg(feature = "postgres")]
+    fn advisor(self: Arc<Self>, speaks: &Speaks, address: &Address) -> Option<Box<dyn Advisor>> {
+        match address {
+            Address::Internet(address) if speaks.dialect.name != "nopayloaddb" => {
+                postgres::advisor(*address, &self.0)
+            }
+            _ => None,
+        }
     }
 
     fn caller(

@@ -7,11 +7,12 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use load::{Caller, Op, Outcome, Stopwatch};
+use load::{Advisor, Caller, Op, Outcome, Stopwatch};
+use postgres::types::ToSql;
 use postgres::{Client, Error, Row as Found, Statement};
 use wire::ProtocolError;
 
-use super::super::postgres::{config, fault, patiently};
+use super::super::postgres::{Asked, Observer, config, fault, patiently};
 use super::made::{Made, OPEN, Piece, Row, TAG};
 
 const TABLES: &str = r#"
@@ -49,6 +50,15 @@ const QUERY: &str = r#"
         WHERE iov.payload_list_id = list.id AND iov.comb_iov
             <= CAST($2::int8 + CAST($3::int8 AS numeric(19, 0)) / 1E19 AS numeric(38, 19))
         ORDER BY iov.comb_iov DESC NULLS LAST LIMIT 1) latest"#;
+
+/// What looks at the server; `None` where it can't be reached.
+pub(super) fn advisor(address: SocketAddr, made: &Made) -> Option<Box<dyn Advisor>> {
+    let major = i64::from(made.iovs / 2);
+    let parameters: Vec<Box<dyn ToSql + Sync + Send>> =
+        vec![Box::new(TAG), Box::new(major), Box::new(0_i64)];
+    let query = Asked { text: QUERY.to_owned(), parameters, is_read: true };
+    Some(Box::new(Observer::connect(config(address), vec![query]).ok()?))
+}
 
 /// One slot: a connection, with the query prepared once.
 pub(super) struct Slot {

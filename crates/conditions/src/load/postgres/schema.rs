@@ -2,6 +2,7 @@
 //! each operation. `{columns}` stands for the declarations of the values of an object, and
 //! `{values}` for their names in the table `o`.
 
+use super::super::options::PostgresOptions;
 use super::super::spec::Spec;
 
 /// How objects lie in rows.
@@ -143,6 +144,15 @@ pub(super) const SCHEMAS: &[Schema] = &[
             SELECT since, value FROM written WHERE channel = $1 AND since <= $2 AND until > $2",
     },
 ];
+
+impl Schema {
+    /// A statement of it, as it is asked with these options.
+    pub(super) fn text(&self, statement: &str, options: PostgresOptions, spec: &Spec) -> String {
+        let text = fill(statement, spec);
+        let is_ordered = options.order && [self.slice, self.folder].contains(&statement);
+        if is_ordered { text + " ORDER BY 1, 2" } else { text }
+    }
+}
 
 /// A statement with what its placeholders stand for.
 pub(super) fn fill(statement: &str, spec: &Spec) -> String {

@@ -15,8 +15,8 @@ use wire::ProtocolError;
 
 use super::super::check::Check;
 use super::super::made::{Made, Piece};
-use super::super::operations::Do;
-use super::super::options::TableOptions;
+use super::super::operations::{Do, OVER_HTTP};
+use super::super::options::PostgresOptions;
 use super::super::written::{Written, read, refused, right, with_connecting, wrong_answer};
 use super::copy::Rows;
 use super::schema::{LISTS, Schema, Shape, fill};
@@ -29,7 +29,7 @@ pub(super) struct Slot {
     config: Config,
     client: Client,
     schema: &'static Schema,
-    options: TableOptions,
+    options: PostgresOptions,
     made: Arc<Made>,
     written: Written,
     prepared: HashMap<&'static str, Statement>,
@@ -38,7 +38,7 @@ pub(super) struct Slot {
 impl Slot {
     pub(super) fn connect(
         schema: &'static Schema,
-        options: TableOptions,
+        options: PostgresOptions,
         address: SocketAddr,
         made: Arc<Made>,
         channel: u32,
@@ -58,7 +58,7 @@ impl Slot {
         let prepared = match self.prepared.get(statement) {
             Some(prepared) => prepared.clone(),
             None => {
-                let text = fill(statement, &self.made.spec);
+                let text = self.schema.text(statement, self.options, &self.made.spec);
                 let prepared = self.client.prepare(&text)?;
                 self.prepared.insert(statement, prepared.clone());
                 prepared
@@ -179,7 +179,8 @@ impl Slot {
                 self.copy("COPY conditions FROM STDIN (FORMAT binary, FREEZE)", rows)
             }
             Piece::End => {
-                self.client.batch_execute(&format!("{} COMMIT", schema.indexes))?;
+                let indexes = if self.options.index { schema.indexes } else { "" };
+                self.client.batch_execute(&format!("{indexes} COMMIT"))?;
                 if self.options.analyze {
                     self.client.batch_execute("VACUUM ANALYZE")?;
                 }
@@ -302,6 +303,7 @@ impl Caller for Slot {
             Do::Find => self.find(op),
             Do::Job => self.job(op),
             Do::Append => self.append(),
+            Do::LookUp => return Err(ProtocolError::new(OVER_HTTP)),
         })
     }
 }

@@ -125,8 +125,15 @@ fn judged(trials: &[Trial]) -> RequirementOutcome {
     let (confidence, least_rounds) = (0.95, judge::MIN_ROUNDS);
     let (closed_slots, scheduled_slots, is_schedule) = (0, 64, true);
     let subject = "planted";
-    let terms =
-        Terms { subject, confidence, least_rounds, closed_slots, scheduled_slots, is_schedule };
+    let terms = Terms {
+        target: 0,
+        subject,
+        confidence,
+        least_rounds,
+        closed_slots,
+        scheduled_slots,
+        is_schedule,
+    };
     judge_requirement(&limit, trials, &terms).outcome
 }
 

@@ -1,4 +1,4 @@
-//! Whether a requirement held: for the first target, over all its rounds at a point.
+//! Whether a requirement held: for one target, the first as a rule, over all its rounds at a point.
 //!
 //! Judged is what was measured and is printed. Counts and greatest values are facts: one answer
 //! over the limit breaks it. A percentile is that of all answers together, and a share is of all
@@ -23,7 +23,8 @@ use RequirementOutcome::{Broken, CantTell, Held};
 
 /// What a requirement is judged by besides trials.
 pub(super) struct Terms<'a> {
-    /// The name of the first target.
+    /// The target that is judged, as an index into the point's, and its name.
+    pub(super) target: usize,
     pub(super) subject: &'a str,
     pub(super) confidence: f64,
     /// The rounds that an estimate needs.
@@ -37,6 +38,7 @@ pub(super) struct Terms<'a> {
 }
 
 impl<'a> Terms<'a> {
+    /// Those of the first target.
     pub(super) fn at(point: &'a Point, confidence: f64, least_rounds: usize) -> Self {
         let slots = |is_scheduled: bool| {
             let groups = point.clients.iter();
@@ -46,6 +48,7 @@ impl<'a> Terms<'a> {
             those.map(|group| (group.connections * group.pipeline) as u64).sum()
         };
         Self {
+            target: 0,
             subject: &point.targets[0].name,
             confidence,
             least_rounds,
@@ -118,7 +121,7 @@ pub(super) fn judge_requirement(
     terms: &Terms<'_>,
 ) -> Judgement {
     let measured: Vec<&Trial> =
-        trials.iter().filter(|trial| trial.target == 0 && trial.measured_ns > 0).collect();
+        trials.iter().filter(|one| one.target == terms.target && one.measured_ns > 0).collect();
     let rounds = |of| Rounds::new(requirement, terms, of);
     if !measured.is_empty() && unreported(requirement, &measured).is_some() {
         return rounds(measured).unseen();
@@ -130,7 +133,7 @@ pub(super) fn judge_requirement(
     match Kind::of(requirement) {
         Kind::Count => {
             // One wrong answer while preparing breaks it, too.
-            let all = trials.iter().filter(|trial| trial.target == 0).collect();
+            let all = trials.iter().filter(|trial| trial.target == terms.target).collect();
             rounds(all).count()
         }
         // Errors make a trial invalid; how many there are is asked here.

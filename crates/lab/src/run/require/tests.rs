@@ -22,7 +22,15 @@ fn judged_with(closed_slots: u64, requirement: &Requirement, trials: &[Trial]) -
 fn terms(closed_slots: u64, scheduled_slots: u64) -> Terms<'static> {
     let (confidence, least_rounds) = (0.95, judge::MIN_ROUNDS);
     let is_schedule = closed_slots == 0;
-    Terms { subject: "ours", confidence, least_rounds, closed_slots, scheduled_slots, is_schedule }
+    Terms {
+        target: 0,
+        subject: "ours",
+        confidence,
+        least_rounds,
+        closed_slots,
+        scheduled_slots,
+        is_schedule,
+    }
 }
 
 fn disturb(trials: &mut [Trial]) {

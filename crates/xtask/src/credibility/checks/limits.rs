@@ -17,9 +17,9 @@ const ENOUGH_OF_EACH: f64 = 0.8;
 const ENOUGH_CLEAN: f64 = 19.0 / 20.0;
 
 /// The kind without a plant; its limit is called the same.
-const CLEAN: &str = "none";
+pub(super) const CLEAN: &str = "none";
 
-const fn plant(name: &'static str, number: u64) -> Kind {
+pub(super) const fn plant(name: &'static str, number: u64) -> Kind {
     Kind { name, number, runs: 10, beside: Beside::Nothing }
 }
 
@@ -62,13 +62,24 @@ pub(super) fn settings(kind: &Kind) -> Vec<(&'static str, String)> {
 }
 
 pub(super) fn judge(seen: &Seen) -> Judged {
+    judge_plants(seen, KINDS, ENOUGH_NAMED, first)
+}
+
+/// Whether `first` of a run is what was planted: in this share of the runs of all plants, in
+/// [`ENOUGH_OF_EACH`] of each, and in [`ENOUGH_CLEAN`] of those of the kind [`CLEAN`] it is that.
+pub(super) fn judge_plants(
+    seen: &Seen,
+    kinds: &[Kind],
+    enough_named: f64,
+    first: fn(&Value) -> Option<&str>,
+) -> Judged {
     let named = |kind: &Kind| {
         let right = seen.of(kind.name).filter(|run| first(run) == Some(kind.name)).count();
         (right, seen.of(kind.name).count())
     };
     let mut evidence = "| planted | named first | instead |\n|---|---|---|\n".to_owned();
     let (mut right_of_all, mut all, mut short, mut each_holds) = (0, 0, false, true);
-    for kind in KINDS {
+    for kind in kinds {
         let (right, runs) = named(kind);
         short |= runs < kind.runs;
         let share = right as f64 / runs.max(1) as f64;
@@ -87,7 +98,7 @@ pub(super) fn judge(seen: &Seen) -> Judged {
     }
     let share = right_of_all as f64 / f64::from(u32::try_from(all.max(1)).unwrap_or(u32::MAX));
     let _ = writeln!(evidence, "\n{right_of_all} of {all} plants were named first.");
-    let holds = each_holds && share >= ENOUGH_NAMED;
+    let holds = each_holds && share >= enough_named;
     Judged { holds: (!short).then_some(holds), evidence }
 }
 

@@ -1,5 +1,6 @@
 //! The checks, one row each: a suite, how often it is run in which way, and the judge of its runs.
 
+mod advice;
 mod compare;
 mod disturbance;
 mod limits;
@@ -115,6 +116,17 @@ pub(crate) static CHECKS: &[Check] = &[
         kinds: limits::KINDS,
         settings: |kind, _| limits::settings(kind),
         judge: limits::judge,
+    },
+    Check {
+        name: "advice",
+        claim: "Of a PostgreSQL that lacks statistics, an index, memory to sort or shared memory, \
+                or in which a lock is held, that is what the lab advises first in at least 8 of 10 \
+                runs of each, and nothing of one that lacks nothing.",
+        suite: "suites/credibility/advice.toml",
+        command: "run",
+        kinds: advice::KINDS,
+        settings: |kind, _| advice::settings(kind),
+        judge: advice::judge,
     },
     Check {
         name: "same",
