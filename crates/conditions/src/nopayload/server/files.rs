@@ -17,7 +17,7 @@ use super::answer::{JSON, Refusal, bytes_of, read};
 use super::questions::Parts;
 use super::storage::{Incoming, Outgoing, hex};
 use crate::model::Change as ServiceChange;
-use crate::nopayload::model::Change;
+use crate::nopayload::model::{Change, Nopayload};
 use crate::nopayload::protocol::{FileView, check_key};
 use crate::server::app::App;
 use crate::server::known::{FOREVER, is_known};
@@ -59,16 +59,19 @@ async fn store(app: &Arc<App>, parts: Parts, request: Request) -> Result<Respons
         let detail = "too many files are being received: send it again later";
         Refusal::detail(StatusCode::SERVICE_UNAVAILABLE, detail)
     })?;
-    let incoming = receive(app, request.into_body()).await?;
-    let there = {
-        let key = key.clone();
-        read(app, |_| true, move |state| state.file(&key).is_some()).await?
-    };
-    let (sha256, size) = {
-        let app = Arc::clone(app);
-        blocking(move || incoming.keep(&app.storage)).await?
-    };
+    let mut incoming = receive(app, request.into_body()).await?;
+    let (sha256, size) = incoming.sum();
     let change = Change::PutFile { key: key.clone(), sha256, size };
+    let there = {
+        let (key, change) = (key.clone(), change.clone());
+        let check = move |state: &Nopayload| state.check(&change).map(|_| state.file(&key));
+        // What is refused is not kept: no key would ever lead to it.
+        read(app, |_| true, check).await??.is_some()
+    };
+    {
+        let app = Arc::clone(app);
+        blocking(move || incoming.keep(&app.storage, &sha256)).await?;
+    }
     let change = ServiceChange::Nopayload(change);
     let bytes = change.encode();
     app.writer.make(change, bytes, None).await?;
