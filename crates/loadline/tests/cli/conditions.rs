@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{Place, code, stderr, stdout};
+use crate::common::{Place, code, plans_every_suite, stderr, stdout};
 use crate::served::Served;
 
 fn repository() -> PathBuf {
@@ -164,23 +164,8 @@ fn a_target_is_measured_only_where_the_suite_says() {
 
 #[test]
 fn every_suite_of_the_service_can_be_planned() {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if cpus < 2 {
-        testing::skip("these suites need two processors");
-        return;
-    }
-    let mut planned = 0;
-    for entry in std::fs::read_dir(repository().join("suites")).expect("suites").flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with("conditions-") && name != "tour-conditions.toml" {
-            continue;
-        }
-        let path = entry.path().display().to_string();
-        let output = Place::with("").loadline(&["plan", &path]);
-        assert_eq!(code(&output), 0, "{name}: {}", stderr(&output));
-        planned += 1;
-    }
-    assert!(planned >= 12, "{planned} suites");
+    let is_one = |name: &str| name.starts_with("conditions-") || name == "tour-conditions.toml";
+    plans_every_suite(is_one, 12);
 }
 
 /// What PostgreSQL's backends do is the target's: each has a session of its own. SQLite answers
