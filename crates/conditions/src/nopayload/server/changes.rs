@@ -17,7 +17,7 @@ use crate::nopayload::protocol::{
     Fields, IovView, ListView, StatusView, TagListed, TagView, TypeView, bulk,
 };
 use crate::protocol::MAX_BODY_BYTES;
-use crate::server::app::App;
+use crate::server::app::{App, beside};
 use crate::server::receive::receive;
 
 /// A change that was made.
@@ -77,7 +77,7 @@ async fn try_make(
     let (change, bytes, deleted, made) = if length <= SHORT_BODY {
         read_body()?
     } else {
-        tokio::task::spawn_blocking(read_body).await.map_err(|_| Refusal::own())??
+        beside(read_body).await.ok_or_else(Refusal::own)??
     };
     let url = match deleted {
         Some(deleted) => read(app, |_| true, move |state| url(state, &deleted)).await?,

@@ -19,7 +19,7 @@ use super::storage::{Incoming, Outgoing, hex};
 use crate::model::Change as ServiceChange;
 use crate::nopayload::model::{Change, Nopayload};
 use crate::nopayload::protocol::{FileView, check_key};
-use crate::server::app::App;
+use crate::server::app::{App, beside};
 use crate::server::known::{FOREVER, is_known};
 
 /// The most bytes of a file.
@@ -126,8 +126,7 @@ async fn receive(app: &Arc<App>, body: Body) -> Result<Incoming, Refusal> {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let done = tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::own())?;
-    done.map_err(|error| {
+    beside(work).await.ok_or_else(Refusal::own)?.map_err(|error| {
         tracing::error!("files: {error}");
         let status = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -171,7 +170,8 @@ pub(super) async fn download(
 /// The next bytes of a file, with what reads those after them.
 async fn next(mut outgoing: Outgoing) -> io::Result<Option<(Bytes, Outgoing)>> {
     let read = move || Ok(outgoing.next()?.map(|bytes| (bytes, outgoing)));
-    let next = tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?;
+    let panicked = || io::Error::other("the thread that reads it has panicked");
+    let next = beside(read).await.ok_or_else(panicked)?;
     // The client sees an answer that is cut short.
     next.inspect_err(|error: &io::Error| tracing::error!("files: {error}"))
 }
