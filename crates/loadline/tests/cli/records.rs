@@ -1,13 +1,9 @@
 //! Records under load: our server, and pvxs where it is built, answer the same operations rightly;
 //! and every suite of the service can be planned.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::common::{Place, plans_every_suite};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::common::{Place, plans_every_suite, repository};
 
 /// pvxs's server, or a named skip where it is not built.
 fn pvxs() -> Option<PathBuf> {
