@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::bail;
 use serde_json::json;
 use service::out;
 
-use super::context::Context;
+use super::context::{Context, many};
 use super::parts::SAY_EVERY;
 use crate::server;
 
@@ -23,19 +22,25 @@ pub(super) fn check(context: &Context, data: &Path) -> anyhow::Result<()> {
     });
     let lines: Vec<_> = std::iter::once(summary(&checked)).chain(dropped).collect();
     context.print(&json, &lines.join("\n"))?;
-    if !damaged.is_empty() {
-        bail!("{}", damaged.join("; "));
+    match damaged.is_empty() {
+        true => Ok(()),
+        false => Err(Damaged(damaged.join("; ")).into()),
     }
-    Ok(())
 }
+
+/// What is damaged, which the report of a check names.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Damaged(String);
 
 fn summary(checked: &server::Checked) -> String {
     let report = &checked.journal;
     let (files, bytes) = (report.files, report.bytes);
-    let (last, sealed, segments) = (report.last, report.snapshot.unwrap_or(0), checked.segments);
+    let (last, sealed) = (report.last, report.snapshot.unwrap_or(0));
+    let (segments, files) = (many(checked.segments as u64, "segment"), many(files, "file"));
     format!(
-        "revision {last}, sealed through {sealed}, {segments} segments, a journal of {files} files \
-         with {bytes} bytes"
+        "revision {last}, sealed through {sealed}, {segments}, a journal of {files} with {bytes} \
+         bytes"
     )
 }
 

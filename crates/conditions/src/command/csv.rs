@@ -6,7 +6,11 @@ use std::path::Path;
 use super::input::{Lines, Wrong, bad_line, interval, missing, no_column};
 use super::parts::{Parts, Place};
 use crate::model::{ColumnSpec, Kind, MAX_TIME, Object, Table};
-use crate::protocol::{Bulk, CSV_BEGIN, CsvRecord, MAX_BODY_BYTES, time};
+use crate::protocol::{Bulk, CSV_BEGIN, CsvRecord, MAX_BODY_BYTES, MAX_CHANGE_BYTES, time};
+
+/// The most that is read of an object that has not ended, with those that wait before it: more than
+/// a change may have.
+const MOST_BYTES: usize = 4 * MAX_CHANGE_BYTES;
 
 /// Adds the objects of a CSV with the header `channel,since,until,record` and the folder's columns,
 /// in any order; `until` and `record` may be left out, and columns where that is allowed.
@@ -62,6 +66,11 @@ impl Places {
                 format!("no field is named {name}: the first line names them, {begin} and columns")
             })
         };
+        if let [name] = names[..]
+            && let Some(sign) = [";", "\t", "|"].into_iter().find(|sign| name.contains(sign))
+        {
+            return Err(format!("there is {sign:?} between its fields: put commas there"));
+        }
         for (at, name) in names.iter().enumerate() {
             if !CSV_BEGIN.contains(name) && !own(name) {
                 return Err(no_column(columns, name));
@@ -149,6 +158,10 @@ impl<R: BufRead> CsvLines<R> {
                 break;
             }
             self.cells(payload).map_err(|why| (line, why))?;
+            if payload.bytes() > MOST_BYTES {
+                let why = "its object has more records than a change may have: give it fewer";
+                return Err((line, why.to_owned()));
+            }
             object.records += 1;
             self.next = None;
         }
@@ -300,10 +313,16 @@ mod tests {
             ("channel,since,x\n", "1: no column is \"x\"; there are value, note"),
             ("channel,since,value,value\n", "1: value is there twice"),
             ("channel,since,value\n", "1: nothing is given for note: add it"),
+            ("channel;since;value;note\n", "1: there is \";\" between its fields: put commas"),
         ] {
             let why = read(head, false).expect_err("refused");
             assert!(why.starts_with(said), "{why}");
         }
+        let text = "x".repeat(1 << 20);
+        let row = |n: u32| format!("1,2,,{n},,{text}\n");
+        let rows: String = (0..80).map(row).collect();
+        let why = read(&(head.to_owned() + &rows), false).expect_err("refused");
+        assert!(why.starts_with("65: its object has more records"), "{why}");
         assert_eq!(read("channel,since\n1,2\n", true).expect("objects").0.len(), 1);
     }
 }

@@ -1,11 +1,11 @@
 //! Objects that are typed, or read of files: a JSON object a line, or the binary form.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
@@ -81,12 +81,20 @@ impl Lines<Box<dyn BufRead>> {
         if path.as_os_str() == "-" {
             return Ok(Self::of(Box::new(std::io::stdin().lock())));
         }
-        let file = File::open(path).with_context(|| format!("{} can't be read", path.display()))?;
+        let file = open(path)?;
         if file.metadata().is_ok_and(|about| about.is_dir()) {
             return Err(BadInput(format!("{} is a directory", path.display())).into());
         }
         Ok(Self::of(Box::new(BufReader::with_capacity(1 << 20, file))))
     }
+}
+
+/// Opens a file that was named.
+///
+/// # Errors
+/// When it can't be read: what was typed is wrong.
+pub(super) fn open(path: &Path) -> Result<File, BadInput> {
+    File::open(path).map_err(|why| BadInput(format!("{} can't be read: {why}", path.display())))
 }
 
 impl<R: BufRead> Lines<R> {
@@ -212,13 +220,21 @@ pub(super) fn json_lines(
     Ok(())
 }
 
-/// Adds the objects of a file in the binary form.
-pub(super) fn binary(path: &Path, parts: &mut Parts) -> anyhow::Result<()> {
+/// Adds the objects of a file in the binary form. The server checks its `columns`, unless this
+/// `is_dry`.
+pub(super) fn binary(
+    path: &Path,
+    parts: &mut Parts,
+    columns: impl Fn(&str) -> anyhow::Result<Vec<ColumnSpec>>,
+    is_dry: bool,
+) -> anyhow::Result<()> {
+    let mut known: BTreeMap<String, Vec<ColumnSpec>> = BTreeMap::new();
     let input = Path::new("/dev/stdin");
     let bytes = match path.as_os_str() == "-" {
-        true => base::read_bytes(input, MAX_FILE_BYTES)?,
-        false => base::read_bytes(path, MAX_FILE_BYTES)?,
+        true => base::read_bytes(input, MAX_FILE_BYTES),
+        false => base::read_bytes(path, MAX_FILE_BYTES),
     };
+    let bytes = bytes.map_err(|why| BadInput(why.to_string()))?;
     let mut rest = &bytes[..];
     while !rest.is_empty() {
         let at = bytes.len() - rest.len();
@@ -227,7 +243,17 @@ pub(super) fn binary(path: &Path, parts: &mut Parts) -> anyhow::Result<()> {
             let (path, all) = (path.display(), bytes.len());
             BadInput(format!("{path}: no {form}: wrong at byte {} of {all}", at + inside))
         })?;
-        bulks.into_iter().try_for_each(|bulk| parts.add_bulk(bulk))?;
+        for bulk in bulks {
+            let folder = &bulk.batch.folder;
+            if is_dry && !known.contains_key(folder) {
+                known.insert(folder.clone(), columns(folder)?);
+            }
+            if known.get(folder).is_some_and(|own| *own != bulk.columns) {
+                let why = Refusal::BadPayload(folder.clone());
+                return Err(BadInput(format!("{}: {why}", path.display())).into());
+            }
+            parts.add_bulk(bulk)?;
+        }
         rest = after;
     }
     Ok(())

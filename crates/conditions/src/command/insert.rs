@@ -73,6 +73,10 @@ pub(super) struct InsertArgs {
     /// Leave out the first objects of the file: those that an insertion which broke off has named
     #[arg(long, value_name = "OBJECTS", requires = "file", default_value_t = 0)]
     skip: u64,
+    /// Read and check all of the file, and insert nothing. Only an insertion finds what the server
+    /// refuses, such as objects that overlap what is there
+    #[arg(long, requires = "file")]
+    dry_run: bool,
     /// Take columns that a CSV lacks, or that are not typed, as without a value
     #[arg(long)]
     allow_missing: bool,
@@ -96,10 +100,12 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
         let why = "a binary file names its folders and tags itself: leave them out";
         return Err(BadInput(format!("{}: {why}", path.display())).into());
     }
-    let InsertArgs { folder, tag, only_tag, allow_missing, batch, skip, .. } = args;
+    let InsertArgs { folder, tag, only_tag, allow_missing, batch, skip, dry_run, .. } = args;
     let named = Named { folder, tag, only_tag };
     let fill = |parts: &mut Parts| match (format, &named.folder) {
-        (FileFormat::Bin, _) => input::binary(&path, parts),
+        (FileFormat::Bin, _) => {
+            input::binary(&path, parts, |folder| columns(context, folder), dry_run)
+        }
         (FileFormat::Jsonl, _) => {
             input::json_lines(&path, &named, parts, |folder| columns(context, folder))
         }
@@ -116,14 +122,17 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
         (FileFormat::Parquet, _) => Err(BadInput(NO_PARQUET.to_owned()).into()),
         (_, None) => Err(BadInput("name the folder of the file".to_owned()).into()),
     };
-    let sending = Sending { most_objects: batch, skip, is_binary: format == FileFormat::Bin };
+    let is_binary = format == FileFormat::Bin;
+    let sending = Sending { most_objects: batch, skip, is_binary, is_dry: dry_run };
     let sent = parts::send(&context.client, &path, sending, fill)?;
     let json = serde_json::json!({
         "schema": 1, "objects": sent.objects, "parts": sent.parts, "revision": sent.revision,
+        "dry_run": dry_run,
     });
     let parts = if sent.parts > 1 { format!(" in {} parts", sent.parts) } else { String::new() };
     let at = sent.revision.map_or(String::new(), |revision| format!(", revision {revision}"));
-    context.print(&json, &format!("{}{parts}{at}", many(sent.objects, "object")))
+    let end = if dry_run { " can be sent; nothing is inserted" } else { "" };
+    context.print(&json, &format!("{}{parts}{at}{end}", many(sent.objects, "object")))
 }
 
 fn insert_one(context: &Context, args: InsertArgs) -> anyhow::Result<()> {

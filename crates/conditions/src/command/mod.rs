@@ -24,13 +24,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use service::{Failure, Outcome, Run, TrustArgs, parse_address, read_secret};
+use serde_json::{Value as Json, json};
+use service::{Failure, Outcome, Run, TrustArgs, out, parse_address, read_secret};
 use wire::Address;
 
 use crate::client::{Client, ClientError, Trust};
 use crate::serve::PORT;
 use crate::server::BadDirectory;
 use change::{ColumnArgs, CreateArgs, NameArgs, RenameArgs, TagCommand, TruncateArgs};
+use check::Damaged;
 use context::Context;
 use export::ExportArgs;
 use insert::InsertArgs;
@@ -42,6 +44,7 @@ Examples:
   loadline conditions insert /det/temperature --channel 3 --since 100 value=20.5 ok=true
   loadline conditions insert /det/temperature --file temperatures.csv
   loadline conditions insert --file objects.jsonl         many folders
+  loadline conditions insert --file objects.jsonl --dry-run      only checked
   loadline conditions get /det/temperature 150            what is shown at 150
   loadline conditions browse /det/temperature --since 0 --until 500 --order time
   loadline conditions slice 150 --under /det              all folders at a time
@@ -58,7 +61,8 @@ empty field has no value, and \"\" is empty text. record counts the records of a
 without it each line is an object. A line of JSON is an object, with a folder where none is named:
   {\"folder\": \"/det/temperature\", \"channel\": 3, \"since\": 100, \"values\": [20.5, true]}
 A file goes in parts of 12 MiB, each inserted whole or not at all. One that broke off says how far
-it got; --skip goes on from there. Every command has its own --help.";
+it got; --skip goes on from there. With --json a refusal is JSON, too: what the server says of it is
+in \"refused\", with its \"status\". Every command has its own --help.";
 
 /// Arguments of `loadline conditions`.
 #[derive(Debug, clap::Args)]
@@ -82,7 +86,7 @@ pub(crate) struct ConditionsArgs {
     )]
     timeout: u64,
 
-    /// Print JSON
+    /// Print JSON, also of what is refused
     #[arg(long, global = true)]
     json: bool,
 
@@ -169,26 +173,38 @@ impl Run for ConditionsArgs {
         let token = token.map_err(Failure::usage)?;
         let timeout = Duration::from_secs(self.timeout);
         let client = client(server, &self.encryption, token, timeout).map_err(Failure::usage)?;
-        let context = Context { client, json: self.json };
-        match self.command {
-            ConditionsCommand::Create(args) => change::create(&context, args),
-            ConditionsCommand::Insert(args) => insert::insert(&context, args),
-            ConditionsCommand::Get(args) => show::get(&context, &args),
-            ConditionsCommand::Browse(args) => show::browse(&context, &args),
-            ConditionsCommand::Diff(args) => show::diff(&context, &args),
-            ConditionsCommand::Slice(args) => show::slice(&context, &args),
-            ConditionsCommand::Truncate(args) => change::truncate(&context, args),
-            ConditionsCommand::Tag(command) => change::tag(&context, command),
-            ConditionsCommand::AddColumn(args) => change::add_column(&context, args),
-            ConditionsCommand::RenameColumn(args) => change::rename_column(&context, args),
-            ConditionsCommand::NameChannel(args) => change::name_channel(&context, args),
-            ConditionsCommand::Export(args) => export::export(&context, &args),
-            ConditionsCommand::Check { data } => check::check(&context, &data),
-            ConditionsCommand::Backup { data, out } => check::backup(&context, &data, &out),
-            ConditionsCommand::List { under } => show::list(&context, under),
+        let json = self.json;
+        let done = self.command.run(&Context { client, json });
+        done.map(|()| ExitCode::SUCCESS).map_err(|error| {
+            // Of a directory that is damaged the report says so already.
+            if json && !error.is::<Damaged>() {
+                // Where it can't be printed, standard error has it all the same.
+                let _ = out::print(format!("{}\n", refused(&error)));
+            }
+            failure(error)
+        })
+    }
+}
+
+impl ConditionsCommand {
+    fn run(self, context: &Context) -> anyhow::Result<()> {
+        match self {
+            Self::Create(args) => change::create(context, args),
+            Self::Insert(args) => insert::insert(context, args),
+            Self::Get(args) => show::get(context, &args),
+            Self::Browse(args) => show::browse(context, &args),
+            Self::Diff(args) => show::diff(context, &args),
+            Self::Slice(args) => show::slice(context, &args),
+            Self::Truncate(args) => change::truncate(context, args),
+            Self::Tag(command) => change::tag(context, command),
+            Self::AddColumn(args) => change::add_column(context, args),
+            Self::RenameColumn(args) => change::rename_column(context, args),
+            Self::NameChannel(args) => change::name_channel(context, args),
+            Self::Export(args) => export::export(context, &args),
+            Self::Check { data } => check::check(context, &data),
+            Self::Backup { data, out } => check::backup(context, &data, &out),
+            Self::List { under } => show::list(context, under),
         }
-        .map_err(failure)
-        .map(|()| ExitCode::SUCCESS)
     }
 }
 
@@ -200,10 +216,27 @@ fn server(typed: &str) -> Result<SocketAddr, String> {
     }
     let (name, port) =
         bare.rsplit_once(':').map_or((bare, Ok(PORT)), |(name, port)| (name, port.parse::<u16>()));
-    let found = port.ok().and_then(|port| (name, port).to_socket_addrs().ok()?.next());
-    found.ok_or_else(|| {
-        format!("--server {typed}: write HOST or HOST:PORT, such as 127.0.0.1:{PORT}")
-    })
+    let unread = || {
+        let encrypted = "; --tls-ca FILE encrypts";
+        let more = if bare.starts_with("https://") { encrypted } else { "" };
+        format!("--server {typed}: write HOST or HOST:PORT, such as 127.0.0.1:{PORT}{more}")
+    };
+    let is_name = |name: &str| !name.is_empty() && !name.contains(['/', ':', ' ']);
+    let port = port.ok().filter(|_| is_name(name)).ok_or_else(unread)?;
+    let unknown =
+        |why: &dyn std::fmt::Display| format!("--server {typed}: no address of it: {why}");
+    let mut found = (name, port).to_socket_addrs().map_err(|why| unknown(&why))?;
+    found.next().ok_or_else(|| unknown(&"it has none"))
+}
+
+/// An error as a program reads it: with what the server says, where that refuses.
+fn refused(error: &anyhow::Error) -> Json {
+    let mut said = json!({ "schema": 1, "error": format!("{error:#}") });
+    if let Some(ClientError::Refused { status, body }) = error.downcast_ref() {
+        said["status"] = json!(status);
+        said["refused"] = json!(body);
+    }
+    said
 }
 
 /// What the server finds wrong with a request was typed wrong, and so is a directory that can't be

@@ -40,6 +40,8 @@ pub(super) struct Sending {
     pub(super) skip: u64,
     /// Whether the file has objects without lines.
     pub(super) is_binary: bool,
+    /// Whether nothing is sent: what is read is only counted.
+    pub(super) is_dry: bool,
 }
 
 /// Objects of one place, and where each was read.
@@ -248,7 +250,10 @@ pub(super) fn send(
     };
     let way = Way::of(file, sending.is_binary, sending.skip);
     std::thread::scope(|scope| {
-        let thread = scope.spawn(|| each(client, &way, parts));
+        let thread = scope.spawn(|| match sending.is_dry {
+            true => (counted(parts), None),
+            false => each(client, &way, parts),
+        });
         let filled = fill(&mut waiting).and_then(|()| waiting.finish());
         drop(waiting);
         let (sent, refused) = thread.join().unwrap_or_default();
@@ -256,6 +261,15 @@ pub(super) fn send(
             None => Ok(sent),
             Some(why) => Err(why).with_context(|| way.said()),
         }
+    })
+}
+
+/// Counts parts as they come.
+fn counted(parts: Receiver<Part>) -> Sent {
+    parts.into_iter().fold(Sent::default(), |sent, part| Sent {
+        objects: sent.objects + part.objects,
+        parts: sent.parts + 1,
+        revision: None,
     })
 }
 

@@ -1,6 +1,7 @@
-//! An export as a SQLite database: a table for each folder, named by its path.
+//! An export as a SQLite database: a table for each folder, named by its path. SQLite tells no
+//! capital letters from small ones: where only these differ, underscores follow.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rusqlite::types::Value as Sql;
@@ -21,12 +22,9 @@ pub(super) fn write(
 ) -> anyhow::Result<()> {
     let mut database = Connection::open(path)?;
     let all = database.transaction()?;
-    let mut made = BTreeSet::new();
+    let mut made = Tables::default();
     for Bulk { columns, batch } in bulks(export)? {
-        let table = quoted(&batch.folder);
-        if made.insert(batch.folder.clone()) {
-            create(&all, &batch.folder, &columns)?;
-        }
+        let table = made.of(&all, &batch.folder, &columns)?;
         let marks = vec!["?"; BEGIN.len() + columns.len()].join(", ");
         let mut insert = all.prepare_cached(&format!("INSERT INTO {table} VALUES ({marks})"))?;
         let mut row = 0;
@@ -45,15 +43,41 @@ pub(super) fn write(
             }
         }
     }
-    for (folder, columns) in folders.iter().filter(|(folder, _)| !made.contains(folder)) {
-        create(&all, folder, columns)?;
+    for (folder, columns) in folders {
+        made.of(&all, folder, columns)?;
     }
     Ok(all.commit()?)
 }
 
-fn create(database: &Connection, folder: &str, columns: &[ColumnSpec]) -> rusqlite::Result<()> {
-    let (table, names) = (quoted(folder), names(columns).join(", "));
-    database.execute_batch(&format!("CREATE TABLE {table} ({names})"))
+/// The tables that are made.
+#[derive(Default)]
+struct Tables {
+    /// Their names, quoted, by folder.
+    named: BTreeMap<String, String>,
+    /// The names in small letters.
+    taken: BTreeSet<String>,
+}
+
+impl Tables {
+    /// The name of a folder's table, which is made where it isn't there yet.
+    fn of(
+        &mut self,
+        database: &Connection,
+        folder: &str,
+        columns: &[ColumnSpec],
+    ) -> rusqlite::Result<String> {
+        if let Some(table) = self.named.get(folder) {
+            return Ok(table.clone());
+        }
+        let mut name = folder.to_owned();
+        while !self.taken.insert(name.to_ascii_lowercase()) {
+            name.push('_');
+        }
+        let (table, names) = (quoted(&name), names(columns).join(", "));
+        database.execute_batch(&format!("CREATE TABLE {table} ({names})"))?;
+        self.named.insert(folder.to_owned(), table.clone());
+        Ok(table)
+    }
 }
 
 /// The batches of an export in the binary form.
@@ -125,8 +149,9 @@ mod tests {
         let parts = [bulk.clone(), bulk].map(|bulk| encode_insert([bulk].iter())).concat();
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.sqlite");
-        let empty = ("/det/empty".to_owned(), Vec::new());
-        write(&path, &parts, &[("/det/x".to_owned(), Vec::new()), empty]).expect("written");
+        let other = |path: &str| (path.to_owned(), Vec::new());
+        let folders = ["/det/X", "/det/empty", "/det/x"].map(other);
+        write(&path, &parts, &folders).expect("written");
         let database = Connection::open(&path).expect("a database");
         let asked = "SELECT group_concat(\"a\"\"b\" || record), max(\"Since_\"), \
                      count(\"A\"\"b_\") \
@@ -136,7 +161,9 @@ mod tests {
             .expect("an answer");
         let texts = "one0,two1,one0,two1".to_owned();
         assert_eq!(found, (texts, u64::MAX.to_string(), 0));
-        let none = database.query_row("SELECT count(*) FROM \"/det/empty\"", [], |row| row.get(0));
-        assert_eq!(none, Ok(0));
+        for empty in ["/det/empty", "/det/X_"] {
+            let asked = format!("SELECT count(*) FROM {}", quoted(empty));
+            assert_eq!(database.query_row(&asked, [], |row| row.get(0)), Ok(0), "{empty}");
+        }
     }
 }

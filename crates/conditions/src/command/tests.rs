@@ -26,6 +26,14 @@ fn typed(at: &str, words: &[&str]) -> Result<(), String> {
     typed.args.run().map(drop).map_err(|failure| failure.to_string())
 }
 
+/// Why what is typed there is not done.
+fn typed_error(at: &str, words: &[&str]) -> anyhow::Error {
+    let typed = Typed::try_parse_from([&["conditions"], words].concat()).expect("a command");
+    let client = Client::new(at, None, Duration::from_secs(60));
+    let context = super::Context { client, json: false };
+    typed.args.command.run(&context).expect_err("refused")
+}
+
 /// A server, and a folder for files.
 struct Place {
     files: tempfile::TempDir,
@@ -195,6 +203,35 @@ fn a_refused_object_is_named_by_its_line_and_an_insertion_goes_on_behind_what_is
     place.does(&words);
     assert_eq!(place.count("/f"), 8);
     place.refuses(&["insert", "/f", "--file", &file, "--skip", "9"], &["8 objects"]);
+}
+
+#[test]
+fn a_file_is_checked_without_an_insertion() {
+    let place = Place::with("/f", &["--column", "v=int32"]);
+    let good = place.write("good.csv", "channel,since,v\n0,1,1\n0,2,2\n");
+    place.does(&["insert", "/f", "--file", &good, "--dry-run", "--batch", "1"]);
+    let bad = place.write("bad.csv", "channel,since,v\n0,1,1\n0,2,x\n");
+    let words = ["insert", "/f", "--file", &bad, "--dry-run", "--batch", "1"];
+    place.refuses(&words, &["nothing is inserted: ", "bad.csv:3: v: "]);
+    assert_eq!(place.count("/f"), 0);
+    place.does(&["insert", "/f", "--file", &good]);
+    place.does(&["export", "--out", &place.file("f.bin")]);
+    place.does(&["insert", "--file", &place.file("f.bin"), "--dry-run"]);
+    place.does(&["add-column", "/f", "w=bool"]);
+    place.refuses(&["insert", "--file", &place.file("f.bin"), "--dry-run"], &["f.bin: "]);
+    assert_eq!(place.count("/f"), 2);
+}
+
+#[test]
+fn a_refusal_is_json_where_that_is_asked_for() {
+    let place = Place::with("/f", &["--column", "v=int32"]);
+    let error = typed_error(&place.at(), &["get", "/none", "1"]);
+    let said = super::refused(&error);
+    assert_eq!((&said["schema"], &said["status"]), (&json!(1), &json!(404)));
+    assert!(said["refused"]["fix"].as_str().expect("text").contains("list"), "{said}");
+    assert!(said["error"].as_str().expect("text").contains("/none"), "{said}");
+    let said = super::refused(&typed_error(&place.at(), &["insert", "/f", "--since", "1", "v"]));
+    assert!(said["status"].is_null() && said["error"].is_string(), "{said}");
 }
 
 #[test]

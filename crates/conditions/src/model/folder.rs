@@ -104,6 +104,12 @@ impl Folder {
         self.channels.iter().map(|(number, name)| (*number, name.as_deref()))
     }
 
+    /// How many segments there are of what the head shows, or a tag of users, by its number.
+    pub fn segments(&self, user_tag: Option<Revision>) -> usize {
+        let base = self.contents.view(user_tag).map(|view| &view.base);
+        base.map_or(0, |base| base.blocks.len() + base.past.len())
+    }
+
     /// The revision that made it.
     pub(super) fn made(&self) -> Revision {
         self.schemas.first().map_or(0, |(revision, _)| *revision)

@@ -186,7 +186,7 @@ impl Folder {
 fn around(moment: &Moment<'_>, channel: u32) -> Result<(u64, Option<u64>), Damage> {
     Ok(match moment.at(channel)? {
         Some(found) => (found.since, Some(found.until)),
-        None => (moment.around(channel)?.since, None),
+        None => (moment.gap_begin(channel)?, None),
     })
 }
 

@@ -208,9 +208,33 @@ impl<'a> Moment<'a> {
         if let Some(Found { since, until, from, .. }) = self.at(channel)? {
             return Ok(Around { since, until, from });
         }
+        let (time, revision) = (self.time, self.revision);
+        let (since, from) = self.gap(channel)?;
+        let best = Cell::new(from);
+        self.view.base.visit_past(
+            channel,
+            &mut |bounds| bounds.meets(since, time) && bounds.to > best.get(),
+            &mut |segment, piece| {
+                let to = segment.bounds(piece).to;
+                if to <= revision {
+                    best.set(to);
+                }
+            },
+        )?;
+        Ok(Around { since, until: self.gap_end(channel)?, from: best.get() })
+    }
+
+    /// From where on a channel shows nothing, in a gap, as [`Moment::around`] has it. Unlike that,
+    /// it looks at one block, unless an earlier revision than the last seal's is asked.
+    pub(super) fn gap_begin(&self, channel: u32) -> Result<u64, Damage> {
+        Ok(self.gap(channel)?.0)
+    }
+
+    /// That, and from which revision on what isn't sealed shows nothing there.
+    fn gap(&self, channel: u32) -> Result<(u64, Revision), Damage> {
         let (view, time, revision) = (self.view, self.time, self.revision);
         let recent = view.recent.get(&channel);
-        let (mut since, mut from) = recent.map_or((0, 0), |recent| recent.gap(time, revision));
+        let (mut since, from) = recent.map_or((0, 0), |recent| recent.gap(time, revision));
         if let Some(block) = self.block {
             let near = self.before(channel)?.map(|(segment, piece)| {
                 let (since, until) = (segment.since(piece), segment.until(piece));
@@ -222,20 +246,7 @@ impl<'a> Moment<'a> {
         view.base.shown_once(channel, (since, time), revision, &mut |segment, piece| {
             once.push(segment.bounds(piece).until);
         })?;
-        since = once.into_iter().fold(since, u64::max);
-        let best = Cell::new(from);
-        view.base.visit_past(
-            channel,
-            &mut |bounds| bounds.meets(since, time) && bounds.to > best.get(),
-            &mut |segment, piece| {
-                let to = segment.bounds(piece).to;
-                if to <= revision {
-                    best.set(to);
-                }
-            },
-        )?;
-        from = best.get();
-        Ok(Around { since, until: self.gap_end(channel)?, from })
+        Ok((once.into_iter().fold(since, u64::max), from))
     }
 
     /// Of a gap: a time up to which nothing is shown.

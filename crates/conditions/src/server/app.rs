@@ -96,7 +96,7 @@ impl App {
             }
         }
         let app = Arc::clone(self);
-        tokio::task::spawn_blocking(move || work(&app, app.state.read(), question)).await.ok()
+        beside(move || work(&app, app.state.read(), question)).await
     }
 
     /// Does work that takes a while, or waits for the state, beside the thread of connections.
@@ -105,8 +105,7 @@ impl App {
         work: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let app = Arc::clone(self);
-        let done = tokio::task::spawn_blocking(move || work(&app)).await;
-        done.unwrap_or_else(|_| Err(Fault::own()))
+        beside(move || work(&app)).await.unwrap_or_else(|| Err(Fault::own()))
     }
 
     /// Counts a refusal.
@@ -116,6 +115,22 @@ impl App {
         }
         answer
     }
+}
+
+/// Does work on one of the two threads beside that of connections. `None` where it panics.
+///
+/// Work that has not begun is left undone when this is dropped, because its client has gone away:
+/// connections are limited, and so is what waits for these threads.
+pub(crate) async fn beside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    struct Begun<T>(tokio::task::JoinHandle<T>);
+    impl<T> Drop for Begun<T> {
+        fn drop(&mut self) {
+            self.0.abort();
+        }
+    }
+    (&mut Begun(tokio::task::spawn_blocking(work)).0).await.ok()
 }
 
 /// The parameters of a request.
@@ -221,6 +236,30 @@ mod tests {
                 assert_eq!(one.join().expect("no panic"), b"2");
             }
         });
+    }
+
+    #[test]
+    fn what_clients_have_asked_who_have_gone_away_is_not_worked_on() {
+        let ((begun, begins), (may_end, ends)) = (channel(), channel());
+        let served = serve(begun, ends);
+        let at = served.at;
+        let head = format!("GET /api/v1/big HTTP/1.1\r\nhost: {at}\r\n\r\n");
+        let ask = |_| {
+            let mut socket = TcpStream::connect(at).expect("a connection");
+            socket.write_all(head.as_bytes()).expect("sent");
+            socket
+        };
+        // What has come by then is looked at before these.
+        let looked_at = || (0..10).for_each(|_| assert_eq!(little(at), json!(1.5)));
+        let gone: Vec<_> = (0..10).map(ask).collect();
+        begins.recv_timeout(WAIT).expect("begun");
+        looked_at();
+        drop(gone);
+        looked_at();
+        (0..20).for_each(|_| may_end.send(()).expect("they wait"));
+        assert_eq!(client(at).get("/big", &[]).expect("an answer").body, b"2");
+        // Each of the two threads had begun with one.
+        assert_eq!(begins.try_iter().count(), 2);
     }
 
     #[test]

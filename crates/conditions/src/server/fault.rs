@@ -13,9 +13,9 @@ use crate::protocol::{ErrorBody, ErrorObject};
 
 /// A refusal, as it is answered.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) status: StatusCode,
-    pub(super) body: ErrorBody,
+pub(crate) struct Fault {
+    pub(crate) status: StatusCode,
+    pub(crate) body: ErrorBody,
 }
 
 impl Fault {

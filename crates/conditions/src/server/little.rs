@@ -1,6 +1,6 @@
 //! What is little work: the thread of connections, which all clients share, does it itself.
 
-use crate::model::{Folder, Numbers, Selection, State};
+use crate::model::{Folder, Numbers, Of, Selection, State};
 use crate::protocol::{Format, Params};
 
 /// The most cells that are read there, in the binary form and in JSON: either takes less than a
@@ -10,6 +10,10 @@ const MAX_JSON_CELLS: u64 = 2_048;
 
 /// To find a channel's object takes about as long as to copy this many cells.
 const CELLS_PER_OBJECT: u64 = 8;
+
+/// In a gap all segments of a folder are looked at; to pass about as many takes as long as to copy
+/// a cell.
+const SEGMENTS_PER_CELL: u64 = 4;
 
 /// Whether a question is of few objects: at one time, in one folder.
 pub(super) fn is_little(state: &State, params: &Params) -> bool {
@@ -26,6 +30,21 @@ pub(super) fn is_little_slice(state: &State, under: &str, format: Format) -> boo
     let sum = state.under(under).try_fold(0, |sum, folder| {
         let sum = sum + cells(folder, &all)?.max(CELLS_PER_OBJECT);
         (sum <= most).then_some(sum)
+    });
+    sum.is_some()
+}
+
+/// Whether it is little work to look up where the answer at a time begins to be as it is, which
+/// copies no cell.
+pub(super) fn is_little_look_up(state: &State, under: &str, of: Of) -> bool {
+    let user_tag = match of {
+        Of::User(id) => Some(id),
+        Of::Head | Of::Global(_) => None,
+    };
+    let sum = state.under(under).try_fold(0, |sum: u64, folder| {
+        let each = CELLS_PER_OBJECT + folder.segments(user_tag) as u64 / SEGMENTS_PER_CELL;
+        let sum = sum.saturating_add(each * folder.channels().len().max(1) as u64);
+        (sum <= MAX_CELLS).then_some(sum)
     });
     sum.is_some()
 }
@@ -105,5 +124,31 @@ mod tests {
         assert!(is_little("/b/none", Format::Json));
         assert!(!is_little("/a", Format::Binary), "together");
         assert!(!is_little("/b", Format::Binary), "of any length");
+    }
+
+    #[test]
+    fn to_look_a_place_up_is_the_more_work_the_more_segments_a_gap_may_lie_in() {
+        let mut state = State::default();
+        folder(&mut state, "/a", &[Kind::Float], 500, 1);
+        assert!(is_little_look_up(&state, "/", Of::Head));
+        for since in 1..200 {
+            let object = Object { channel: 0, since, until: since + 1, records: 0 };
+            let (objects, payload) = (vec![object], Table::new([Kind::Float]));
+            let (folder, tag) = ("/a".to_owned(), None);
+            let change =
+                Change::Insert(vec![Batch { folder, tag, only_tag: false, objects, payload }]);
+            state.replay(Entry { revision: 2 + since, time_us: 0, change }).expect("a change");
+        }
+        // In blocks of an object each.
+        let mut seal = state.seal(1).expect("all is known");
+        state.begin_seal(&seal);
+        while let Some(made) = seal.next(&state).expect("a segment") {
+            seal.stored(made.id, made.bytes.into()).expect("it is whole");
+        }
+        let rebuilt = state.rebuild(&seal);
+        drop(state.end_seal(&seal, Some(rebuilt)));
+        assert!(state.folder("/a").expect("a folder").segments(None) > 100);
+        assert!(!is_little_look_up(&state, "/", Of::Head));
+        assert!(is_little_look_up(&state, "/", Of::User(7)), "it has none");
     }
 }

@@ -6,7 +6,7 @@ mod check;
 #[cfg(test)]
 mod crash;
 mod export;
-mod fault;
+pub(crate) mod fault;
 mod full;
 #[cfg(test)]
 mod held;
@@ -17,7 +17,7 @@ mod map;
 mod page;
 mod reads;
 mod ready;
-mod receive;
+pub(crate) mod receive;
 mod sealing;
 mod segments;
 mod shared;

@@ -20,7 +20,7 @@ const WHOLE: Duration = Duration::from_secs(60);
 const BYTES_PER_S: usize = 1 << 20;
 
 /// Room for what is received, and for what is made of it, until this is dropped.
-pub(super) struct Room {
+pub(crate) struct Room {
     all: Arc<Semaphore>,
     own: Option<OwnedSemaphorePermit>,
     kib: usize,
@@ -32,7 +32,7 @@ impl Room {
     }
 
     /// All of it, for what is made of the body.
-    pub(super) fn permit(self) -> Option<OwnedSemaphorePermit> {
+    pub(crate) fn permit(self) -> Option<OwnedSemaphorePermit> {
         self.own
     }
 
@@ -40,7 +40,7 @@ impl Room {
     ///
     /// # Errors
     /// When there is none left.
-    pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Fault> {
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Fault> {
         let more = bytes.div_ceil(1024).saturating_sub(self.kib);
         let taken = self.all.clone().try_acquire_many_owned(more as u32).map_err(|_| {
             let error = "the requests that are being received are too large together";
@@ -59,7 +59,7 @@ impl Room {
 ///
 /// # Errors
 /// When it is not all of it, comes too slowly, or there is no room for it.
-pub(super) async fn receive(
+pub(crate) async fn receive(
     all: &Arc<Semaphore>,
     mut body: Body,
     length: usize,

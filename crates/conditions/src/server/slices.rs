@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use super::app::{App, needed, params};
 use super::fault::{Fault, json_bytes};
 use super::known::{FOREVER, NOW, value};
-use super::little::is_little_slice;
+use super::little::{is_little_look_up, is_little_slice};
 use super::reads::{is_past, revision};
 use super::ready::{Ready, SliceKey};
 use super::shared::Reading;
@@ -53,9 +53,11 @@ pub(super) async fn resolve(
 async fn led(app: &Arc<App>, params: Params, headers: &HeaderMap) -> Result<Response, Fault> {
     let is_led = params.redirect.unwrap_or(true);
     let is_little = |app: &App, state: &State, params: &Params| {
-        // To look a place up no cell is copied.
         let under = normal(params.under.as_deref());
-        is_known(app, state, params) || is_little_slice(state, under, Format::Binary)
+        // What is refused is, too.
+        view(state, params).map_or(true, |view| {
+            is_known(app, state, params, view) || is_little_look_up(state, under, view.of)
+        })
     };
     let led = app.read(params, is_little, |app, state, params| lead(app, &state, &params)).await;
     let Led { key, kept, revision } = led.unwrap_or_else(|| Err(Fault::own()))?;
@@ -73,10 +75,9 @@ async fn led(app: &Arc<App>, params: Params, headers: &HeaderMap) -> Result<Resp
 }
 
 /// Whether the place to which a time leads is remembered.
-fn is_known(app: &App, state: &State, params: &Params) -> bool {
-    let asked = params.t.zip(view(state, params).ok());
+fn is_known(app: &App, state: &State, params: &Params, view: View) -> bool {
     let (under, mut leads) = (normal(params.under.as_deref()), leads(app));
-    asked.is_some_and(|(time, view)| leads.known(state, under, time, view).is_some())
+    params.t.is_some_and(|time| leads.known(state, under, time, view).is_some())
 }
 
 fn leads(app: &App) -> MutexGuard<'_, Leads> {

@@ -1,6 +1,7 @@
 //! The interface of NoPayloadDB from outside: what it answers and refuses, and what is left of it.
 
-use std::net::SocketAddr;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -361,6 +362,7 @@ fn a_key_is_a_relative_path_and_leads_to_the_same_bytes_for_ever() {
     let files = std::fs::read_dir(data.path().join("files")).expect("a folder");
     let names: Vec<_> = files.map(|entry| entry.expect("an entry").file_name()).collect();
     assert!(names.iter().all(|name| name == "incoming" || name.len() == 2), "{names:?}");
+    assert_eq!(names.len(), 3, "no bytes are kept that were refused");
     server.stop(Duration::from_secs(1));
     let server = serve(data.path(), None);
     let again = ask(server.addresses()[0], "GET", "/dbstore/a/b%20c.bin", &[], &[]);
@@ -373,6 +375,24 @@ fn a_key_is_a_relative_path_and_leads_to_the_same_bytes_for_ever() {
     // It is cut short: within the head, or behind it.
     let answer = ureq::get(url).call();
     assert!(answer.map_or(true, |answer| answer.into_body().read_to_vec().is_err()));
+}
+
+#[test]
+fn bodies_that_do_not_come_take_no_room_from_those_that_do() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    let idle: Vec<TcpStream> = (0..5)
+        .map(|_| {
+            let mut socket = TcpStream::connect(at).expect("a connection");
+            let head = "POST /api/cdb_rest/pt HTTP/1.1\r\ncontent-type: application/json\r\n";
+            write!(socket, "{head}host: {at}\r\ncontent-length: 67108864\r\n\r\n{{").expect("sent");
+            socket
+        })
+        .collect();
+    // Each was begun before this one is answered.
+    made(at, "POST", "pt", &json!({ "name": "A" }));
+    drop(idle);
 }
 
 #[test]

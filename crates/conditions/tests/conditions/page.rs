@@ -136,6 +136,8 @@ fn a_page_shows_what_there_is_and_leads_to_what_it_leaves_out() {
     let dense = says(dense, &["more than 400 intervals", "more than are drawn"]);
     assert_eq!(dense.matches("&amp;t=").count(), 401);
     says("/page/folder?folder=/empty", &["No channel has an object yet"]);
+    let own = "href=\"/page/folder?folder=/det/temperature\"";
+    says("/page/set?under=/det/temperature", &[own, "--d:0"]);
     let newest = says(
         "/page/at",
         &["/det/temperature", "Nothing at this time in its first 1,000 channels", "2 more records"],

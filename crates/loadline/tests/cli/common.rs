@@ -144,3 +144,29 @@ pub(crate) fn processes_with(text: &str) -> Vec<u32> {
     };
     processes.filter(holds).collect()
 }
+
+/// Where this repository lies.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Has every suite of this repository planned whose file has such a name: `least` are there.
+pub(crate) fn plans_every_suite(is_one: impl Fn(&str) -> bool, least: usize) {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    if cpus < 2 {
+        testing::skip("these suites need two processors");
+        return;
+    }
+    let mut planned = 0;
+    for entry in std::fs::read_dir(repository().join("suites")).expect("suites").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !is_one(&name) {
+            continue;
+        }
+        let path = entry.path().display().to_string();
+        let output = Place::with("").loadline(&["plan", &path]);
+        assert_eq!(code(&output), 0, "{name}: {}", stderr(&output));
+        planned += 1;
+    }
+    assert!(planned >= least, "{planned} suites");
+}

@@ -1,15 +1,11 @@
 //! Conditions under load: data that are prepared once and lent to every start, targets that are
 //! measured at some points, PostgreSQL beside our server, and every suite of the service.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::common::{Place, code, stderr, stdout};
+use crate::common::{Place, code, plans_every_suite, stderr, stdout};
 use crate::served::Served;
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 const OURS: &str = "[[target]]\nname = \"loadline\"\nserve = \"conditions\"\n\
                     options = { data = \"{data}\" }\ndata = \"reuse\"\n";
@@ -164,23 +160,8 @@ fn a_target_is_measured_only_where_the_suite_says() {
 
 #[test]
 fn every_suite_of_the_service_can_be_planned() {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if cpus < 2 {
-        testing::skip("these suites need two processors");
-        return;
-    }
-    let mut planned = 0;
-    for entry in std::fs::read_dir(repository().join("suites")).expect("suites").flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with("conditions-") && name != "tour-conditions.toml" {
-            continue;
-        }
-        let path = entry.path().display().to_string();
-        let output = Place::with("").loadline(&["plan", &path]);
-        assert_eq!(code(&output), 0, "{name}: {}", stderr(&output));
-        planned += 1;
-    }
-    assert!(planned >= 12, "{planned} suites");
+    let is_one = |name: &str| name.starts_with("conditions-") || name == "tour-conditions.toml";
+    plans_every_suite(is_one, 12);
 }
 
 /// What PostgreSQL's backends do is the target's: each has a session of its own. SQLite answers
@@ -188,11 +169,12 @@ fn every_suite_of_the_service_can_be_planned() {
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 #[test]
 fn postgresql_answers_in_the_same_rounds_and_its_backends_are_seen() {
-    if !Path::new("/usr/lib/postgresql/15/bin/postgres").exists() {
+    if !std::path::Path::new("/usr/lib/postgresql/15/bin/postgres").exists() {
         testing::skip("postgresql is not installed (`cargo xtask peers` installs the peers)");
         return;
     }
-    let script = repository().join("peers/postgres/serve.sh").display().to_string();
+    let repository = crate::common::repository();
+    let script = repository.join("peers/postgres/serve.sh").display().to_string();
     let names = ["postgres-gist", "postgres-lateral", "postgres-vector", "postgres-naive"];
     let target = |name: &&str| {
         format!(
@@ -201,7 +183,7 @@ fn postgresql_answers_in_the_same_rounds_and_its_backends_are_seen() {
              \"wal_level=minimal\", \"max_wal_senders=0\", \"shared_buffers=64MB\"]\n"
         )
     };
-    let lend = repository().join("peers/sqlite/lend.py").display().to_string();
+    let lend = repository.join("peers/sqlite/lend.py").display().to_string();
     let sqlite = format!(
         "[[target]]\nname = \"sqlite\"\nspeaks = \"sqlite\"\ndata = \"reuse\"\noptional = true\n\
          command = [\"python3\", \"{lend}\", \"{{data}}\", \"{{port}}\"]\n"

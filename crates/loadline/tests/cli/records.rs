@@ -1,13 +1,9 @@
 //! Records under load: our server, and pvxs where it is built, answer the same operations rightly;
 //! and every suite of the service can be planned.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::common::{Place, code, stderr};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::common::{Place, plans_every_suite, repository};
 
 /// pvxs's server, or a named skip where it is not built.
 fn pvxs() -> Option<PathBuf> {
@@ -84,22 +80,6 @@ fn what_one_client_writes_others_are_told_in_order_with_its_age() {
 }
 
 #[test]
-fn every_suite_of_the_room_can_be_planned() {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if cpus < 2 {
-        testing::skip("these suites need two processors");
-        return;
-    }
-    let mut planned = 0;
-    for entry in std::fs::read_dir(repository().join("suites")).expect("suites").flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with("records-") && !name.starts_with("tour-") {
-            continue;
-        }
-        let path = entry.path().display().to_string();
-        let output = Place::with("").loadline(&["plan", &path]);
-        assert_eq!(code(&output), 0, "{name}: {}", stderr(&output));
-        planned += 1;
-    }
-    assert!(planned >= 7, "{planned} suites");
+fn every_suite_of_the_service_can_be_planned() {
+    plans_every_suite(|name| name.starts_with("records-") || name.starts_with("tour-"), 7);
 }

@@ -238,7 +238,7 @@ impl Nopayload {
         let list_id = *self.tag_named(tag)?.1.lists.get(&type_id)?;
         let list = self.list(list_id)?;
         let is_it = |iov: &Iov| iov.interval == interval;
-        let same = list.iovs().filter(|id| self.iov(*id).is_some_and(is_it));
+        let same = list.starts.at(interval.start).filter(|id| self.iov(*id).is_some_and(is_it));
         Some((same.last()?, (list_id, list)))
     }
 }

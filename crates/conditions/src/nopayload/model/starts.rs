@@ -42,6 +42,13 @@ impl Starts {
         self.0.iter().map(|(_, id)| *id)
     }
 
+    /// The numbers of those that start there, in the order in which they came.
+    pub(super) fn at(&self, start: Moment) -> impl Iterator<Item = u32> {
+        let from = self.0.partition_point(|(other, _)| *other < start);
+        let same = self.0[from..].iter().take_while(move |(other, _)| *other == start);
+        same.map(|(_, id)| *id)
+    }
+
     /// The one that starts last of those that start by a moment.
     pub(super) fn latest(&self, at: Moment) -> Option<u32> {
         let after = self.0.partition_point(|(start, _)| *start <= at);
@@ -57,8 +64,8 @@ impl Starts {
     /// Takes one out.
     pub(super) fn remove(&mut self, start: Moment, id: u32) {
         let from = self.0.partition_point(|(other, _)| *other < start);
-        let mut same = self.0[from..].iter().take_while(|(other, _)| *other == start);
-        if let Some(place) = same.position(|(_, other)| *other == id) {
+        let place = self.at(start).position(|other| other == id);
+        if let Some(place) = place {
             self.0.remove(from + place);
         }
     }

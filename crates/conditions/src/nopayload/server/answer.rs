@@ -11,6 +11,7 @@ use crate::model::{Refusal as ModelRefusal, State};
 use crate::nopayload::model::{Nopayload, Refused};
 use crate::nopayload::protocol::{BadBody, TooManyRows};
 use crate::server::app::App;
+use crate::server::fault::Fault;
 use crate::server::store::WriteError;
 
 /// A refusal, as it is answered.
@@ -66,6 +67,12 @@ impl From<Refused> for Refusal {
             Refused::TooMany(..) => S::PAYLOAD_TOO_LARGE,
         };
         Self::detail(status, refused)
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(Fault { status, body }: Fault) -> Self {
+        Self::detail(status, format!("{}: {}", body.error, body.fix))
     }
 }
 

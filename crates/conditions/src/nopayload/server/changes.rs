@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use axum::body::to_bytes;
 use axum::extract::{Request, State as Extract};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
@@ -18,7 +17,8 @@ use crate::nopayload::protocol::{
     Fields, IovView, ListView, StatusView, TagListed, TagView, TypeView, bulk,
 };
 use crate::protocol::MAX_BODY_BYTES;
-use crate::server::app::App;
+use crate::server::app::{App, beside};
+use crate::server::receive::receive;
 
 /// A change that was made.
 pub(super) struct Done {
@@ -66,13 +66,7 @@ async fn try_make(
     let asked = Asked::of(path, request.uri())?;
     let length = length(request.headers())?;
     // Memory is taken for what all clients send together, and free again once the change is made.
-    let room = app.bodies.clone().try_acquire_many_owned(length.div_ceil(1024) as u32);
-    let room = room.map_err(|_| {
-        let detail = "the requests that are being received are too large together";
-        Refusal::detail(StatusCode::SERVICE_UNAVAILABLE, detail)
-    })?;
-    let body = to_bytes(request.into_body(), length).await;
-    let body = body.map_err(|_| Refusal::bad("the body can't be read: send all of it"))?;
+    let (body, mut room) = receive(&app.bodies, request.into_body(), length).await?;
     let read_body = move || {
         let (change, made) = meant(&asked, &body)?;
         let deleted = matches!(change, Change::DeleteIov { .. }).then(|| change.clone());
@@ -83,13 +77,14 @@ async fn try_make(
     let (change, bytes, deleted, made) = if length <= SHORT_BODY {
         read_body()?
     } else {
-        tokio::task::spawn_blocking(read_body).await.map_err(|_| Refusal::own())??
+        beside(read_body).await.ok_or_else(Refusal::own)??
     };
     let url = match deleted {
         Some(deleted) => read(app, |_| true, move |state| url(state, &deleted)).await?,
         None => None,
     };
-    let revision = app.writer.make(change, bytes, Some(room)).await?;
+    room.grow(bytes.len())?;
+    let revision = app.writer.make(change, bytes, room.permit()).await?;
     let done = Done { revision, url };
     let answer = read(app, |_| true, move |state| made(state, &done)).await?;
     let taken_back = "it was made, and another request has deleted it since";

@@ -17,9 +17,9 @@ use super::answer::{JSON, Refusal, bytes_of, read};
 use super::questions::Parts;
 use super::storage::{Incoming, Outgoing, hex};
 use crate::model::Change as ServiceChange;
-use crate::nopayload::model::Change;
+use crate::nopayload::model::{Change, Nopayload};
 use crate::nopayload::protocol::{FileView, check_key};
-use crate::server::app::App;
+use crate::server::app::{App, beside};
 use crate::server::known::{FOREVER, is_known};
 
 /// The most bytes of a file.
@@ -59,16 +59,19 @@ async fn store(app: &Arc<App>, parts: Parts, request: Request) -> Result<Respons
         let detail = "too many files are being received: send it again later";
         Refusal::detail(StatusCode::SERVICE_UNAVAILABLE, detail)
     })?;
-    let incoming = receive(app, request.into_body()).await?;
-    let there = {
-        let key = key.clone();
-        read(app, |_| true, move |state| state.file(&key).is_some()).await?
-    };
-    let (sha256, size) = {
-        let app = Arc::clone(app);
-        blocking(move || incoming.keep(&app.storage)).await?
-    };
+    let mut incoming = receive(app, request.into_body()).await?;
+    let (sha256, size) = incoming.sum();
     let change = Change::PutFile { key: key.clone(), sha256, size };
+    let there = {
+        let (key, change) = (key.clone(), change.clone());
+        let check = move |state: &Nopayload| state.check(&change).map(|_| state.file(&key));
+        // What is refused is not kept: no key would ever lead to it.
+        read(app, |_| true, check).await??.is_some()
+    };
+    {
+        let app = Arc::clone(app);
+        blocking(move || incoming.keep(&app.storage, &sha256)).await?;
+    }
     let change = ServiceChange::Nopayload(change);
     let bytes = change.encode();
     app.writer.make(change, bytes, None).await?;
@@ -123,8 +126,7 @@ async fn receive(app: &Arc<App>, body: Body) -> Result<Incoming, Refusal> {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let done = tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::own())?;
-    done.map_err(|error| {
+    beside(work).await.ok_or_else(Refusal::own)?.map_err(|error| {
         tracing::error!("files: {error}");
         let status = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -168,7 +170,8 @@ pub(super) async fn download(
 /// The next bytes of a file, with what reads those after them.
 async fn next(mut outgoing: Outgoing) -> io::Result<Option<(Bytes, Outgoing)>> {
     let read = move || Ok(outgoing.next()?.map(|bytes| (bytes, outgoing)));
-    let next = tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?;
+    let panicked = || io::Error::other("the thread that reads it has panicked");
+    let next = beside(read).await.ok_or_else(panicked)?;
     // The client sees an answer that is cut short.
     next.inspect_err(|error: &io::Error| tracing::error!("files: {error}"))
 }

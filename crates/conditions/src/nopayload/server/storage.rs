@@ -94,7 +94,7 @@ impl Storage {
     fn fetch(&self, origin: &dyn Origin, sha256: &[u8; 32]) -> io::Result<()> {
         let mut incoming = self.begin()?;
         origin.get(&hex(sha256), &mut incoming)?;
-        match incoming.hash.finalize_reset()[..] == sha256[..] {
+        match incoming.sum().0 == *sha256 {
             true => incoming.place(self, sha256),
             false => Err(damaged(sha256)),
         }
@@ -137,15 +137,17 @@ impl Incoming {
         self.file.write_all(bytes)
     }
 
-    /// Makes it durable in its place; returns the SHA-256 of its bytes and how many there are.
-    pub(super) fn keep(mut self, storage: &Storage) -> io::Result<([u8; 32], u64)> {
-        let sha256: [u8; 32] = self.hash.finalize_reset().into();
+    /// The SHA-256 of its bytes, and how many there are, once all have come.
+    pub(super) fn sum(&mut self) -> ([u8; 32], u64) {
+        (self.hash.finalize_reset().into(), self.size)
+    }
+
+    /// Makes it durable in the place of bytes with this sum, which is its own.
+    pub(super) fn keep(self, storage: &Storage, sha256: &[u8; 32]) -> io::Result<()> {
         if let Some((origin, _)) = &storage.origin {
-            origin.put(&hex(&sha256), &mut File::open(&self.path)?)?;
+            origin.put(&hex(sha256), &mut File::open(&self.path)?)?;
         }
-        let size = self.size;
-        self.place(storage, &sha256)?;
-        Ok((sha256, size))
+        self.place(storage, sha256)
     }
 
     /// Makes it durable under the name of its bytes.
@@ -229,7 +231,8 @@ mod tests {
         let content: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
         let mut incoming = storage.begin().expect("a file");
         content.chunks(70_001).for_each(|chunk| incoming.write(chunk).expect("written"));
-        let (sha256, size) = incoming.keep(&storage).expect("kept");
+        let (sha256, size) = incoming.sum();
+        incoming.keep(&storage, &sha256).expect("kept");
         assert_eq!(size, 1_200_000);
         assert_eq!(all(storage.read(sha256, size).expect("a file")).expect("bytes"), content);
         let (folder, name) = storage.place(&sha256);

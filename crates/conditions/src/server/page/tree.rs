@@ -197,7 +197,8 @@ fn listed(tree: &Tree, after: Option<&str>) -> Markup {
     let shown = &all[..all.len().min(ROWS)];
     let depth = |row: &Row| {
         let above = tree.under.trim_end_matches('/').matches('/').count() + 1;
-        (row.path.matches('/').count() - above).min(DEEPEST)
+        // A folder that is asked for as a set is a row of its own.
+        row.path.matches('/').count().saturating_sub(above).min(DEEPEST)
     };
     html! {
         ul.tree {
