@@ -1,0 +1,1 @@
+//! The functions that can be called: name, types, Rust function, a row each.

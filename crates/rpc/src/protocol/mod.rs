@@ -1,0 +1,1 @@
+//! The bytes of gRPC: messages of protobuf, their prefix, HTTP/2 as a client under load speaks it.
