@@ -23,14 +23,18 @@ testing, testing_services = grpc.protos_and_services("test.proto")
 def options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="TCP port; 0 is any")
+    parser.add_argument("--twice", type=int, default=0, help="every Nth Add is done twice")
+    parser.add_argument("--not-at-all", type=int, default=0, help="every Nth Add is not done")
     parser.add_argument("--threads", type=int, default=8, help="threads that run functions")
     return parser.parse_args()
 
 
 class Table(table_services.TableServicer):
-    """The functions; the total is one for all connections."""
+    """The functions; the total is one for all connections. What is wrong is planted."""
 
-    def __init__(self):
+    def __init__(self, twice, not_at_all):
+        self.twice, self.not_at_all = twice, not_at_all
+        self.adds = 0
         self.total = 0
         self.lock = threading.Lock()
 
@@ -39,7 +43,9 @@ class Table(table_services.TableServicer):
 
     def Add(self, request, context):
         with self.lock:
-            self.total += request.value
+            self.adds += 1
+            is_nth = [nth > 0 and self.adds % nth == 0 for nth in (self.twice, self.not_at_all)]
+            self.total += request.value * (1 + is_nth[0] - is_nth[1])
             return table.Number(value=self.total)
 
     def Who(self, request, context):
@@ -77,7 +83,7 @@ def main():
         futures.ThreadPoolExecutor(max_workers=args.threads),
         options=[("grpc.max_receive_message_length", large)],
     )
-    table_services.add_TableServicer_to_server(Table(), server)
+    table_services.add_TableServicer_to_server(Table(args.twice, args.not_at_all), server)
     testing_services.add_TestServiceServicer_to_server(TestService(), server)
     port = server.add_insecure_port(f"127.0.0.1:{args.port}")
     stop = threading.Event()

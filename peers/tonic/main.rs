@@ -151,7 +151,9 @@ async fn serve(port: u16) -> Result<(), Box<dyn std::error::Error>> {
         // A listener that is handed over has Nagle's algorithm on unless it is said.
         .serve_with_incoming_shutdown(
             TcpIncoming::from(listener).with_nodelay(Some(true)),
-            async move { drop(ended.recv().await) },
+            async move {
+                ended.recv().await;
+            },
         )
         .await?;
     Ok(())

@@ -81,6 +81,23 @@ fn streams_bring_every_message_in_each_direction() {
 }
 
 #[test]
+fn a_server_that_does_a_call_twice_or_not_at_all_is_found() {
+    let Some(grpcio) = targets().into_iter().find(|(name, _)| *name == "grpcio") else { return };
+    for planted in ["--twice", "--not-at-all"] {
+        let mut command = grpcio.1.clone();
+        command.extend([planted.to_owned(), "100".to_owned()]);
+        let clients = "operation = \"add\"\n[[clients]]\nconnections = 2\npipeline = 2\n\
+                       timeout = \"20s\"\n";
+        let place = Place::with(&suite(&[("grpcio", command)], clients));
+        let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let trial = &json["trials"][0];
+        assert!(trial["wrong"].as_u64() > Some(0), "{planted}: {trial:#}");
+        assert_eq!(trial["validity"], "invalid");
+    }
+}
+
+#[test]
 fn every_suite_of_the_service_can_be_planned() {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     if cpus < 2 {

@@ -89,6 +89,8 @@ pub struct Client {
     has_room: bool,
     /// Streams to be ended, which their users have left.
     left: Vec<u32>,
+    /// What is still to come of a frame of bytes.
+    partial: Option<Head>,
     /// A header block that is not whole: its stream, flags, and frames.
     unfinished: Option<(Head, u32)>,
     block: Vec<u8>,
@@ -132,6 +134,7 @@ impl Client {
             is_leaving: false,
             has_room: false,
             left: Vec::new(),
+            partial: None,
             unfinished: None,
             block: Vec::new(),
         }
@@ -254,22 +257,50 @@ impl Client {
         let mut used = 0;
         let outcome = loop {
             let rest = &bytes[used..];
-            let Some(head) = rest.first_chunk().map(|head| Head::read(*head)) else {
-                break Ok(());
+            let (head, start) = match self.partial.take() {
+                Some(head) => (head, 0),
+                None => match rest.first_chunk() {
+                    Some(head) => (Head::read(*head), HEAD_BYTES),
+                    None => break Ok(()),
+                },
             };
             if head.len > MAX_FRAME_BYTES || !(self.is_ready || head.kind == kind::SETTINGS) {
                 break Err(self.no_frame(rest));
             }
-            let end = HEAD_BYTES + head.len;
-            let Some(payload) = rest.get(HEAD_BYTES..end) else { break Ok(()) };
+            let Some(payload) = rest.get(start..start + head.len) else {
+                used += match head.kind {
+                    kind::DATA if !head.has(flag::PADDED) => start,
+                    _ => break Ok(()),
+                };
+                break self.take_part(head, &bytes[used..], streams, out).map(|()| {
+                    used = bytes.len();
+                });
+            };
             if let Err(fault) = self.frame(head, payload, streams, out) {
                 break Err(fault);
             }
-            used += end;
+            used += start + head.len;
         };
         input.consume(used);
         self.leave_streams(out);
         outcome
+    }
+
+    /// Takes what has come of a frame of bytes, so that a large one is not kept until it is whole.
+    fn take_part(
+        &mut self,
+        head: Head,
+        part: &[u8],
+        streams: &mut impl Streams,
+        out: &mut Output,
+    ) -> Result<(), ProtocolError> {
+        let left = Head { len: head.len - part.len(), ..head };
+        if !part.is_empty() {
+            let flags = head.flags & !flag::END_STREAM;
+            self.frame(Head { len: part.len(), flags, ..head }, part, streams, out)?;
+        }
+        self.partial = Some(left);
+        Ok(())
     }
 
     /// What is at the place of a frame is none, or one that is too large.

@@ -20,7 +20,15 @@ impl Streams for Notes {
         self.0.push(Heard::Headers(tag, block.to_vec(), ends));
     }
 
+    /// However many pieces it comes in.
     fn data(&mut self, tag: u32, bytes: &[u8], ends: bool) {
+        if let Some(Heard::Data(last, all, ended @ false)) = self.0.last_mut()
+            && *last == tag
+        {
+            all.extend_from_slice(bytes);
+            *ended = ends;
+            return;
+        }
         self.0.push(Heard::Data(tag, bytes.to_vec(), ends));
     }
 
