@@ -4,7 +4,7 @@ use super::made::{Made, PREFIX_BYTES, Piece, put_varint};
 use super::operations::{ADD, BIDI, CLIENT_STREAM};
 
 /// An answer that is one number is at most this long, with its prefix.
-const NUMBER_BYTES: usize = 32;
+const NUMBER_BYTES: usize = 24;
 
 /// A short message, with its prefix.
 #[derive(Clone, Copy, Debug, Default)]

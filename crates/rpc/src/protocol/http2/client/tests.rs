@@ -192,6 +192,7 @@ fn what_breaks_the_protocol_says_how() {
     };
     assert!(fault(&frame(kind::DATA, 0, 3, &[])).contains("stream 3"));
     assert!(fault(&frame(kind::DATA, 0, 2, &[])).contains("stream 2"));
+    assert!(fault(&frame(kind::HEADERS, flag::END_HEADERS, 0, &[])).contains("stream 0"));
     assert!(fault(&frame(kind::PUSH_PROMISE, 0, 1, &[])).contains("pushes"));
     assert!(fault(&frame(kind::DATA, flag::PADDED, 1, &[3, 0])).contains("padding"));
     assert!(fault(&frame(kind::CONTINUATION, 0, 1, &[])).contains("not begun"));
