@@ -66,6 +66,7 @@ static ROWS: &[Row] = &[
     Row(Some(&cache::SERVICE), &[&cache::load::SERVICE, &cache::load::CODECS], Some(&CACHE)),
     Row(Some(&records::SERVICE), &[&records::load::SERVICE], Some(&RECORDS)),
     Row(Some(&conditions::SERVICE), &conditions::load::SERVICES, Some(&CONDITIONS)),
+    Row(Some(&rpc::SERVICE), &[], None),
     Row(Some(&null::SERVICE), &[&load::null::SERVICE], Some(&NULL)),
     Row(None, &[&http::load::SERVICE, &http::load::CODECS], None),
 ];
@@ -130,6 +131,7 @@ Examples:
   loadline serve cache --memory 256MiB
   loadline serve records --config records.toml
   loadline serve conditions --data data
+  loadline serve rpc
 
 Each prints one line of JSON when it is ready. The first SIGTERM or Ctrl-C ends it in good order;
 SIGHUP has it read accounts, tokens and certificates again.";
