@@ -52,6 +52,8 @@ pub(crate) struct Exchange {
     pub(crate) headers: Metadata,
     /// Metadata behind the last one.
     pub(crate) trailers: Metadata,
+    /// What the function keeps of the messages that it has received.
+    pub(crate) kept_bytes: usize,
 }
 
 /// The half of an exchange that each side has.
@@ -159,6 +161,11 @@ impl Call {
     /// Waits until the server begins to stop.
     pub(crate) async fn server_stops(&mut self) {
         self.ask(Want::Stop).await;
+    }
+
+    /// Notes that it keeps this much of what it has received, which counts as memory of messages.
+    pub(crate) fn keep(&self, bytes: usize) {
+        self.shared.with(|exchange| exchange.kept_bytes += bytes);
     }
 
     /// Adds metadata that is sent before the first message.

@@ -81,10 +81,9 @@ fn add_status(headers: &mut HeaderMap, status: &Status) {
             headers.insert(MESSAGE, text);
         }
     }
-    if !status.details.is_empty() && status.details.len() <= MOST_DETAILS_BYTES {
-        if let Ok(details) = HeaderValue::from_str(&to_base64(&status.details)) {
-            headers.insert(DETAILS, details);
-        }
+    let has_details = (1..=MOST_DETAILS_BYTES).contains(&status.details.len());
+    if has_details && let Ok(details) = HeaderValue::from_str(&to_base64(&status.details)) {
+        headers.insert(DETAILS, details);
     }
 }
 

@@ -226,6 +226,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
                     Poll::Pending => break,
                 }
             }
+            if self.is_over {
+                // It asks for room no more.
+                self.pipe.was_full();
+            }
             match self.pipe.poll_out(context) {
                 Poll::Ready(Ok(())) => {
                     self.stuck = None;

@@ -260,7 +260,9 @@ impl Driver {
     async fn receive(&mut self) -> Result<Option<(Bytes, bool)>, End> {
         loop {
             let next = self.reader.next()?;
-            self.taken.set(self.reader.kept_bytes())?;
+            let kept = self.exchanged.with(|exchange| exchange.kept_bytes);
+            let given = next.as_ref().map_or(0, |(message, _)| message.len());
+            self.taken.set(self.reader.kept_bytes() + kept + given)?;
             if next.is_some() {
                 self.shared.counters.received.fetch_add(1, Relaxed);
                 return Ok(next);

@@ -112,7 +112,8 @@ impl<S: AsyncWrite + Unpin> Pipe<S> {
 impl<S: AsyncWrite + Unpin> Inner<S> {
     fn poll_out(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.out.is_empty() {
-            return Poll::Ready(Ok(()));
+            // h2 itself waits for the socket: what it has written last was too much for a buffer.
+            return if self.is_full { Poll::Pending } else { Poll::Ready(Ok(())) };
         }
         while !self.out.is_empty() {
             let count = ready!(Pin::new(&mut self.stream).poll_write(context, &self.out))?;
@@ -143,6 +144,7 @@ impl<S: AsyncWrite + Unpin> Inner<S> {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let total = pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        self.is_full = false;
         if self.out.len() + total <= MOST_OUT_BYTES {
             pieces.iter().for_each(|piece| self.out.extend_from_slice(piece));
             return Poll::Ready(Ok(total));

@@ -124,6 +124,8 @@ stream.cancel()
 refused(grpc.StatusCode.CANCELLED, lambda: list(stream))
 total = sum(1 for _ in output(Output(response_parameters=[{"size": 10}] * 20_000)))
 assert total == 20_000, total
+large = [len(one.payload.body) for one in output(Output(response_parameters=[{"size": 10**6}] * 100))]
+assert large == [10**6] * 100, large
 
 # Health, and its watch of what is not there.
 Health = message("grpc.health.v1.HealthCheckRequest")

@@ -156,6 +156,14 @@ fn compression_that_is_unknown_or_none_is_refused() {
         let plain = call(&server, ADD, &[("grpc-encoding", encoding)], &message(&[]));
         assert_eq!(plain.status, "0", "a message may be left uncompressed");
     }
+    // A frame of zstd (RFC 8878) with one raw block, and an answer that comes compressed, too.
+    let text = [&[0x12, 98][..], &[b'a'; 98]].concat();
+    let zstd = [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, 100, 0x21, 0x03, 0][..], &text].concat();
+    let body = [&[1][..], &message(&zstd)[1..]].concat();
+    let changed = [("grpc-encoding", "zstd"), ("grpc-accept-encoding", "gzip,zstd")];
+    let ended = call(&server, ECHO, &changed, &body);
+    assert_eq!(ended.status, "0", "{ended:?}");
+    assert!(ended.data[0] == 1 && ended.data.len() < 60, "{:?}", ended.data);
 }
 
 #[test]

@@ -19,9 +19,6 @@ use crate::protocol::proto::conformance::{
 };
 use crate::protocol::status::{Code, Status};
 
-/// The most bytes of requests that a call keeps to name them in its answer.
-const MOST_KEPT_BYTES: usize = 16 << 20;
-
 /// A request as it is named in an answer.
 fn any(message: &str, value: Bytes) -> Any {
     let package = "connectrpc.conformance.v1";
@@ -119,36 +116,21 @@ pub(super) async fn idempotent(mut call: Call) -> Result<(), Status> {
     Ok(())
 }
 
-/// Requests that are kept, within the limit.
-#[derive(Default)]
-struct Kept {
-    requests: Vec<Any>,
-    bytes: usize,
-}
-
-impl Kept {
-    fn add(&mut self, message: &str, bytes: Bytes) -> Result<(), Status> {
-        self.bytes += bytes.len() + 64;
-        if self.bytes > MOST_KEPT_BYTES {
-            let words = format!("requests of more than {MOST_KEPT_BYTES} bytes together");
-            return Err(Status::new(Code::ResourceExhausted, words));
-        }
-        self.requests.push(any(message, bytes));
-        Ok(())
-    }
-}
+/// What a request takes beside its bytes while it is kept.
+const KEPT_BYTES: usize = 128;
 
 pub(super) async fn client_stream(mut call: Call) -> Result<(), Status> {
-    let mut kept = Kept::default();
+    let mut kept = Vec::new();
     let mut definition = None;
     while let Some((bytes, _)) = call.receive_bytes().await {
         let request: ClientStreamRequest = decode(bytes.clone())?;
-        if kept.requests.is_empty() {
+        if kept.is_empty() {
             definition = request.response_definition;
         }
-        kept.add("ClientStreamRequest", bytes)?;
+        call.keep(bytes.len() + KEPT_BYTES);
+        kept.push(any("ClientStreamRequest", bytes));
     }
-    let payload = answered(&mut call, definition, kept.requests).await?;
+    let payload = answered(&mut call, definition, kept).await?;
     call.send(&ClientStreamResponse { payload }).await;
     Ok(())
 }
@@ -170,12 +152,13 @@ pub(super) async fn server_stream(mut call: Call) -> Result<(), Status> {
 }
 
 pub(super) async fn bidi(mut call: Call) -> Result<(), Status> {
-    let mut kept = Kept::default();
+    let mut kept = Vec::new();
     let (mut definition, mut is_first, mut is_full) = (None, true, false);
     let (mut sent, mut data) = (0, Vec::new().into_iter());
     while let Some((bytes, _)) = call.receive_bytes().await {
         let request: BidiStreamRequest = decode(bytes.clone())?;
-        kept.add("BidiStreamRequest", bytes)?;
+        call.keep(bytes.len() + KEPT_BYTES);
+        kept.push(any("BidiStreamRequest", bytes));
         if std::mem::take(&mut is_first) {
             is_full = request.full_duplex;
             if let Some(mut first) = request.response_definition {
@@ -190,7 +173,7 @@ pub(super) async fn bidi(mut call: Call) -> Result<(), Status> {
         }
         if is_full {
             let (Some(definition), Some(data)) = (&definition, data.next()) else { break };
-            let requests = std::mem::take(&mut kept.requests);
+            let requests = std::mem::take(&mut kept);
             let info = match sent {
                 0 => info(&call, requests),
                 _ => RequestInfo { requests, ..RequestInfo::default() },
@@ -203,12 +186,12 @@ pub(super) async fn bidi(mut call: Call) -> Result<(), Status> {
     }
     let Some(definition) = definition else { return Ok(()) };
     for data in data {
-        let request_info = (sent == 0).then(|| info(&call, std::mem::take(&mut kept.requests)));
+        let request_info = (sent == 0).then(|| info(&call, std::mem::take(&mut kept)));
         call.sleep(delay(definition.response_delay_ms)).await;
         let payload = Some(ConformancePayload { data, request_info });
         call.send(&BidiStreamResponse { payload }).await;
         sent += 1;
     }
-    let unsaid = (sent == 0).then(|| info(&call, kept.requests));
+    let unsaid = (sent == 0).then(|| info(&call, kept));
     definition.error.map_or(Ok(()), |wanted| Err(error(wanted, unsaid)))
 }

@@ -14,7 +14,7 @@ use crate::protocol::proto::testing::{
 use crate::protocol::status::{Code, Status};
 
 /// The most bytes of a payload that can be asked for.
-const MOST_BYTES: i32 = 64 << 20;
+const MOST_BYTES: i32 = 16 << 20;
 
 /// The longest time between two answers that can be asked for.
 const MOST_INTERVAL_US: i32 = 60_000_000;
@@ -130,22 +130,16 @@ pub(super) async fn full_duplex(mut call: Call) -> Result<(), Status> {
     Ok(())
 }
 
-/// The most requests that are kept until the client has sent all.
-const MOST_KEPT: usize = 1_000;
+/// What an answer that is asked for takes while it is kept.
+const KEPT_BYTES: usize = 32;
 
 pub(super) async fn half_duplex(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
     let mut kept = Vec::new();
     while let Some(request) = call.receive::<StreamingOutputCallRequest>().await? {
         check(request.response_status)?;
-        if kept.len() == MOST_KEPT {
-            let words = format!("more than {MOST_KEPT} requests before the first answer");
-            return Err(Status::new(Code::ResourceExhausted, words));
-        }
-        kept.push(request.response_parameters);
+        call.keep(KEPT_BYTES * request.response_parameters.len());
+        kept.extend(request.response_parameters);
     }
-    for parameters in kept {
-        send_all(&mut call, &parameters).await?;
-    }
-    Ok(())
+    send_all(&mut call, &kept).await
 }
