@@ -9,8 +9,8 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The targets that are here; the peers that aren't are named skips.
-fn targets() -> Vec<(&'static str, Vec<String>)> {
+/// The peers that are here; those that aren't are named skips.
+fn peers() -> Vec<(&'static str, Vec<String>)> {
     let here = |path: &str| repository().join(path).display().to_string();
     let tonic = vec![here("target/peers/tonic-server")];
     let grpcio = vec![here("target/venv/rpc/bin/python"), here("peers/grpcio/server.py")];
@@ -27,8 +27,16 @@ fn targets() -> Vec<(&'static str, Vec<String>)> {
     found
 }
 
-/// A suite of one short round over these targets; `rest` is its workload and clients.
-fn suite(targets: &[(&'static str, Vec<String>)], rest: &str) -> String {
+/// Our server, where this program was built with it.
+const OURS: &str = if !cfg!(feature = "rpc") {
+    ""
+} else {
+    "[[target]]\nname = \"loadline\"\nserve = \"rpc\"\noptions = { threads = 1 }\n"
+};
+
+/// A suite of one short round over our server, unless it is left out, and these peers; `rest` is
+/// its workload and clients.
+fn suite(ours: &str, peers: &[(&'static str, Vec<String>)], rest: &str) -> String {
     let target = |(name, command): &(&str, Vec<String>)| {
         let command = command.iter().map(|word| format!("{word:?}, ")).collect::<String>();
         format!(
@@ -36,19 +44,19 @@ fn suite(targets: &[(&'static str, Vec<String>)], rest: &str) -> String {
              command = [{command}\"--port\", \"{{port}}\"]\n"
         )
     };
-    let targets: String = targets.iter().map(target).collect();
+    let peers: String = peers.iter().map(target).collect();
     let rounds = "[rounds]\nmeasure = \"300ms\"\nslice = \"none\"\nwarm_up = \"50ms\"\n\
                   at_least = 1\nat_most = 1\ndisturbed = \"ignore\"\n";
-    format!("title = \"Calls\"\n{targets}[workload]\nservice = \"rpc\"\n{rest}{rounds}")
+    format!("title = \"Calls\"\n{ours}{peers}[workload]\nservice = \"rpc\"\n{rest}{rounds}")
 }
 
 fn answers_rightly(rest: &str) -> Vec<serde_json::Value> {
-    let targets = targets();
-    if targets.is_empty() {
+    let peers = peers();
+    if OURS.is_empty() && peers.is_empty() {
         return Vec::new();
     }
-    let trials = Place::with(&suite(&targets, rest)).trials();
-    assert_eq!(trials.len(), targets.len());
+    let trials = Place::with(&suite(OURS, &peers, rest)).trials();
+    assert_eq!(trials.len(), usize::from(!OURS.is_empty()) + peers.len());
     assert!(trials.iter().all(|trial| trial["missing"] == 0), "{trials:#?}");
     trials
 }
@@ -82,13 +90,13 @@ fn streams_bring_every_message_in_each_direction() {
 
 #[test]
 fn a_server_that_does_a_call_twice_or_not_at_all_is_found() {
-    let Some(grpcio) = targets().into_iter().find(|(name, _)| *name == "grpcio") else { return };
+    let Some(grpcio) = peers().into_iter().find(|(name, _)| *name == "grpcio") else { return };
     for planted in ["--twice", "--not-at-all"] {
         let mut command = grpcio.1.clone();
         command.extend([planted.to_owned(), "100".to_owned()]);
         let clients = "operation = \"add\"\n[[clients]]\nconnections = 2\npipeline = 2\n\
                        timeout = \"20s\"\n";
-        let place = Place::with(&suite(&[("grpcio", command)], clients));
+        let place = Place::with(&suite("", &[("grpcio", command)], clients));
         let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
         let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
         let trial = &json["trials"][0];
