@@ -111,8 +111,12 @@ impl Schema {
         };
         let mut files = BTreeMap::new();
         for symbol in wanted {
-            let found = asking.files(MessageRequest::FileContainingSymbol(symbol.into())).await;
-            add(&mut files, found.map_err(|status| missing(status, symbol, &services))?)?;
+            match asking.files(MessageRequest::FileContainingSymbol(symbol.into())).await {
+                Ok(found) => add(&mut files, found)?,
+                // Some servers list services that they can't describe.
+                Err(status) if symbols.is_empty() && status.code == Code::NotFound => {}
+                Err(status) => return Err(missing(status, symbol, &services)),
+            }
         }
         // A server may leave imports out.
         while let Some(name) = first_missing(&files) {

@@ -1,9 +1,9 @@
 //! The gRPC server: HTTP/2 by h2, and above it what gRPC asks for. Control plane: it allocates per
 //! call, as h2 does.
 //!
-//! A connection is one task ([`connection`]), which reads all requests that have come, runs those
+//! A connection is one task (`connection.rs`), which reads all requests that have come, runs those
 //! functions that don't wait, and writes all answers with one call. Calls that wait are tasks of
-//! their own ([`drive`]). Connections are divided among threads, each with a runtime of its own.
+//! their own (`drive.rs`). Connections are divided among threads, each with a runtime of its own.
 
 mod accept;
 mod admit;
