@@ -53,6 +53,14 @@ static CONDITIONS: Sample = Sample {
 };
 
 #[rustfmt::skip]
+static RPC: Sample = Sample {
+    operations: "operation = \"unary\"",
+    keys: None,
+    size: Some(("bytes = ", "", None)),
+    compromise: None,
+};
+
+#[rustfmt::skip]
 static NULL: Sample = Sample {
     operations: "operation = \"ask\"",
     keys: None,
@@ -66,6 +74,7 @@ static ROWS: &[Row] = &[
     Row(Some(&cache::SERVICE), &[&cache::load::SERVICE, &cache::load::CODECS], Some(&CACHE)),
     Row(Some(&records::SERVICE), &[&records::load::SERVICE], Some(&RECORDS)),
     Row(Some(&conditions::SERVICE), &conditions::load::SERVICES, Some(&CONDITIONS)),
+    Row(Some(&rpc::SERVICE), &[&rpc::load::SERVICE], Some(&RPC)),
     Row(Some(&null::SERVICE), &[&load::null::SERVICE], Some(&NULL)),
     Row(None, &[&http::load::SERVICE, &http::load::CODECS], None),
 ];
@@ -130,6 +139,7 @@ Examples:
   loadline serve cache --memory 256MiB
   loadline serve records --config records.toml
   loadline serve conditions --data data
+  loadline serve rpc
 
 Each prints one line of JSON when it is ready. The first SIGTERM or Ctrl-C ends it in good order;
 SIGHUP has it read accounts, tokens and certificates again.";

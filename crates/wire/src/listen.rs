@@ -4,7 +4,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -151,6 +151,13 @@ impl Listener {
         }
         listen(&socket, options.backlog)?;
         Ok(Self::new(socket, Address::Unix(path.to_owned()), options, Some(file)))
+    }
+}
+
+/// For servers that bring their own loop; it is non-blocking.
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

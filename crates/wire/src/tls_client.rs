@@ -19,7 +19,11 @@ pub struct TlsTrust<'a> {
 }
 
 impl TlsTrust<'_> {
-    fn config(&self) -> Result<ClientConfig, TlsError> {
+    /// What rustls takes for new connections, for clients that bring their own loop.
+    ///
+    /// # Errors
+    /// When the PEM can't be used.
+    pub fn config(&self) -> Result<ClientConfig, TlsError> {
         let unusable = |error: rustls::Error| TlsError::Unusable(error.to_string());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)

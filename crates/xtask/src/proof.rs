@@ -44,7 +44,7 @@ pub(crate) struct Proof {
 }
 
 /// Every proof.
-pub(crate) const PROOFS: &[Proof] = &[PARQUET, PEERS, CONDITIONS_HOUR];
+pub(crate) const PROOFS: &[Proof] = &[PARQUET, PEERS, RPC, CONDITIONS_HOUR];
 
 const PARQUET: Proof = Proof {
     name: "parquet",
@@ -131,6 +131,30 @@ const PEERS: Proof = Proof {
             "--locked",
             "conditions",
         ],
+    ],
+    is_timed: false,
+};
+
+const RPC: Proof = Proof {
+    name: "rpc",
+    doc: "grpcurl, grpcio, Go's interoperability client and the conformance suite of Connect find \
+          the server right.",
+    commands: &[
+        &[
+            "clippy",
+            "--package",
+            "loadline-rpc",
+            "--package",
+            "loadline",
+            "--features",
+            "rpc",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        &["test", "--package", "loadline-rpc", "--test", "rpc", "--locked"],
     ],
     is_timed: false,
 };

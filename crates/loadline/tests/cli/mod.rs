@@ -19,6 +19,7 @@ mod mistakes;
 mod output;
 mod programs;
 mod records;
+mod rpc;
 mod run;
 mod shell;
 mod targets;

@@ -1,5 +1,6 @@
-//! Small programs of our own around a peer's libraries, compiled into `target/peers`. They are
-//! built again when a source is newer than what was built of it.
+//! Small programs of our own around a peer's libraries, compiled into `target/peers`: those in C++
+//! against the libraries of Python's registry, those in Rust by cargo, each a workspace of its own.
+//! They are built again when a source is newer than what was built of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,30 @@ pub(crate) fn is_current(repository: &Path, target: &Path, program: &Program) ->
     newest.unwrap_or(SystemTime::UNIX_EPOCH) <= built
 }
 
-/// Compiles the program against the libraries in its service's environment.
+/// Compiles the program.
 pub(crate) fn build(repository: &Path, target: &Path, program: &Program) -> Result<()> {
+    fs::create_dir_all(target.join("peers")).context("cannot make target/peers")?;
+    match program.source.ends_with("Cargo.toml") {
+        true => build_rust(repository, target, program),
+        false => build_cpp(repository, target, program),
+    }
+}
+
+/// Compiles a package of Rust with the versions of its lock file.
+fn build_rust(repository: &Path, target: &Path, program: &Program) -> Result<()> {
+    let place = target.join("peers/cargo");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--locked", "--quiet", "--manifest-path"]);
+    cargo.arg(repository.join(&program.source)).arg("--target-dir").arg(&place);
+    process::run(&mut cargo)?;
+    let built = place.join("release").join(&program.program);
+    fs::copy(&built, path(target, program))
+        .with_context(|| format!("cannot copy {}", built.display()))?;
+    Ok(())
+}
+
+/// Compiles a source in C++ against the libraries in its service's environment.
+fn build_cpp(repository: &Path, target: &Path, program: &Program) -> Result<()> {
     if process::find("g++").is_none() {
         bail!("{} needs g++; bring it with your package manager", program.program);
     }
@@ -42,7 +65,6 @@ pub(crate) fn build(repository: &Path, target: &Path, program: &Program) -> Resu
     let site = python::site_packages(&environment)
         .with_context(|| format!("{} needs the packages of its service", program.program))?;
     let out = path(target, program);
-    fs::create_dir_all(target.join("peers")).context("cannot make target/peers")?;
     let mut compiler = Command::new("g++");
     // The wheels are built with the C++ interface of before GCC 5.
     compiler.args(["-std=c++17", "-O2", "-Wall", "-Wextra", "-D_GLIBCXX_USE_CXX11_ABI=0"]);

@@ -1,11 +1,12 @@
 //! `cargo xtask peers`: installs the programs that Loadline is measured against and lists which
 //! versions are there. The programs are rows of `peers/peers.toml`: `apt` installs some, `pip`
-//! others into `target/venv`, and small ones of our own around a peer's libraries are compiled
-//! into `target/peers`. A version other than the stated one is noted and used: figures name the
-//! version they had.
+//! others into `target/venv`, Go brings some into `target/peers/go`, and small ones of our own
+//! around a peer's libraries are compiled into `target/peers`. A version other than the stated one
+//! is noted and used: figures name the version they had.
 
 mod apt;
 mod built;
+mod go;
 mod python;
 mod table;
 
@@ -17,7 +18,7 @@ use anyhow::{Result, bail};
 
 use crate::process;
 pub(crate) use python::environment;
-use table::{Package, Peer, Program};
+use table::{Package, Peer};
 
 pub(crate) use table::{Table, read};
 
@@ -67,9 +68,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// Does as wished, and prints what is installed in the end.
 pub(crate) fn bring(wish: Wish) -> Result<()> {
     let repository = process::repository();
-    let Table { peer: peers, python: packages, built: programs } = table::read(&repository)?;
+    let mut table = table::read(&repository)?;
+    let peers = std::mem::take(&mut table.peer);
     let target = repository.join("target");
-    let count = peers.len() + packages.len() + programs.len();
+    let count = peers.len() + table.python.len() + table.go.len() + table.built.len();
     let mut problems = Vec::new();
     if wish != Wish::Check {
         let missing: Vec<&Peer> =
@@ -77,7 +79,7 @@ pub(crate) fn bring(wish: Wish) -> Result<()> {
         if !missing.is_empty() {
             problems.extend(apt::install(&missing).err());
         }
-        problems.extend(bring_own(&repository, &target, &packages, &programs));
+        problems.extend(bring_own(&repository, &target, &table));
     }
     let found: Vec<Found> = peers.into_iter().map(look).collect();
     print!("{}", report(&found));
@@ -86,7 +88,7 @@ pub(crate) fn bring(wish: Wish) -> Result<()> {
         .filter(|found| found.path.is_none())
         .map(|found| found.peer.package.as_str())
         .collect();
-    let absent_own = report_own(&repository, &target, &packages, &programs);
+    let absent_own = report_own(&repository, &target, &table);
     if absent.is_empty() && absent_own == 0 {
         return Ok(());
     }
@@ -105,21 +107,19 @@ pub(crate) fn bring(wish: Wish) -> Result<()> {
     }
 }
 
-/// Installs Python's packages and builds our own programs, where they are not there yet. Gives
-/// what went wrong.
-fn bring_own(
-    repository: &Path,
-    target: &Path,
-    packages: &[Package],
-    programs: &[Program],
-) -> Vec<anyhow::Error> {
+/// Installs Python's packages and Go's programs, and builds our own, where they are not there yet.
+/// Gives what went wrong.
+fn bring_own(repository: &Path, target: &Path, table: &Table) -> Vec<anyhow::Error> {
     let absent = |package: &&Package| python::version(target, package).is_none();
-    let missing: Vec<&Package> = packages.iter().filter(absent).collect();
+    let missing: Vec<&Package> = table.python.iter().filter(absent).collect();
     let mut problems = Vec::new();
     if !missing.is_empty() {
         problems.extend(python::install(target, &missing).err());
     }
-    for program in programs {
+    for tool in table.go.iter().filter(|tool| go::version(target, tool).is_none()) {
+        problems.extend(go::install(target, tool).err());
+    }
+    for program in &table.built {
         if !built::is_current(repository, target, program) {
             problems.extend(built::build(repository, target, program).err());
         }
@@ -127,13 +127,8 @@ fn bring_own(
     problems
 }
 
-/// Prints a line for each package and each program of our own; gives how many are missing.
-fn report_own(
-    repository: &Path,
-    target: &Path,
-    packages: &[Package],
-    programs: &[Program],
-) -> usize {
+/// Prints a line for each package and each program; gives how many are missing.
+fn report_own(repository: &Path, target: &Path, table: &Table) -> usize {
     let mut absent = 0;
     let mut line = |service: &str, name: &str, state: Option<String>, note: Option<&String>| {
         absent += usize::from(state.is_none());
@@ -141,14 +136,21 @@ fn report_own(
         let note = note.map_or_else(String::new, |note| format!("  ({note})"));
         println!("{service:<8}{name:<14}{state}{note}");
     };
-    for package in packages {
+    for package in &table.python {
         let state = python::version(target, package).map(|version| {
             let place = python::folder(target, &package.service);
             format!("{version:<8} stated {:<8} {}", package.version, place.display())
         });
         line(&package.service, &package.package, state, package.note.as_ref());
     }
-    for program in programs {
+    for tool in &table.go {
+        let state = go::version(target, tool).map(|version| {
+            let path = go::path(target, tool);
+            format!("{version:<8} stated {:<8} {}", tool.version, path.display())
+        });
+        line(&tool.service, &tool.program, state, tool.note.as_ref());
+    }
+    for program in &table.built {
         let current = built::is_current(repository, target, program);
         let state = current.then(|| {
             format!("built of {}: {}", program.source, built::path(target, program).display())

@@ -29,6 +29,17 @@ pub(crate) struct Package {
     pub(crate) note: Option<String>,
 }
 
+/// A program of a Go module.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tool {
+    pub(crate) program: String,
+    pub(crate) service: String,
+    pub(crate) source: String,
+    pub(crate) version: String,
+    pub(crate) note: Option<String>,
+}
+
 /// A program of our own around a peer's libraries.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +57,8 @@ pub(crate) struct Table {
     pub(crate) peer: Vec<Peer>,
     #[serde(default)]
     pub(crate) python: Vec<Package>,
+    #[serde(default)]
+    pub(crate) go: Vec<Tool>,
     #[serde(default)]
     pub(crate) built: Vec<Program>,
 }

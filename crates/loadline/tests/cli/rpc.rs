@@ -1,0 +1,127 @@
+//! Calls under load: every server that is here answers the same calls rightly, a server that does
+//! a call twice is found, and every suite of the service can be planned.
+
+use std::path::{Path, PathBuf};
+
+use crate::common::{Place, code, stderr, stdout};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The peers that are here; those that aren't are named skips.
+fn peers() -> Vec<(&'static str, Vec<String>)> {
+    let here = |path: &str| repository().join(path).display().to_string();
+    let tonic = vec![here("target/peers/tonic-server")];
+    let grpcio = vec![here("target/venv/rpc/bin/python"), here("peers/grpcio/server.py")];
+    let mut found = Vec::new();
+    for (name, command, marker) in [
+        ("tonic", tonic, "target/peers/tonic-server"),
+        ("grpcio", grpcio, "target/venv/rpc/bin/python"),
+    ] {
+        match repository().join(marker).exists() {
+            true => found.push((name, command)),
+            false => testing::skip(format!("{name} is not installed (`cargo xtask peers`)")),
+        }
+    }
+    found
+}
+
+/// Our server, where this program was built with it.
+const OURS: &str = if !cfg!(feature = "rpc") {
+    ""
+} else {
+    "[[target]]\nname = \"loadline\"\nserve = \"rpc\"\noptions = { threads = 1 }\n"
+};
+
+/// A suite of one short round over our server, unless it is left out, and these peers; `rest` is
+/// its workload and clients.
+fn suite(ours: &str, peers: &[(&'static str, Vec<String>)], rest: &str) -> String {
+    let target = |(name, command): &(&str, Vec<String>)| {
+        let command = command.iter().map(|word| format!("{word:?}, ")).collect::<String>();
+        format!(
+            "[[target]]\nname = \"{name}\"\nspeaks = \"grpc\"\nready_within = \"60s\"\n\
+             command = [{command}\"--port\", \"{{port}}\"]\n"
+        )
+    };
+    let peers: String = peers.iter().map(target).collect();
+    let rounds = "[rounds]\nmeasure = \"300ms\"\nslice = \"none\"\nwarm_up = \"50ms\"\n\
+                  at_least = 1\nat_most = 1\ndisturbed = \"ignore\"\n";
+    format!("title = \"Calls\"\n{ours}{peers}[workload]\nservice = \"rpc\"\n{rest}{rounds}")
+}
+
+fn answers_rightly(rest: &str) -> Vec<serde_json::Value> {
+    let peers = peers();
+    if OURS.is_empty() && peers.is_empty() {
+        return Vec::new();
+    }
+    let trials = Place::with(&suite(OURS, &peers, rest)).trials();
+    assert_eq!(trials.len(), usize::from(!OURS.is_empty()) + peers.len());
+    assert!(trials.iter().all(|trial| trial["missing"] == 0), "{trials:#?}");
+    trials
+}
+
+#[test]
+fn calls_of_each_size_are_answered_byte_for_byte_and_totals_are_exact() {
+    for bytes in [0, 1_000, 100_000] {
+        answers_rightly(&format!(
+            "mix = {{ unary = 3, add = 2 }}\nbytes = {bytes}\n[[clients]]\nconnections = 3\n\
+             pipeline = 7\nthreads = 2\ntimeout = \"20s\"\n"
+        ));
+    }
+}
+
+#[test]
+fn streams_bring_every_message_in_each_direction() {
+    for (bytes, messages) in [(8, 300), (300_000, 5)] {
+        for operation in ["server-stream", "client-stream", "bidi"] {
+            let trials = answers_rightly(&format!(
+                "operation = \"{operation}\"\nbytes = {bytes}\nmessages = {messages}\n\
+                 [[clients]]\nconnections = 2\npipeline = 2\ntimeout = \"20s\"\n"
+            ));
+            for trial in trials {
+                let elements = trial["elements_per_s"].as_f64().expect("a number");
+                let rate = trial["rate_per_s"].as_f64().expect("a number");
+                assert!((elements / rate / f64::from(messages) - 1.0).abs() < 1e-9, "{trial:#}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_that_does_a_call_twice_or_not_at_all_is_found() {
+    let Some(grpcio) = peers().into_iter().find(|(name, _)| *name == "grpcio") else { return };
+    for planted in ["--twice", "--not-at-all"] {
+        let mut command = grpcio.1.clone();
+        command.extend([planted.to_owned(), "100".to_owned()]);
+        let clients = "operation = \"add\"\n[[clients]]\nconnections = 2\npipeline = 2\n\
+                       timeout = \"20s\"\n";
+        let place = Place::with(&suite("", &[("grpcio", command)], clients));
+        let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let trial = &json["trials"][0];
+        assert!(trial["wrong"].as_u64() > Some(0), "{planted}: {trial:#}");
+        assert_eq!(trial["validity"], "invalid");
+    }
+}
+
+#[test]
+fn every_suite_of_the_service_can_be_planned() {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    if cpus < 2 {
+        testing::skip("these suites need two processors");
+        return;
+    }
+    // suites/rpc-calls.toml, suites/rpc-streams.toml and suites/rpc-streams-large.toml.
+    let mut planned = 0;
+    for entry in std::fs::read_dir(repository().join("suites")).expect("suites").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("rpc-") {
+            let path = entry.path().display().to_string();
+            let output = Place::with("").loadline(&["plan", &path]);
+            assert_eq!(code(&output), 0, "{name}: {}{}", stdout(&output), stderr(&output));
+            planned += 1;
+        }
+    }
+    assert!(planned >= 3, "{planned} suites");
+}

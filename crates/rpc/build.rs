@@ -1,0 +1,37 @@
+//! Makes Rust types and descriptors of the .proto files, without protoc.
+
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo:rerun-if-changed=proto");
+    #[cfg(feature = "grpc")]
+    generate(Path::new(&std::env::var("OUT_DIR")?))?;
+    #[cfg(not(feature = "grpc"))]
+    let _ = Path::new("proto");
+    Ok(())
+}
+
+/// What is served, or sent with a status.
+#[cfg(feature = "grpc")]
+const FILES: &[&str] = &[
+    "connectrpc/conformance/v1/service.proto",
+    "google/rpc/status.proto",
+    "grpc/health/v1/health.proto",
+    "grpc/reflection/v1/reflection.proto",
+    "grpc/reflection/v1alpha/reflection.proto",
+    "grpc/testing/test.proto",
+    "loadline/rpc/v1/table.proto",
+];
+
+#[cfg(feature = "grpc")]
+fn generate(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    use protox::prost::Message as _;
+
+    let descriptors = protox::compile(FILES, ["proto"])?;
+    std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    let mut config = prost_build::Config::new();
+    // Payloads and what is echoed are not copied.
+    config.bytes(["."]).include_file("proto.rs");
+    config.compile_fds(descriptors)?;
+    Ok(())
+}

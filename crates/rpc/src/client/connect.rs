@@ -1,0 +1,109 @@
+//! The connection of a client: a task that lives as long as its runtime.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use bytes::Bytes;
+use h2::client::{Builder, SendRequest};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::address::ServerAddress;
+
+/// What a server may send before it is asked for more: of a call, and of all.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
+
+/// The most bytes of an answer's head.
+const MOST_HEAD_BYTES: u32 = 64 << 10;
+
+/// Who is trusted on an encrypted connection.
+#[derive(Clone, Debug)]
+pub struct Encryption {
+    /// What rustls takes.
+    pub config: rustls::ClientConfig,
+    /// The name that the server's certificate is for, if it is not the address.
+    pub name: Option<String>,
+}
+
+/// A connection to a server.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub(super) sender: SendRequest<Bytes>,
+    pub(super) authority: String,
+    pub(super) scheme: &'static str,
+}
+
+impl Client {
+    /// Connects within a time, on the runtime that this is called on.
+    ///
+    /// # Errors
+    /// When no server of HTTP/2 answers there; the error names it.
+    pub async fn connect(
+        address: &ServerAddress,
+        encryption: Option<Encryption>,
+        limit: Duration,
+    ) -> anyhow::Result<Self> {
+        let connected = timeout(limit, Self::try_connect(address, encryption)).await;
+        let seconds = limit.as_secs_f64();
+        let late = || anyhow::anyhow!("no connection in {seconds} s (--connect-timeout)");
+        connected
+            .unwrap_or_else(|_| Err(late()))
+            .with_context(|| format!("cannot connect to {address}"))
+    }
+
+    async fn try_connect(
+        address: &ServerAddress,
+        encryption: Option<Encryption>,
+    ) -> anyhow::Result<Self> {
+        let refused = |error: io::Error| match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+                anyhow::anyhow!("no server is there ({error}): `loadline serve rpc` starts one")
+            }
+            _ => error.into(),
+        };
+        let authority = address.authority();
+        match address {
+            ServerAddress::Unix(path) => {
+                let stream = UnixStream::connect(path).await.map_err(refused)?;
+                Self::begin(stream, authority, "http").await
+            }
+            ServerAddress::Tcp { host, port, is_encrypted } => {
+                if *is_encrypted && encryption.is_none() {
+                    bail!("say who vouches for the server: --tls-ca FILE");
+                }
+                let stream = TcpStream::connect((&host[..], *port)).await.map_err(refused)?;
+                stream.set_nodelay(true)?;
+                let Some(Encryption { mut config, name }) = encryption else {
+                    return Self::begin(stream, authority, "http").await;
+                };
+                config.alpn_protocols = vec![b"h2".to_vec()];
+                let name = ServerName::try_from(name.unwrap_or_else(|| host.clone()))?;
+                let connector = TlsConnector::from(Arc::new(config));
+                let stream = connector.connect(name, stream).await.context("TLS")?;
+                Self::begin(stream, authority, "https").await
+            }
+        }
+    }
+
+    async fn begin<S>(stream: S, authority: String, scheme: &'static str) -> anyhow::Result<Self>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let mut builder = Builder::new();
+        builder
+            .enable_push(false)
+            .initial_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_header_list_size(MOST_HEAD_BYTES);
+        let (sender, connection) = builder.handshake(stream).await?;
+        // A broken connection shows in its calls.
+        tokio::spawn(connection);
+        Ok(Self { sender: sender.ready().await?, authority, scheme })
+    }
+}

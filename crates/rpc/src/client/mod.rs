@@ -1,0 +1,12 @@
+//! A client of any server of gRPC, for people and scripts. Control plane.
+
+mod address;
+mod call;
+mod connect;
+mod schema;
+
+pub use address::{BadAddress, ServerAddress};
+pub use call::{CallOptions, Receiver, Sender};
+pub use connect::{Client, Encryption};
+pub(crate) use schema::split;
+pub use schema::{Schema, SchemaError};

@@ -1,0 +1,290 @@
+//! What a server's functions take and return: by reflection, or from .proto files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use prost::Message as _;
+use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
+use prost_types::FileDescriptorProto;
+
+use super::call::{CallOptions, Receiver, Sender};
+use super::connect::Client;
+use crate::protocol::proto::reflection::server_reflection_request::MessageRequest;
+use crate::protocol::proto::reflection::server_reflection_response::MessageResponse;
+use crate::protocol::proto::reflection::{ServerReflectionRequest, ServerReflectionResponse};
+use crate::protocol::status::{Code, Status};
+
+/// The services of reflection, the newer first; some servers have one of them only.
+const SERVICES: [&str; 2] = ["grpc.reflection.v1", "grpc.reflection.v1alpha"];
+
+/// The most files that a server's schema may have.
+const MOST_FILES: usize = 10_000;
+
+/// Why a schema can't be had.
+#[derive(Debug)]
+pub enum SchemaError {
+    /// The server says so.
+    Refused(Status),
+    /// What is typed doesn't name anything.
+    NotFound(String),
+    /// Files can't be read or don't fit together.
+    Unusable(String),
+}
+
+impl std::fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(status) if status.code == Code::Unimplemented => write!(
+                f,
+                "the server has no reflection: name its .proto file with --proto ({status})"
+            ),
+            Self::Refused(status) => write!(f, "reflection: {status}"),
+            Self::NotFound(words) | Self::Unusable(words) => f.write_str(words),
+        }
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+impl From<Status> for SchemaError {
+    fn from(status: Status) -> Self {
+        Self::Refused(status)
+    }
+}
+
+/// What functions take and return.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// The descriptors.
+    pub pool: DescriptorPool,
+    /// The names of the services.
+    pub services: Vec<String>,
+}
+
+impl Schema {
+    /// Of .proto files, without protoc. A file's imports are looked up beside it and in `folders`.
+    ///
+    /// # Errors
+    /// When one can't be read or is wrong; the error names file, line and column, or where an
+    /// import was looked for.
+    pub fn of_files(files: &[PathBuf], folders: &[PathBuf]) -> Result<Self, SchemaError> {
+        let parents = files.iter().filter_map(|file| file.parent());
+        let parents = parents.map(|parent| match parent.as_os_str().is_empty() {
+            true => PathBuf::from("."),
+            false => parent.to_owned(),
+        });
+        let roots: Vec<PathBuf> = folders.iter().cloned().chain(parents).collect();
+        let shown = || {
+            let roots: Vec<_> = roots.iter().map(|root| root.display().to_string()).collect();
+            roots.join(", ")
+        };
+        let unusable = |why: protox::Error| {
+            let why = match why.file() {
+                // It names line and column in its long form only.
+                Some(_) => format!("{why:?}"),
+                None => why.to_string(),
+            };
+            SchemaError::Unusable(format!("{}; looked in {}", why.trim(), shown()))
+        };
+        let mut compiler = protox::Compiler::new(&roots).map_err(unusable)?;
+        compiler.include_imports(true).open_files(files).map_err(unusable)?;
+        let pool = compiler.descriptor_pool();
+        let services = pool.services().map(|service| service.full_name().to_owned()).collect();
+        Ok(Self { pool, services })
+    }
+
+    /// Of a server, with the files of these symbols; of all its services where none is named.
+    ///
+    /// # Errors
+    /// When it has no reflection, or doesn't know a symbol.
+    pub async fn of_server(
+        client: &Client,
+        options: &CallOptions,
+        symbols: &[&str],
+    ) -> Result<Self, SchemaError> {
+        let mut asking = Asking::begin(client, options).await?;
+        let services = asking.services().await?;
+        let wanted = match symbols {
+            [] => services.iter().map(String::as_str).collect(),
+            symbols => symbols.to_vec(),
+        };
+        let mut files = BTreeMap::new();
+        for symbol in wanted {
+            match asking.files(MessageRequest::FileContainingSymbol(symbol.into())).await {
+                Ok(found) => add(&mut files, found)?,
+                // Some servers list services that they can't describe.
+                Err(status) if symbols.is_empty() && status.code == Code::NotFound => {}
+                Err(status) => return Err(missing(status, symbol, &services)),
+            }
+        }
+        // A server may leave imports out.
+        while let Some(name) = first_missing(&files) {
+            add(&mut files, asking.files(MessageRequest::FileByFilename(name)).await?)?;
+        }
+        asking.end();
+        let pool = pool(files)?;
+        Ok(Self { pool, services })
+    }
+
+    /// The method that is written `package.Service/Method`, or with a dot.
+    ///
+    /// # Errors
+    /// When there is none; the error lists those of the service.
+    pub fn method(&self, written: &str) -> Result<MethodDescriptor, SchemaError> {
+        let (service, method) = split(written)?;
+        let Some(service) = self.pool.get_service_by_name(service) else {
+            let words =
+                format!("there is no service {service}: there are {}", list(&self.services));
+            return Err(SchemaError::NotFound(words));
+        };
+        let found = service.methods().find(|one| one.name() == method);
+        found.ok_or_else(|| {
+            let known: Vec<_> = service.methods().map(|one| one.name().to_owned()).collect();
+            let name = service.full_name();
+            let words = format!("{name} has no method {method}: it has {}", list(&known));
+            SchemaError::NotFound(words)
+        })
+    }
+
+    /// A service by its name.
+    pub fn service(&self, name: &str) -> Option<ServiceDescriptor> {
+        self.pool.get_service_by_name(name)
+    }
+}
+
+/// A method's service and name.
+pub(crate) fn split(written: &str) -> Result<(&str, &str), SchemaError> {
+    let bare = written.strip_prefix('/').unwrap_or(written);
+    bare.rsplit_once('/').or_else(|| bare.rsplit_once('.')).ok_or_else(|| {
+        let words = format!("\"{written}\" is no method: write package.Service/Method");
+        SchemaError::NotFound(words)
+    })
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+fn missing(status: Status, symbol: &str, services: &[String]) -> SchemaError {
+    match status.code {
+        Code::NotFound => {
+            let words = format!("there is no {symbol}: services are {}", list(services));
+            SchemaError::NotFound(words)
+        }
+        _ => status.into(),
+    }
+}
+
+type Files = BTreeMap<String, FileDescriptorProto>;
+
+fn add(files: &mut Files, found: Vec<Bytes>) -> Result<(), SchemaError> {
+    for bytes in found {
+        let file = FileDescriptorProto::decode(bytes).map_err(|why| {
+            SchemaError::Unusable(format!("the server's reflection sends no descriptor: {why}"))
+        })?;
+        files.insert(file.name().to_owned(), file);
+    }
+    if files.len() > MOST_FILES {
+        let words = format!("the server's schema has more than {MOST_FILES} files");
+        return Err(SchemaError::Unusable(words));
+    }
+    Ok(())
+}
+
+fn first_missing(files: &Files) -> Option<String> {
+    let mut imports = files.values().flat_map(|file| &file.dependency);
+    imports.find(|name| !files.contains_key(*name)).cloned()
+}
+
+/// Puts the files together, each after those that it imports.
+fn pool(mut files: Files) -> Result<DescriptorPool, SchemaError> {
+    let mut pool = DescriptorPool::new();
+    let mut there = BTreeSet::new();
+    while !files.is_empty() {
+        let is_next =
+            |file: &FileDescriptorProto| file.dependency.iter().all(|name| there.contains(name));
+        let next = files.iter().find(|(_, file)| is_next(file)).map(|(name, _)| name.clone());
+        let Some(file) = next.and_then(|name| files.remove(&name)) else {
+            let names: Vec<_> = files.into_keys().collect();
+            let words = format!("files import each other in a circle: {}", list(&names));
+            return Err(SchemaError::Unusable(words));
+        };
+        there.insert(file.name().to_owned());
+        let set = prost_types::FileDescriptorSet { file: vec![file] };
+        pool.decode_file_descriptor_set(&set.encode_to_vec()[..])
+            .map_err(|why| SchemaError::Unusable(format!("the server's schema: {why}")))?;
+    }
+    Ok(pool)
+}
+
+/// A stream of questions.
+struct Asking {
+    sender: Sender,
+    receiver: Receiver,
+    /// What the first question was answered with.
+    first: Option<MessageResponse>,
+}
+
+impl Asking {
+    async fn begin(client: &Client, options: &CallOptions) -> Result<Self, SchemaError> {
+        let mut last = Status::new(Code::Unimplemented, "");
+        for service in SERVICES {
+            let path = format!("/{service}.ServerReflection/ServerReflectionInfo");
+            let (sender, receiver) = client.open(&path, options).await?;
+            let mut asking = Self { sender, receiver, first: None };
+            match asking.ask(MessageRequest::ListServices(String::new())).await {
+                Ok(answer) => {
+                    asking.first = Some(answer);
+                    return Ok(asking);
+                }
+                Err(status) if status.code == Code::Unimplemented => last = status,
+                Err(status) => return Err(status.into()),
+            }
+        }
+        Err(last.into())
+    }
+
+    async fn ask(&mut self, asked: MessageRequest) -> Result<MessageResponse, Status> {
+        let host = String::new();
+        let request = ServerReflectionRequest { host, message_request: Some(asked) };
+        // Where the call has ended, the answer says how.
+        let _ = self.sender.send(&request.encode_to_vec()).await;
+        let Some(answer) = self.receiver.next().await else {
+            return Err(self.receiver.status());
+        };
+        let unreadable = |words: String| Status::new(Code::Internal, words);
+        let answer = ServerReflectionResponse::decode(answer);
+        let answer = answer.map_err(|why| unreadable(format!("an answer of reflection: {why}")))?;
+        match answer.message_response {
+            Some(MessageResponse::ErrorResponse(error)) => {
+                Err(Status::new(Code::of(error.error_code), error.error_message))
+            }
+            Some(answer) => Ok(answer),
+            None => Err(unreadable("an empty answer of reflection".to_owned())),
+        }
+    }
+
+    async fn services(&mut self) -> Result<Vec<String>, Status> {
+        match self.first.take() {
+            Some(MessageResponse::ListServicesResponse(list)) => {
+                let mut names: Vec<_> = list.service.into_iter().map(|one| one.name).collect();
+                names.sort();
+                Ok(names)
+            }
+            _ => Err(Status::new(Code::Internal, "reflection lists no services")),
+        }
+    }
+
+    async fn files(&mut self, asked: MessageRequest) -> Result<Vec<Bytes>, Status> {
+        match self.ask(asked).await? {
+            MessageResponse::FileDescriptorResponse(files) => Ok(files.file_descriptor_proto),
+            _ => Err(Status::new(Code::Internal, "reflection answers another question")),
+        }
+    }
+
+    fn end(mut self) {
+        // The connection may have ended, too.
+        let _ = self.sender.end();
+    }
+}

@@ -1,0 +1,56 @@
+//! How a command reaches a server, as typed. Control plane.
+
+use std::path::PathBuf;
+
+use base::units::{ByteCount, Span};
+use service::TrustArgs;
+
+/// How a server is reached, and what it is asked with.
+#[derive(Debug, clap::Args)]
+#[cfg_attr(not(feature = "grpc"), allow(dead_code))]
+pub(super) struct SessionArgs {
+    /// Metadata of each call, such as `authorization: Bearer TOKEN`; a value of a name that ends in
+    /// -bin is base64; may be given several times
+    #[arg(long, short = 'H', global = true, value_name = "NAME: VALUE")]
+    pub(super) header: Vec<String>,
+
+    /// How long a call may take; the server is told
+    #[arg(long, global = true, value_name = "TIME", value_parser = span)]
+    pub(super) timeout: Option<Span>,
+
+    /// How long connecting may take
+    #[arg(long, global = true, value_name = "TIME", default_value = "10s", value_parser = span)]
+    pub(super) connect_timeout: Span,
+
+    /// Read what functions take from this .proto file, not from the server; may be given several
+    /// times
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) proto: Vec<PathBuf>,
+
+    /// Look for the imports of --proto here, too; may be given several times
+    #[arg(long, global = true, value_name = "DIR", requires = "proto")]
+    pub(super) import: Vec<PathBuf>,
+
+    /// Compress requests
+    #[arg(long, global = true)]
+    pub(super) gzip: bool,
+
+    /// The largest message of an answer
+    #[arg(long, global = true, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
+    pub(super) max_message: ByteCount,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    pub(super) encryption: TrustArgs,
+}
+
+fn span(written: &str) -> Result<Span, String> {
+    written.parse().map_err(|error| format!("{error}"))
+}
+
+fn size(written: &str) -> Result<ByteCount, String> {
+    written.parse().map_err(|error| format!("{error}"))
+}

@@ -1,0 +1,152 @@
+//! `loadline rpc call` and `health`. Control plane.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use prost::Message as _;
+use prost_reflect::{DynamicMessage, MessageDescriptor, SerializeOptions};
+use serde_json::json;
+use service::{Failure, Outcome, out};
+use tokio::sync::mpsc;
+
+use super::input::{self, Read1};
+use super::session::{Session, exit, failure};
+use crate::client::Sender;
+use crate::protocol::proto::health::health_check_response::ServingStatus;
+use crate::protocol::proto::health::{HealthCheckRequest, HealthCheckResponse};
+use crate::protocol::status::Status;
+
+/// Calls a function.
+pub(super) async fn call(session: &Session, method: &str, request: Option<&str>) -> Outcome {
+    let (service, _) = crate::client::split(method).map_err(failure)?;
+    let (client, schema) = if session.has_files() {
+        // What is wrong with them needs no server to be found.
+        let schema = session.schema_of_files()?;
+        schema.method(method).map_err(failure)?;
+        (session.connect().await?, schema)
+    } else {
+        let client = session.connect().await?;
+        let schema = session.schema(&client, &[service]).await?;
+        (client, schema)
+    };
+    let method = schema.method(method).map_err(failure)?;
+    let is_stream = method.is_client_streaming();
+    let requests = input::begin(request, method.input(), is_stream)
+        .with_context(|| format!("cannot read {}", request.unwrap_or_default()))
+        .map_err(Failure::usage)?;
+    let requests = if is_stream { requests } else { one(requests).await? };
+    let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
+    let (sender, mut receiver) = match client.open(&path, &session.options).await {
+        Ok(opened) => opened,
+        Err(status) => return Ok(exit(&ended(status))),
+    };
+    let mut sending = Box::pin(send(sender, requests));
+    let mut wrong = None;
+    let mut is_sending = true;
+    loop {
+        tokio::select! {
+            sent = &mut sending, if is_sending => {
+                is_sending = false;
+                if let Err(why) = sent {
+                    wrong = Some(why);
+                    break;
+                }
+            }
+            message = receiver.next() => match message {
+                Some(message) => print(message, method.output())?,
+                None => break,
+            },
+        }
+    }
+    match wrong {
+        Some(why) => Err(Failure::Usage(why)),
+        None => Ok(exit(&receiver.ended())),
+    }
+}
+
+fn ended(status: Status) -> crate::protocol::status::Ended {
+    crate::protocol::status::Ended { status, trailers: Default::default() }
+}
+
+/// The one request of a call that takes one, read before the call begins.
+async fn one(mut requests: mpsc::Receiver<Read1>) -> Result<mpsc::Receiver<Read1>, Failure> {
+    let first = requests.recv().await.unwrap_or_else(|| Err("there is no request".to_owned()));
+    let first = first.map_err(Failure::Usage)?;
+    match requests.recv().await {
+        None => {}
+        Some(Ok(_)) => {
+            let words = "this function takes one request, and there are several";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        Some(Err(why)) => return Err(Failure::Usage(why)),
+    }
+    let (sender, receiver) = mpsc::channel(1);
+    // It has room for one.
+    let _ = sender.try_send(Ok(first));
+    Ok(receiver)
+}
+
+/// Sends all requests. Where the call has ended before, that is said by its end.
+async fn send(mut sender: Sender, mut requests: mpsc::Receiver<Read1>) -> Result<(), String> {
+    while let Some(request) = requests.recv().await {
+        if sender.send(&request?).await.is_err() {
+            return Ok(());
+        }
+    }
+    let _ = sender.end();
+    Ok(())
+}
+
+/// Prints an answer as a line of JSON.
+fn print(message: Bytes, descriptor: MessageDescriptor) -> anyhow::Result<()> {
+    let name = descriptor.full_name().to_owned();
+    let message = DynamicMessage::decode(descriptor, message)
+        .with_context(|| format!("the answer can't be read as {name}"))?;
+    let options = SerializeOptions::new().skip_default_fields(false);
+    let mut line = Vec::new();
+    let mut serializer = serde_json::Serializer::new(&mut line);
+    message.serialize_with_options(&mut serializer, &options)?;
+    line.push(b'\n');
+    let mut out = out::stream();
+    out.write_all(&line)?;
+    Ok(out.flush()?)
+}
+
+/// Asks whether a server, or one of its services, serves.
+pub(super) async fn health(session: &Session, service: String, json: bool) -> Outcome {
+    let client = session.connect().await?;
+    let path = "/grpc.health.v1.Health/Check";
+    let request = HealthCheckRequest { service: service.clone() };
+    let answer = match client.open(path, &session.options).await {
+        Ok((mut sender, mut receiver)) => {
+            // How a call ends is said by its receiver.
+            let _ = sender.send(&request.encode_to_vec()).await;
+            let _ = sender.end();
+            match receiver.next().await {
+                Some(answer) => Ok(answer),
+                None => Err(receiver.ended()),
+            }
+        }
+        Err(status) => Err(ended(status)),
+    };
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(ended) => return Ok(exit(&ended)),
+    };
+    let HealthCheckResponse { status } =
+        HealthCheckResponse::decode(answer).context("the answer is none of health")?;
+    let status = ServingStatus::try_from(status).unwrap_or(ServingStatus::Unknown);
+    let name = status.as_str_name();
+    match json {
+        true => {
+            out::print(format!("{}\n", json!({ "schema": 1, "service": service, "status": name })))?
+        }
+        false => out::print(format!("{name}\n"))?,
+    }
+    Ok(match status {
+        ServingStatus::Serving => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}

@@ -1,0 +1,121 @@
+//! `loadline rpc`: a client for people and scripts. Control plane.
+
+mod args;
+#[cfg(feature = "grpc")]
+mod call;
+#[cfg(feature = "grpc")]
+mod describe;
+#[cfg(feature = "grpc")]
+mod input;
+#[cfg(feature = "grpc")]
+mod session;
+
+use service::{Outcome, Run};
+
+use args::SessionArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  loadline rpc list 127.0.0.1:50051
+  loadline rpc describe 127.0.0.1:50051 loadline.rpc.v1.Table
+  loadline rpc call 127.0.0.1:50051 loadline.rpc.v1.Table/Add '{\"value\": 2}'
+  loadline rpc call unix:/run/rpc.sock grpc.testing.TestService/FullDuplexCall - < requests.jsonl
+  loadline rpc call grpcs://example my.Service/Get @request.json --proto my.proto --tls-ca ca.pem
+  loadline rpc health 127.0.0.1:50051
+
+What functions take is asked of the server's reflection, or read from --proto. Requests and answers
+are JSON, a line each where there are several. A call that ends with another status than OK has the
+exit code 64 + its number: 69 is NOT_FOUND, 78 UNAVAILABLE.";
+
+/// Arguments of `loadline rpc`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RpcArgs {
+    #[command(flatten)]
+    #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
+    session: SessionArgs,
+
+    #[command(subcommand)]
+    #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
+    command: RpcCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+#[cfg_attr(not(feature = "grpc"), allow(dead_code))]
+enum RpcCommand {
+    /// Call a function: print its answers, a line of JSON each
+    Call {
+        /// The server: HOST, HOST:PORT, grpcs://HOST:PORT or unix:PATH
+        address: String,
+        /// The function: package.Service/Method
+        method: String,
+        /// The request as JSON, @FILE, or - for standard input; of a stream of requests a value
+        /// each [default: one without fields]
+        request: Option<String>,
+    },
+    /// Print the services of a server, or the functions of one
+    List {
+        /// The server
+        address: String,
+        /// The service
+        service: Option<String>,
+    },
+    /// Print what a service, function, message or enumeration is, as a .proto file writes it
+    Describe {
+        /// The server
+        address: String,
+        /// Its name; all services without one
+        symbol: Option<String>,
+    },
+    /// Ask whether a server, or one of its services, serves: exit code 0 if it does, else 1
+    Health {
+        /// The server
+        address: String,
+        /// The service; without one the whole server
+        service: Option<String>,
+    },
+}
+
+#[cfg(not(feature = "grpc"))]
+impl Run for RpcArgs {
+    fn run(self) -> Outcome {
+        Err(crate::left_out::left_out())
+    }
+}
+
+#[cfg(feature = "grpc")]
+impl Run for RpcArgs {
+    fn run(self) -> Outcome {
+        use session::Session;
+
+        let Self { session, command } = self;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let address = match &command {
+            RpcCommand::Call { address, .. }
+            | RpcCommand::List { address, .. }
+            | RpcCommand::Describe { address, .. }
+            | RpcCommand::Health { address, .. } => address.clone(),
+        };
+        let json = session.json;
+        let outcome = runtime.block_on(async {
+            let session = Session::begin(&address, session)?;
+            match command {
+                RpcCommand::Call { method, request, .. } => {
+                    call::call(&session, &method, request.as_deref()).await
+                }
+                RpcCommand::List { service, .. } => {
+                    describe::list(&session, service.as_deref(), json).await
+                }
+                RpcCommand::Describe { symbol, .. } => {
+                    describe::describe(&session, symbol.as_deref(), json).await
+                }
+                RpcCommand::Health { service, .. } => {
+                    call::health(&session, service.unwrap_or_default(), json).await
+                }
+            }
+        });
+        // A thread that waits for standard input is not waited for.
+        runtime.shutdown_background();
+        outcome
+    }
+}

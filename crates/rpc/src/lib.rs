@@ -1,0 +1,37 @@
+//! The `rpc` service: typed messages and remote calls over gRPC, and why a call takes its time.
+//!
+//! [`protocol`] is the bytes of messages and frames, [`model`] the functions that can be called;
+//! neither does I/O. [`server`] serves them, [`client`] calls those of any server of gRPC, [`load`]
+//! is the workload and dialect of the lab; [`SERVICE`] holds the two commands, `serve rpc` and
+//! `rpc`. README.md lists what is spoken, what isn't, and the limits.
+//!
+//! Server and client are there with the feature `grpc`.
+
+#![deny(unsafe_code)]
+
+#[cfg(feature = "grpc")]
+pub mod client;
+pub mod load;
+pub mod model;
+pub mod protocol;
+#[cfg(feature = "grpc")]
+pub mod server;
+
+mod command;
+#[cfg(not(feature = "grpc"))]
+mod left_out;
+mod serve;
+
+use ::service::{Service, Subcommand};
+
+/// The service's row.
+pub static SERVICE: Service = Service {
+    name: serve::NAME,
+    doc: "Typed messages and remote calls, over gRPC",
+    is_hidden: false,
+    serve: Subcommand::of::<serve::RpcArgs>(),
+    command: Some((
+        "Call functions of any server of gRPC: call, list, describe, health",
+        Subcommand::of::<command::RpcArgs>(),
+    )),
+};

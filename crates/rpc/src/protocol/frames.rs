@@ -1,0 +1,179 @@
+//! Messages in the body of a stream: a flag, the length in four bytes, the message.
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+
+use super::compression::{Encoding, too_large};
+use super::status::{Code, Status};
+
+/// What stands before each message.
+pub(crate) const PREFIX_BYTES: usize = 5;
+
+/// Reads messages from the pieces of a body, in order.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    most_bytes: usize,
+    encoding: Option<Encoding>,
+    /// What has come and is not read. A whole message in one piece is not copied.
+    buffer: Bytes,
+    /// The beginning of a message whose end is in a later piece.
+    partial: BytesMut,
+}
+
+impl Reader {
+    /// Of messages of at most this many bytes each.
+    pub(crate) fn new(most_bytes: usize, encoding: Option<Encoding>) -> Self {
+        Self { most_bytes, encoding, buffer: Bytes::new(), partial: BytesMut::new() }
+    }
+
+    /// Adds the next piece of the body.
+    pub(crate) fn push(&mut self, piece: Bytes) {
+        if self.partial.is_empty() && self.buffer.is_empty() {
+            self.buffer = piece;
+            return;
+        }
+        if !self.buffer.is_empty() {
+            self.partial.extend_from_slice(&self.buffer);
+            self.buffer = Bytes::new();
+        }
+        // Grows with what comes, whatever length the prefix claims.
+        self.partial.extend_from_slice(&piece);
+    }
+
+    /// How many bytes are kept.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.buffer.len() + self.partial.len()
+    }
+
+    /// The next message, if it is whole, and whether it came compressed.
+    ///
+    /// # Errors
+    /// When it is over the limit, which its prefix already shows, or its flag or compression is
+    /// wrong. What comes after it can't be read.
+    pub(crate) fn next(&mut self) -> Result<Option<(Bytes, bool)>, Status> {
+        let there: &[u8] = if self.partial.is_empty() { &self.buffer } else { &self.partial };
+        let Some((prefix, rest)) = there.split_first_chunk::<PREFIX_BYTES>() else {
+            return Ok(None);
+        };
+        let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
+        let flag = prefix[0];
+        if flag > 1 {
+            let words = format!("the flag {flag} before a message is neither 0 nor 1");
+            return Err(Status::new(Code::Internal, words));
+        }
+        if flag == 1 && self.encoding.is_none() {
+            let words = "a message is flagged as compressed, and there is no grpc-encoding";
+            return Err(Status::new(Code::Internal, words));
+        }
+        if length > self.most_bytes {
+            return Err(too_large(length, self.most_bytes));
+        }
+        if rest.len() < length {
+            return Ok(None);
+        }
+        let message = if self.partial.is_empty() {
+            self.buffer.advance(PREFIX_BYTES);
+            self.buffer.split_to(length)
+        } else {
+            let mut all = std::mem::take(&mut self.partial).freeze();
+            all.advance(PREFIX_BYTES);
+            let message = all.split_to(length);
+            self.buffer = all;
+            message
+        };
+        match self.encoding.filter(|_| flag == 1) {
+            Some(encoding) => Ok(Some((encoding.decompress(&message, self.most_bytes)?, true))),
+            None => Ok(Some((message, false))),
+        }
+    }
+
+    /// What is left once the body has ended.
+    ///
+    /// # Errors
+    /// When it is a part of a message.
+    pub(crate) fn finish(&self) -> Result<(), Status> {
+        match self.kept_bytes() {
+            0 => Ok(()),
+            _ => Err(Status::new(Code::Internal, "the stream ends within a message")),
+        }
+    }
+}
+
+/// A message with its prefix, compressed if that is asked for.
+pub(crate) fn frame(message: &[u8], encoding: Option<Encoding>) -> Bytes {
+    match encoding {
+        Some(encoding) => whole(1, &encoding.compress(message)),
+        None => whole(0, message),
+    }
+}
+
+fn whole(flag: u8, message: &[u8]) -> Bytes {
+    let mut out = BytesMut::with_capacity(PREFIX_BYTES + message.len());
+    out.put_u8(flag);
+    // The caller has seen to it that no message is longer.
+    out.put_u32(message.len() as u32);
+    out.put_slice(message);
+    out.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_prefix_is_a_flag_and_a_length() {
+        assert_eq!(&frame(&[8, 1], None)[..], [0, 0, 0, 0, 2, 8, 1]);
+        assert_eq!(&frame(&[], None)[..], [0, 0, 0, 0, 0]);
+    }
+
+    fn refused(bytes: &'static [u8]) -> Code {
+        let mut reader = Reader::new(10, None);
+        reader.push(Bytes::from_static(bytes));
+        reader.next().expect_err("refused").code
+    }
+
+    #[test]
+    fn a_wrong_prefix_is_refused_before_anything_is_kept_for_it() {
+        assert_eq!(refused(&[0, 255, 255, 255, 255]), Code::ResourceExhausted);
+        assert_eq!(refused(&[0, 0, 0, 0, 11]), Code::ResourceExhausted);
+        assert_eq!(refused(&[1, 0, 0, 0, 1]), Code::Internal);
+        assert_eq!(refused(&[2, 0, 0, 0, 1]), Code::Internal);
+        let mut reader = Reader::new(10, None);
+        reader.push(Bytes::from_static(&[0, 0, 0, 0, 10, 1]));
+        assert_eq!(reader.next(), Ok(None));
+        assert_eq!(reader.finish().expect_err("cut").code, Code::Internal);
+    }
+
+    proptest! {
+        #[test]
+        fn any_division_of_the_bytes_gives_the_same_messages(
+            messages: Vec<Vec<u8>>,
+            cuts in prop::collection::vec(1..40_usize, 0..60),
+            is_compressed: bool,
+        ) {
+            let encoding = is_compressed.then_some(Encoding::Gzip);
+            let sent: Vec<u8> =
+                messages.iter().flat_map(|message| frame(message, encoding)).collect();
+            let mut reader = Reader::new(1 << 20, encoding);
+            let mut got = Vec::new();
+            let mut rest = &sent[..];
+            for cut in cuts.into_iter().chain([usize::MAX]) {
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                reader.push(Bytes::copy_from_slice(piece));
+                rest = after;
+                while let Some((message, _)) = reader.next().expect("whole") {
+                    got.push(message.to_vec());
+                }
+            }
+            prop_assert_eq!(got, messages);
+            prop_assert_eq!(reader.finish(), Ok(()));
+        }
+
+        #[test]
+        fn any_bytes_are_messages_or_refused(bytes: Vec<u8>) {
+            let mut reader = Reader::new(100, Some(Encoding::Zstd));
+            reader.push(bytes.into());
+            while let Ok(Some(_)) = reader.next() {}
+        }
+    }
+}

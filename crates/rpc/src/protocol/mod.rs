@@ -1,0 +1,19 @@
+//! The bytes of gRPC: messages of protobuf, their prefix, HTTP/2 as a client under load speaks it.
+
+#[cfg(feature = "grpc")]
+pub(crate) mod compression;
+#[cfg(feature = "grpc")]
+pub(crate) mod frames;
+pub mod http2;
+#[cfg(feature = "grpc")]
+pub(crate) mod message;
+#[cfg(feature = "grpc")]
+pub mod metadata;
+#[cfg(feature = "grpc")]
+pub(crate) mod percent;
+#[cfg(feature = "grpc")]
+pub(crate) mod proto;
+#[cfg(feature = "grpc")]
+pub mod status;
+#[cfg(feature = "grpc")]
+pub(crate) mod timeout;

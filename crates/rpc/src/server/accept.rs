@@ -1,0 +1,151 @@
+//! Accepts connections, and divides them among the threads.
+
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use wire::{Address, Listener};
+
+use super::connection::converse;
+use super::shared::{Shared, Stage};
+
+/// How long accepting pauses where the system has no descriptor for a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A connection that was accepted.
+pub(super) struct Accepted {
+    socket: Socket,
+}
+
+enum Socket {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+/// Starts a task for each listener.
+pub(super) fn start(
+    listeners: Vec<Listener>,
+    threads: Vec<UnboundedSender<Accepted>>,
+    shared: &Arc<Shared>,
+) {
+    for listener in listeners {
+        let (threads, shared) = (threads.clone(), Arc::clone(shared));
+        tokio::spawn(async move {
+            let mut stage = shared.stage();
+            tokio::select! {
+                ended = accept(&listener, &threads, &shared) => {
+                    if let Err(error) = ended {
+                        tracing::error!("cannot accept on {}: {error}", listener.address());
+                    }
+                }
+                _ = stage.wait_for(|stage| *stage != Stage::Serving) => {}
+            }
+        });
+    }
+}
+
+/// A listener of the runtime.
+enum Bound {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Bound {
+    /// It shares the socket with `listener`, whose end removes the file of a Unix socket.
+    fn of(listener: &Listener) -> io::Result<Self> {
+        let socket = listener.as_fd().try_clone_to_owned()?;
+        Ok(match listener.address() {
+            Address::Internet(_) => Self::Tcp(TcpListener::from_std(socket.into())?),
+            Address::Unix(_) => Self::Unix(UnixListener::from_std(socket.into())?),
+        })
+    }
+
+    /// A connection, apart from this thread's runtime.
+    async fn accept(&self) -> io::Result<Socket> {
+        match self {
+            Self::Tcp(listener) => Ok(Socket::Tcp(listener.accept().await?.0.into_std()?)),
+            Self::Unix(listener) => Ok(Socket::Unix(listener.accept().await?.0.into_std()?)),
+        }
+    }
+}
+
+async fn accept(
+    listener: &Listener,
+    threads: &[UnboundedSender<Accepted>],
+    shared: &Shared,
+) -> io::Result<()> {
+    let bound = Bound::of(listener)?;
+    let mut next = 0;
+    loop {
+        let Ok(socket) = bound.accept().await else {
+            // Most often there is no descriptor left, which takes time to change.
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        if shared.connections.load(Relaxed) >= shared.settings.max_connections {
+            shared.counters.refused.fetch_add(1, Relaxed);
+            continue;
+        }
+        shared.connections.fetch_add(1, Relaxed);
+        shared.counters.opened.fetch_add(1, Relaxed);
+        shared.counters.open.fetch_add(1, Relaxed);
+        // In turn: how much each will bring isn't known.
+        next = (next + 1) % threads.len();
+        // A thread that is gone has printed why.
+        let _ = threads[next].send(Accepted { socket });
+    }
+}
+
+/// Counts a connection out when it ends, however it does.
+struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Relaxed);
+        self.0.counters.open.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Accepted {
+    /// Serves the connection until it ends.
+    pub(super) async fn converse(self, shared: Arc<Shared>) {
+        let _counted = Counted(Arc::clone(&shared));
+        let tls = shared.settings.tls.clone();
+        match self.socket {
+            Socket::Tcp(socket) => {
+                let Ok(stream) = TcpStream::from_std(socket) else { return };
+                // Else an answer of several writes waits for the client's acknowledgement.
+                let _ = stream.set_nodelay(true);
+                match tls {
+                    None => converse(stream, "tcp", shared).await,
+                    Some(tls) => {
+                        let acceptor = TlsAcceptor::from(tls.config());
+                        let limit = shared.settings.handshake_timeout;
+                        if let Ok(Ok(stream)) = timeout(limit, acceptor.accept(stream)).await {
+                            converse(stream, "tcp+tls", shared).await;
+                        }
+                    }
+                }
+            }
+            // Who may connect to it is said by its file: it is never encrypted.
+            Socket::Unix(socket) => {
+                if let Ok(stream) = UnixStream::from_std(socket) {
+                    converse(stream, "unix", shared).await;
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Accepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accepted").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,280 @@
+//! One connection: its opening, its calls, its end.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use h2::server::{Builder, Connection, SendResponse};
+use h2::{Reason, RecvStream};
+use http_types::Request;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::task::JoinSet;
+use tokio::time::{Sleep, sleep, timeout};
+
+use super::admit::admit;
+use super::answer::refuse;
+use super::drive::{Driver, Progress};
+use super::gate::Gate;
+use super::pipe::Pipe;
+use super::settings::Settings;
+use super::shared::{FORCED, Shared, Stage};
+use super::watch::{PREFACE, Watch};
+
+/// What a client may send of one call before it is asked for more, and of all of a connection: what
+/// is not read yet.
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
+
+/// How many requests are taken before the first of them is answered.
+const MOST_AT_ONCE: usize = 64;
+
+/// The answer to what speaks HTTP/1.1.
+const HTTP1: &str = "this is a server of gRPC, which is spoken over HTTP/2 by prior knowledge: use \
+                     a client of gRPC, such as `loadline rpc call`\n";
+
+/// Serves one connection.
+pub(super) async fn converse<S>(mut stream: S, carrier: &'static str, shared: Arc<Shared>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let limit = shared.settings.handshake_timeout;
+    let Ok(Ok(opening)) = timeout(limit, open(&mut stream)).await else { return };
+    let Opening { early, is_http2 } = opening;
+    if !is_http2 {
+        if is_http1(&early) {
+            // A client that doesn't take it can't be helped.
+            let _ = timeout(limit, refuse_http1(&mut stream)).await;
+        }
+        return;
+    }
+    let watch = Watch::new(shared.settings.keepalive_min);
+    let pipe = Pipe::new(stream, early, watch);
+    let handshake = builder(&shared.settings).handshake(pipe.clone());
+    let Ok(Ok(h2)) = timeout(limit, handshake).await else { return };
+    let mut conversation = Conversation {
+        h2,
+        pipe,
+        carrier,
+        gate: Arc::default(),
+        calls: JoinSet::new(),
+        batch: Vec::new(),
+        next_stage: next_stage(Arc::clone(&shared), Stage::Serving),
+        end: None,
+        stuck: None,
+        is_calmed: false,
+        is_over: false,
+        shared,
+    };
+    conversation.run().await;
+    // Else what the client is told last would be lost with what it still sends.
+    let linger = poll_fn(|context| conversation.pipe.poll_drop_input(context));
+    let _ = timeout(FORCED, linger).await;
+}
+
+fn builder(settings: &Settings) -> Builder {
+    let mut builder = Builder::new();
+    // What passes our own limit by less is refused by a status, which says more than h2's 431.
+    let headers = settings.max_metadata_bytes.saturating_mul(4).max(32 << 10);
+    builder
+        .initial_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_concurrent_streams(settings.max_streams)
+        .max_header_list_size(headers);
+    builder
+}
+
+struct Opening {
+    early: Bytes,
+    is_http2: bool,
+}
+
+/// Reads as much as shows whether the client speaks HTTP/2.
+async fn open(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Opening> {
+    let mut early = BytesMut::with_capacity(1 << 10);
+    loop {
+        let count = stream.read_buf(&mut early).await?;
+        let length = early.len().min(PREFACE.len());
+        let is_http2 = early[..length] == PREFACE[..length];
+        if count == 0 || !is_http2 || length == PREFACE.len() {
+            return Ok(Opening { early: early.freeze(), is_http2: is_http2 && count > 0 });
+        }
+    }
+}
+
+/// Whether it begins as a request of HTTP/1 does: with a method.
+fn is_http1(early: &[u8]) -> bool {
+    let method = early.split(|byte| *byte == b' ').next().unwrap_or_default();
+    (1..=16).contains(&method.len()) && method.iter().all(u8::is_ascii_uppercase)
+}
+
+async fn refuse_http1(stream: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    let length = HTTP1.len();
+    let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close";
+    stream
+        .write_all(format!("{head}\r\nContent-Length: {length}\r\n\r\n{HTTP1}").as_bytes())
+        .await?;
+    stream.shutdown().await
+}
+
+/// Waits until the server leaves this stage.
+fn next_stage(shared: Arc<Shared>, now: Stage) -> NextStage {
+    Box::pin(async move {
+        let mut stage = shared.stage();
+        // The channel is part of what is shared.
+        match stage.wait_for(|stage| *stage != now).await {
+            Ok(stage) => *stage,
+            Err(_) => Stage::Forced,
+        }
+    })
+}
+
+type NextStage = Pin<Box<dyn Future<Output = Stage> + Send>>;
+
+struct Conversation<S: AsyncRead + AsyncWrite + Unpin> {
+    h2: Connection<Pipe<S>, Bytes>,
+    pipe: Pipe<S>,
+    carrier: &'static str,
+    gate: Arc<Gate>,
+    /// Calls that wait for something.
+    calls: JoinSet<()>,
+    batch: Vec<(Request<RecvStream>, SendResponse<Bytes>)>,
+    next_stage: NextStage,
+    /// When it ends whatever is in flight.
+    end: Option<Pin<Box<Sleep>>>,
+    /// When it is given up, while the client takes nothing, and what had been written by then.
+    stuck: Option<(Pin<Box<Sleep>>, u64)>,
+    is_calmed: bool,
+    /// h2 has ended it, and what it has written is left to be sent.
+    is_over: bool,
+    shared: Arc<Shared>,
+}
+
+/// What there is to do.
+enum Event {
+    /// Calls have begun.
+    Calls,
+    /// The server is at another stage.
+    Stage(Stage),
+    /// The client asks for too much.
+    TooMuch,
+    /// Nothing any more.
+    End,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
+    async fn run(&mut self) {
+        loop {
+            match poll_fn(|context| self.poll(context)).await {
+                Event::Calls => {
+                    let mut batch = std::mem::take(&mut self.batch);
+                    batch.drain(..).for_each(|(request, respond)| self.begin(request, respond));
+                    self.batch = batch;
+                }
+                Event::Stage(stage) => {
+                    self.next_stage = next_stage(Arc::clone(&self.shared), stage);
+                    match stage {
+                        Stage::Forced => self.end = Some(Box::pin(sleep(FORCED / 2))),
+                        // GOAWAY with the largest id, and the real one once a ping is answered.
+                        _ => self.h2.graceful_shutdown(),
+                    }
+                }
+                Event::TooMuch => {
+                    self.is_calmed = true;
+                    self.shared.counters.calmed.fetch_add(1, Relaxed);
+                    self.h2.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+                    self.end = Some(Box::pin(sleep(FORCED)));
+                }
+                Event::End => return,
+            }
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        let Poll::Pending = self.poll_bytes(context) else { return Poll::Ready(Event::End) };
+        if self.pipe.is_too_much() && !self.is_calmed {
+            return Poll::Ready(Event::TooMuch);
+        }
+        if !self.batch.is_empty() {
+            return Poll::Ready(Event::Calls);
+        }
+        while let Poll::Ready(Some(_)) = self.calls.poll_join_next(context) {}
+        let has_passed = |timer: &mut Pin<Box<Sleep>>| timer.as_mut().poll(context).is_ready();
+        if self.end.as_mut().is_some_and(has_passed) {
+            return Poll::Ready(Event::End);
+        }
+        if let Poll::Ready(stage) = self.next_stage.as_mut().poll(context) {
+            return Poll::Ready(Event::Stage(stage));
+        }
+        Poll::Pending
+    }
+
+    /// Takes the requests that have come, and writes what there is; ready once the connection has
+    /// ended.
+    fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.gate.is_sending() {
+                self.pipe.sent();
+            }
+            while self.batch.len() < MOST_AT_ONCE && !self.is_over {
+                match self.h2.poll_accept(context) {
+                    Poll::Ready(Some(Ok(call))) => self.batch.push(call),
+                    Poll::Ready(Some(Err(_)) | None) => self.is_over = true,
+                    Poll::Pending => break,
+                }
+            }
+            if self.is_over {
+                // It asks for room no more.
+                self.pipe.was_full();
+            }
+            match self.pipe.poll_out(context) {
+                Poll::Ready(Ok(())) => {
+                    self.stuck = None;
+                    if self.is_over {
+                        return Poll::Ready(());
+                    }
+                    if self.pipe.was_full() {
+                        continue;
+                    }
+                    self.gate.clear();
+                }
+                Poll::Ready(Err(_)) => return Poll::Ready(()),
+                Poll::Pending => return self.poll_stuck(context),
+            }
+            return Poll::Pending;
+        }
+    }
+
+    /// Whether the client has taken nothing for too long.
+    fn poll_stuck(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let (limit, written) = (self.shared.settings.take_timeout, self.pipe.written());
+        if self.stuck.as_ref().is_none_or(|(_, before)| *before != written) {
+            self.stuck = Some((Box::pin(sleep(limit)), written));
+        }
+        let timer = self.stuck.as_mut().map(|(timer, _)| timer.as_mut().poll(context));
+        timer.unwrap_or(Poll::Pending)
+    }
+
+    /// Begins a call, and ends it too where its function doesn't wait.
+    fn begin(&mut self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
+        self.shared.counters.calls.fetch_add(1, Relaxed);
+        let (head, body) = request.into_parts();
+        let admitted = match admit(&head, &self.shared, self.carrier) {
+            Ok(admitted) => admitted,
+            Err(refusal) => {
+                self.shared.counters.ended(refusal.status.code);
+                return refuse(respond, &refusal);
+            }
+        };
+        let mut driver =
+            Driver::new(admitted, body, respond, Arc::clone(&self.shared), Arc::clone(&self.gate));
+        match driver.at_once() {
+            Progress::Done => {}
+            Progress::Waits => drop(self.calls.spawn(driver.run())),
+            Progress::Answer(answer) => drop(self.calls.spawn(driver.deliver(answer))),
+        }
+    }
+}

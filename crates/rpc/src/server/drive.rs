@@ -1,0 +1,458 @@
+//! Drives one call: does what its function wants, until that ends, the client gives up, its
+//! deadline passes, or the server ends it.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::{RecvStream, SendStream};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+
+use super::admit::Admitted;
+use super::answer::{head, only_trailers, trailers};
+use super::gate::Gate;
+use super::memory::Taken;
+use super::shared::{Shared, Stage};
+use crate::model::call::{Call, Got, Shared as Exchanged, Want};
+use crate::model::function::{Outcome, Run};
+use crate::protocol::compression::Encoding;
+use crate::protocol::frames::{Reader, frame};
+use crate::protocol::metadata::Metadata;
+use crate::protocol::status::{Code, Status};
+
+/// An answer of at most this many bytes is handed to h2 at once; a longer one waits for room.
+const AT_ONCE_BYTES: usize = 16 << 10;
+
+/// A longer message is compressed, where the client has compressed its own.
+const COMPRESSED_FROM_BYTES: usize = 64;
+
+/// How far a call is after its first moment.
+pub(super) enum Progress {
+    /// It has ended.
+    Done,
+    /// It waits.
+    Waits,
+    /// It has an answer that waits for room.
+    Answer(Bytes),
+}
+
+/// Why a call goes no further.
+enum End {
+    /// The client has given it up: there is no one to answer.
+    GivenUp,
+    /// It ends with a status.
+    Status(Status),
+}
+
+impl From<Status> for End {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}
+
+/// The stream of the answer.
+enum Answer {
+    /// Nothing is sent yet.
+    Unsent(SendResponse<Bytes>),
+    Begun(SendStream<Bytes>),
+}
+
+type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// One call.
+pub(super) struct Driver {
+    admitted: Admitted,
+    body: RecvStream,
+    /// The body has ended.
+    is_ended: bool,
+    reader: Reader,
+    answer: Answer,
+    /// The compression that the head of the answer names.
+    named: Option<Encoding>,
+    deadline: Option<(Instant, Option<Pin<Box<Sleep>>>)>,
+    /// Until the server ends it.
+    forced: Option<Waiting>,
+    taken: Taken,
+    exchanged: Exchanged,
+    shared: Arc<Shared>,
+    gate: Arc<Gate>,
+}
+
+impl Driver {
+    pub(super) fn new(
+        admitted: Admitted,
+        body: RecvStream,
+        respond: SendResponse<Bytes>,
+        shared: Arc<Shared>,
+        gate: Arc<Gate>,
+    ) -> Self {
+        let reader = Reader::new(shared.settings.max_message_bytes, admitted.encoding);
+        let deadline = admitted.info.timeout.map(|time| (Instant::now() + time, None));
+        let named = admitted.accepted.filter(|_| admitted.encoding.is_some());
+        Self {
+            admitted,
+            body,
+            is_ended: false,
+            reader,
+            answer: Answer::Unsent(respond),
+            named,
+            deadline,
+            forced: None,
+            taken: Taken::none(&shared.memory),
+            exchanged: Exchanged::default(),
+            shared,
+            gate,
+        }
+    }
+
+    /// Ends the call, if its function doesn't wait, all of its request has come, and there is room
+    /// for the answer.
+    pub(super) fn at_once(&mut self) -> Progress {
+        let Run::AtOnce(run) = &self.admitted.function.run else { return Progress::Waits };
+        let context = &mut Context::from_waker(Waker::noop());
+        while !self.is_ended {
+            match self.body.poll_data(context) {
+                Poll::Ready(Some(Ok(piece))) => {
+                    // The client has more to send than it may only if it breaks the protocol.
+                    let _ = self.body.flow_control().release_capacity(piece.len());
+                    self.reader.push(piece);
+                }
+                Poll::Ready(Some(Err(_))) => return Progress::Done,
+                Poll::Ready(None) => self.is_ended = true,
+                Poll::Pending => return Progress::Waits,
+            }
+        }
+        let result = only(&mut self.reader).and_then(|message| {
+            self.shared.counters.received.fetch_add(1, Relaxed);
+            run(&self.admitted.info, message)
+        });
+        let answer = match result {
+            Ok(answer) => answer,
+            Err(status) => {
+                self.finish(&status);
+                return Progress::Done;
+            }
+        };
+        if answer.len() > AT_ONCE_BYTES || !self.gate.is_open() {
+            return Progress::Answer(answer);
+        }
+        if self.has_passed() {
+            self.finish(&passed());
+            return Progress::Done;
+        }
+        let framed = self.framed(&answer, None);
+        if !self.send_now(&framed) {
+            return Progress::Answer(answer);
+        }
+        self.finish(&Status::ok());
+        Progress::Done
+    }
+
+    /// Sends the answer of a function that has ended.
+    pub(super) async fn deliver(mut self, answer: Bytes) {
+        let sent = self.send(&answer, None).await;
+        self.end(sent);
+    }
+
+    /// Calls the function, and does what it wants until it ends.
+    pub(super) async fn run(mut self) {
+        let function = Arc::clone(&self.admitted.function);
+        let result = match &function.run {
+            Run::AtOnce(run) => match self.receive_only().await {
+                Ok(message) => match run(&self.admitted.info, message) {
+                    Ok(answer) => self.send(&answer, None).await,
+                    Err(status) => Err(status.into()),
+                },
+                Err(end) => Err(end),
+            },
+            Run::InSteps(run) => {
+                let call = Call::new(self.exchanged.clone(), self.admitted.info.clone());
+                self.steps(run(call)).await
+            }
+        };
+        self.end(result);
+    }
+
+    /// Ends the call as its function, or what came before, has.
+    fn end(&mut self, result: Result<(), End>) {
+        match result {
+            Ok(()) => self.finish(&Status::ok()),
+            Err(End::Status(status)) => self.finish(&status),
+            Err(End::GivenUp) => self.shared.counters.ended(Code::Cancelled),
+        }
+    }
+
+    async fn steps(&mut self, mut function: Outcome) -> Result<(), End> {
+        loop {
+            // It waits for nothing but what it asks for.
+            let polled = function.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            if let Poll::Ready(result) = polled {
+                return Ok(result?);
+            }
+            let Some(want) = self.exchanged.with(|exchange| exchange.want.take()) else {
+                let words = "a function waits for nothing";
+                return Err(Status::new(Code::Internal, words).into());
+            };
+            let got = self.grant(want).await?;
+            self.exchanged.with(|exchange| exchange.got = Some(got));
+        }
+    }
+
+    async fn grant(&mut self, want: Want) -> Result<Got, End> {
+        match want {
+            Want::Receive => {
+                return Ok(match self.receive().await? {
+                    Some((message, was_compressed)) => Got::Message(message, was_compressed),
+                    None => Got::End,
+                });
+            }
+            Want::SendHeaders => drop(self.begin()?),
+            Want::Send(message, compress) => self.send(&message, compress).await?,
+            Want::Sleep(time) => self.wait(Box::pin(sleep(time))).await?,
+            Want::Stop => {
+                let wait = until(Arc::clone(&self.shared), Stage::Draining);
+                self.wait(wait).await?;
+            }
+        }
+        Ok(Got::Done)
+    }
+
+    async fn wait(&mut self, mut waiting: Waiting) -> Result<(), End> {
+        poll_fn(|context| {
+            if let Poll::Ready(end) = self.poll_end(context) {
+                return Poll::Ready(Err(end));
+            }
+            waiting.as_mut().poll(context).map(Ok)
+        })
+        .await
+    }
+
+    /// What ends a call before its function does.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<End> {
+        let reset = match &mut self.answer {
+            Answer::Unsent(respond) => respond.poll_reset(context),
+            Answer::Begun(stream) => stream.poll_reset(context),
+        };
+        if reset.is_ready() {
+            return Poll::Ready(End::GivenUp);
+        }
+        if let Some((at, timer)) = &mut self.deadline {
+            let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(*at)));
+            if timer.as_mut().poll(context).is_ready() {
+                return Poll::Ready(passed().into());
+            }
+        }
+        let shared = &self.shared;
+        let forced = self.forced.get_or_insert_with(|| until(Arc::clone(shared), Stage::Forced));
+        let words = "the server stops: call another one, or this one once it is back";
+        forced.as_mut().poll(context).map(|()| Status::new(Code::Unavailable, words).into())
+    }
+
+    fn has_passed(&self) -> bool {
+        self.deadline.as_ref().is_some_and(|(at, _)| *at <= Instant::now())
+    }
+
+    /// The next message.
+    async fn receive(&mut self) -> Result<Option<(Bytes, bool)>, End> {
+        loop {
+            let next = self.reader.next()?;
+            let kept = self.exchanged.with(|exchange| exchange.kept_bytes);
+            let given = next.as_ref().map_or(0, |(message, _)| message.len());
+            self.taken.set(self.reader.kept_bytes() + kept + given)?;
+            if next.is_some() {
+                self.shared.counters.received.fetch_add(1, Relaxed);
+                return Ok(next);
+            }
+            if self.is_ended {
+                self.reader.finish()?;
+                return Ok(None);
+            }
+            let piece = poll_fn(|context| {
+                if let Poll::Ready(end) = self.poll_end(context) {
+                    return Poll::Ready(Err(end));
+                }
+                self.body.poll_data(context).map(Ok)
+            })
+            .await?;
+            match piece {
+                Some(Ok(piece)) => {
+                    // As above.
+                    let _ = self.body.flow_control().release_capacity(piece.len());
+                    self.reader.push(piece);
+                }
+                Some(Err(_)) => return Err(End::GivenUp),
+                None => self.is_ended = true,
+            }
+        }
+    }
+
+    async fn receive_only(&mut self) -> Result<Bytes, End> {
+        let Some((first, _)) = self.receive().await? else { return Err(no_message().into()) };
+        match self.receive().await? {
+            None => Ok(first),
+            Some(_) => Err(several_messages().into()),
+        }
+    }
+
+    /// The message with its prefix, compressed if that is asked for, or the client does it.
+    fn framed(&mut self, message: &Bytes, compress: Option<bool>) -> Bytes {
+        if compress.is_some() && matches!(self.answer, Answer::Unsent(_)) {
+            self.named = self.admitted.accepted;
+        }
+        let is_worth = message.len() >= COMPRESSED_FROM_BYTES;
+        frame(message, self.named.filter(|_| compress.unwrap_or(is_worth)))
+    }
+
+    /// Sends what comes before the first message, once.
+    fn begin(&mut self) -> Result<&mut SendStream<Bytes>, End> {
+        if let Answer::Unsent(respond) = &mut self.answer {
+            let (content_type, named) = (&self.admitted.content_type, self.named);
+            let response =
+                self.exchanged.with(|exchange| head(content_type, named, &exchange.headers));
+            let stream = respond.send_response(response, false).map_err(|_| End::GivenUp)?;
+            self.answer = Answer::Begun(stream);
+        }
+        match &mut self.answer {
+            Answer::Begun(stream) => Ok(stream),
+            Answer::Unsent(_) => Err(End::GivenUp),
+        }
+    }
+
+    /// Hands over a message, if the client has room for it. A call that is given up needs nothing
+    /// more.
+    fn send_now(&mut self, framed: &Bytes) -> bool {
+        let gate = Arc::clone(&self.gate);
+        let Ok(stream) = self.begin() else { return true };
+        stream.reserve_capacity(framed.len());
+        if stream.capacity() < framed.len() {
+            return false;
+        }
+        gate.add(framed.len());
+        // As above.
+        let _ = stream.send_data(framed.clone(), false);
+        self.shared.counters.sent.fetch_add(1, Relaxed);
+        true
+    }
+
+    /// Sends a message, as there is room for it.
+    async fn send(&mut self, message: &Bytes, compress: Option<bool>) -> Result<(), End> {
+        if u32::try_from(message.len()).is_err() {
+            let words = format!("an answer of {} bytes is over 4 GiB", message.len());
+            return Err(Status::new(Code::ResourceExhausted, words).into());
+        }
+        if self.has_passed() {
+            return Err(passed().into());
+        }
+        let mut rest = self.framed(message, compress);
+        let waits = self.taken_by(&rest)?;
+        while !rest.is_empty() {
+            let length = rest.len();
+            let room = poll_fn(|context| self.poll_room(context, length)).await?;
+            let piece = rest.split_to(room.min(length));
+            let (gate, stream) = (Arc::clone(&self.gate), self.begin()?);
+            gate.add(piece.len());
+            stream.send_data(piece, false).map_err(|_| End::GivenUp)?;
+        }
+        drop(waits);
+        self.shared.counters.sent.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Counts what waits to be sent.
+    fn taken_by(&self, framed: &Bytes) -> Result<Taken, Status> {
+        let mut taken = Taken::none(&self.shared.memory);
+        taken.set(framed.len())?;
+        Ok(taken)
+    }
+
+    /// How many of so many bytes there is room for, both at the client and in what waits for the
+    /// socket.
+    fn poll_room(&mut self, context: &mut Context<'_>, wanted: usize) -> Poll<Result<usize, End>> {
+        if let Poll::Ready(end) = self.poll_end(context) {
+            return Poll::Ready(Err(end));
+        }
+        if self.gate.poll_open(context).is_pending() {
+            return Poll::Pending;
+        }
+        let stream = match self.begin() {
+            Ok(stream) => stream,
+            Err(end) => return Poll::Ready(Err(end)),
+        };
+        stream.reserve_capacity(wanted);
+        loop {
+            match stream.capacity() {
+                0 => {}
+                room => return Poll::Ready(Ok(room)),
+            }
+            match stream.poll_capacity(context) {
+                Poll::Ready(Some(Ok(_))) => {}
+                Poll::Ready(_) => return Poll::Ready(Err(End::GivenUp)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Sends the end of the answer.
+    fn finish(&mut self, status: &Status) {
+        self.shared.counters.ended(status.code);
+        let (has_headers, metadata) = self.exchanged.with(|exchange| {
+            let has_headers = exchange.headers.iter().next().is_some();
+            (has_headers, std::mem::take(&mut exchange.trailers))
+        });
+        if has_headers || status.code == Code::Ok {
+            // Where it fails, the stream is gone.
+            let _ = self.begin();
+        }
+        self.finish_with(status, &metadata);
+    }
+
+    fn finish_with(&mut self, status: &Status, metadata: &Metadata) {
+        // As above.
+        match &mut self.answer {
+            Answer::Unsent(respond) => {
+                let response = only_trailers(&self.admitted.content_type, status, metadata);
+                let _ = respond.send_response(response, true);
+            }
+            Answer::Begun(stream) => {
+                let _ = stream.send_trailers(trailers(status, metadata));
+            }
+        }
+    }
+}
+
+/// Waits until the server is at this stage, or a later one.
+fn until(shared: Arc<Shared>, wanted: Stage) -> Waiting {
+    Box::pin(async move {
+        let mut stage = shared.stage();
+        // The channel is part of what is shared.
+        let _ = stage.wait_for(|stage| *stage == wanted || *stage == Stage::Forced).await;
+    })
+}
+
+/// The one message of a body that has ended.
+fn only(reader: &mut Reader) -> Result<Bytes, Status> {
+    let Some((message, _)) = reader.next()? else {
+        reader.finish()?;
+        return Err(no_message());
+    };
+    match reader.next()? {
+        Some(_) => Err(several_messages()),
+        None => reader.finish().map(|()| message),
+    }
+}
+
+fn no_message() -> Status {
+    Status::new(Code::Unimplemented, "no message came where one request has to")
+}
+
+fn several_messages() -> Status {
+    Status::new(Code::Unimplemented, "several messages came where one request has to")
+}
+
+fn passed() -> Status {
+    Status::new(Code::DeadlineExceeded, "the deadline of the call has passed")
+}

@@ -1,0 +1,112 @@
+//! What all connections of a server have in common.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use service::metrics::{Kind, Metrics};
+use tokio::sync::watch;
+
+use super::memory::Memory;
+use super::settings::Settings;
+use crate::model::{self, function::Function};
+use crate::protocol::status::Code;
+
+/// How long calls and connections may take to end once they are made to.
+pub(super) const FORCED: Duration = Duration::from_millis(300);
+
+/// How far the server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It serves.
+    Serving,
+    /// Calls in flight go on, and clients are told to go elsewhere.
+    Draining,
+    /// What is left is ended.
+    Forced,
+}
+
+/// What all connections have in common.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) settings: Settings,
+    pub(super) functions: HashMap<String, Arc<Function>>,
+    pub(super) memory: Arc<Memory>,
+    pub(super) counters: Counters,
+    pub(super) connections: AtomicUsize,
+    pub(super) pid: u32,
+    stage: watch::Sender<Stage>,
+}
+
+impl Shared {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            functions: model::all(),
+            memory: Arc::new(Memory::of(settings.max_memory_bytes)),
+            counters: Counters::default(),
+            connections: AtomicUsize::new(0),
+            pid: std::process::id(),
+            stage: watch::channel(Stage::Serving).0,
+            settings,
+        }
+    }
+
+    /// How far the server is, from now on.
+    pub(super) fn stage(&self) -> watch::Receiver<Stage> {
+        self.stage.subscribe()
+    }
+
+    pub(super) fn set_stage(&self, stage: Stage) {
+        self.stage.send_replace(stage);
+    }
+
+    /// Whether the server has begun to stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stage.borrow() != Stage::Serving
+    }
+}
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) open: AtomicU64,
+    pub(super) opened: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) calls: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) received: AtomicU64,
+    pub(super) sent: AtomicU64,
+    pub(super) calmed: AtomicU64,
+}
+
+impl Counters {
+    /// Counts a call that has ended.
+    pub(super) fn ended(&self, code: Code) {
+        if code != Code::Ok {
+            self.failed.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// The page of metrics.
+    pub(super) fn page(&self) -> String {
+        let mut page = Metrics::of("rpc");
+        page.add(Kind::Gauge, "connections", "Connections open now.", self.open.load(Relaxed));
+        for (name, help, value) in [
+            ("connections_opened", "Connections accepted.", &self.opened),
+            (
+                "connections_refused",
+                "Connections closed because there were too many.",
+                &self.refused,
+            ),
+            ("connections_calmed", "Connections ended for too many pings.", &self.calmed),
+            ("calls", "Calls begun.", &self.calls),
+            ("calls_failed", "Calls that ended with another status than OK.", &self.failed),
+            ("messages_received", "Messages received.", &self.received),
+            ("messages_sent", "Messages sent.", &self.sent),
+        ] {
+            page.add(Kind::Counter, name, help, value.load(Relaxed));
+        }
+        page.text()
+    }
+}

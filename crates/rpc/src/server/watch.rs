@@ -1,0 +1,147 @@
+//! Looks at the frames that a client sends, as they pass, for what h2 leaves to its user: pings and
+//! settings without end, which cost work and bring nothing.
+
+use std::time::{Duration, Instant};
+
+/// The head of a frame: length, type, flags, stream.
+const HEAD_BYTES: usize = 9;
+
+/// What a client of HTTP/2 begins with.
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const ACK: u8 = 1;
+
+/// Pings that come too early, without anything sent meanwhile, until the connection is ended.
+const MOST_STRIKES: u32 = 2;
+
+/// SETTINGS that a client may send; one is usual.
+const MOST_SETTINGS: u32 = 100;
+
+/// The frames of one connection.
+#[derive(Debug)]
+pub(super) struct Watch {
+    keepalive_min: Duration,
+    /// What is left of the preface, or of a frame's payload.
+    skip: usize,
+    head: [u8; HEAD_BYTES],
+    have: usize,
+    last_ping: Option<Instant>,
+    strikes: u32,
+    settings: u32,
+}
+
+impl Watch {
+    /// From the first byte of the connection on.
+    pub(super) fn new(keepalive_min: Duration) -> Self {
+        Self {
+            keepalive_min,
+            skip: PREFACE.len(),
+            head: [0; HEAD_BYTES],
+            have: 0,
+            last_ping: None,
+            strikes: 0,
+            settings: 0,
+        }
+    }
+
+    /// Something was sent: pings that measure its way are welcome.
+    pub(super) fn sent(&mut self) {
+        self.strikes = 0;
+        self.last_ping = None;
+    }
+
+    /// Looks at the next bytes. Returns whether the client asks for too much.
+    pub(super) fn see(&mut self, mut bytes: &[u8]) -> bool {
+        loop {
+            let skipped = self.skip.min(bytes.len());
+            self.skip -= skipped;
+            bytes = &bytes[skipped..];
+            if bytes.is_empty() {
+                return false;
+            }
+            let taken = (HEAD_BYTES - self.have).min(bytes.len());
+            self.head[self.have..self.have + taken].copy_from_slice(&bytes[..taken]);
+            self.have += taken;
+            bytes = &bytes[taken..];
+            if self.have < HEAD_BYTES {
+                return false;
+            }
+            self.have = 0;
+            let [a, b, c, kind, flags, ..] = self.head;
+            self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
+            if flags & ACK == 0 && self.is_too_much(kind) {
+                return true;
+            }
+        }
+    }
+
+    fn is_too_much(&mut self, kind: u8) -> bool {
+        match kind {
+            SETTINGS => {
+                self.settings += 1;
+                self.settings > MOST_SETTINGS
+            }
+            PING => {
+                let now = Instant::now();
+                let last = self.last_ping.replace(now);
+                if last.is_some_and(|last| now - last < self.keepalive_min) {
+                    self.strikes += 1;
+                }
+                self.strikes > MOST_STRIKES
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+    const PING_FRAME: [u8; 17] = [0, 0, 8, PING, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+
+    fn begun() -> Watch {
+        let mut watch = Watch::new(HOUR);
+        assert!(!watch.see(PREFACE));
+        watch
+    }
+
+    #[test]
+    fn pings_are_too_many_unless_something_is_sent_meanwhile() {
+        let mut watch = begun();
+        let mut pings = || (0..10).take_while(|_| !watch.see(&PING_FRAME)).count();
+        assert_eq!(pings(), 3);
+        let mut watch = begun();
+        for _ in 0..100 {
+            assert!(!watch.see(&PING_FRAME));
+            watch.sent();
+        }
+        let mut rare = Watch::new(Duration::ZERO);
+        rare.see(PREFACE);
+        assert!((0..100).all(|_| !rare.see(&PING_FRAME)));
+    }
+
+    #[test]
+    fn frames_are_found_in_any_division_of_the_bytes() {
+        let data = [&[0, 0, 20, 0, 0, 0, 0, 0, 1][..], &[PING; 20]].concat();
+        let all = [PREFACE, &data, &PING_FRAME, &data, &PING_FRAME, &PING_FRAME, &PING_FRAME];
+        let all = all.concat();
+        for size in 1..all.len() {
+            let mut watch = Watch::new(HOUR);
+            let at = all.chunks(size).position(|piece| watch.see(piece)).expect("too many");
+            // The last head is whole eight bytes before the end.
+            assert_eq!(at, (all.len() - 9) / size, "{size}");
+        }
+    }
+
+    #[test]
+    fn settings_have_an_end_and_answers_to_ours_do_not() {
+        let mut watch = begun();
+        let frame = |flags| [0, 0, 0, SETTINGS, flags, 0, 0, 0, 0];
+        assert!((0..1_000).all(|_| !watch.see(&frame(ACK))));
+        assert_eq!((0..1_000).position(|_| watch.see(&frame(0))), Some(100));
+    }
+}

@@ -1,0 +1,146 @@
+//! The client: `loadline rpc call`, `list`, `describe` and `health`.
+
+use serde_json::json;
+
+use crate::served::{Served, lines, rpc, rpc_with, said};
+
+const ADD: &str = "loadline.rpc.v1.Table/Add";
+
+#[test]
+fn functions_are_called_by_what_reflection_says_of_them() {
+    let server = Served::start(&[]);
+    let at = &server.address()[..];
+    let out = rpc(&["call", at, ADD, r#"{"value": 2}"#]);
+    assert_eq!(lines(&out), [json!({ "value": "2" })], "{}", said(&out));
+    assert_eq!(lines(&rpc(&["call", at, ADD])), [json!({ "value": "2" })], "a total");
+    let out = rpc(&["call", at, "loadline.rpc.v1.Table/Who"]);
+    assert_eq!(lines(&out)[0]["pid"], server.child.id());
+    assert_eq!(lines(&out)[0]["carrier"], "tcp");
+    let sample = json!({ "text": "größe", "reals": [1.5, -0.5], "counts": { "a": "1" } });
+    let out =
+        rpc_with(&["call", at, "loadline.rpc.v1.Table/Echo", "-", "--gzip"], &sample.to_string());
+    let back = &lines(&out)[0];
+    for key in ["text", "reals", "counts"] {
+        assert_eq!(back[key], sample[key]);
+    }
+}
+
+#[test]
+fn streams_are_lines_both_ways() {
+    let server = Served::start(&[]);
+    let at = &server.address()[..];
+    let size = |size: i32| format!(r#"{{"responseParameters": [{{"size": {size}}}]}}"#);
+    let input = format!("{}\n{}{}", size(1), size(2), size(0));
+    let out = rpc_with(&["call", at, "grpc.testing.TestService/FullDuplexCall", "-"], &input);
+    let sizes: Vec<_> = lines(&out)
+        .iter()
+        .map(|line| line["payload"]["body"].as_str().expect("bytes").len())
+        .collect();
+    assert_eq!(sizes, [4, 4, 0], "base64; {}", said(&out));
+    let requests = r#"{"payload": {"body": "AAAA"}} {"payload": {"body": "AA=="}}"#;
+    let out = rpc(&["call", at, "grpc.testing.TestService/StreamingInputCall", requests]);
+    assert_eq!(lines(&out), [json!({ "aggregatedPayloadSize": 4 })]);
+    let out = rpc(&["call", at, "grpc.testing.TestService/StreamingInputCall"]);
+    assert_eq!(lines(&out), [json!({ "aggregatedPayloadSize": 0 })], "no requests");
+}
+
+#[test]
+fn a_status_is_an_exit_code_and_a_line() {
+    let server = Served::start(&[]);
+    let at = &server.address()[..];
+    let status = r#"{"responseStatus": {"code": 5, "message": "größe % \n x"}}"#;
+    let out = rpc(&["call", at, "grpc.testing.TestService/UnaryCall", status]);
+    assert_eq!(out.status.code(), Some(69));
+    assert_eq!(said(&out), "error: NOT_FOUND: größe % \n x\n");
+    let pause = r#"{"ns": "20000000000"}"#;
+    let out = rpc(&["call", at, "loadline.rpc.v1.Table/Sleep", pause, "--timeout", "20ms"]);
+    assert_eq!(out.status.code(), Some(68), "{}", said(&out));
+    let out = rpc(&["call", at, "grpc.testing.TestService/UnimplementedCall"]);
+    assert_eq!(out.status.code(), Some(76));
+    assert!(said(&out).contains("unknown method UnimplementedCall"), "{}", said(&out));
+}
+
+#[test]
+fn what_is_typed_wrong_is_named_with_line_and_column() {
+    let server = Served::start(&[]);
+    let at = &server.address()[..];
+    let refused = |args: &[&str], words: &[&str]| {
+        let out = rpc(args);
+        assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+        words.iter().for_each(|words| assert!(said(&out).contains(words), "{}", said(&out)));
+    };
+    refused(&["call", at, ADD, r#"{"valeu": 2}"#], &["valeu", "line 1 column 9"]);
+    refused(&["call", at, ADD, "{\n\"value\": \"x\"}"], &["line 2 column"]);
+    refused(&["call", at, ADD, "{} {}"], &["one request"]);
+    refused(&["call", at, ADD, "@/no/such/file"], &["/no/such/file"]);
+    refused(&["call", at, "loadline.rpc.v1.Table/Nil"], &["no method Nil", "Add"]);
+    refused(&["call", at, "no.Such/Thing"], &["no.Such", "loadline.rpc.v1.Table"]);
+    refused(&["call", at, "Thing"], &["package.Service/Method"]);
+    refused(&["call", "a b", ADD], &["HOST:PORT"]);
+    refused(&["call", at, ADD, "--header", "x"], &["NAME: VALUE"]);
+    refused(&["list", "grpcs://127.0.0.1"], &["--tls-ca"]);
+    // Port 1 has no server.
+    let out = rpc(&["list", "127.0.0.1:1"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(said(&out).contains("no server is there"), "{}", said(&out));
+}
+
+#[test]
+fn services_functions_and_messages_are_listed_and_described() {
+    let server = Served::start(&[]);
+    let at = &server.address()[..];
+    let text = |args: &[&str]| String::from_utf8(rpc(args).stdout).expect("text");
+    let services = text(&["list", at]);
+    let known = [
+        "connectrpc.conformance.v1.ConformanceService",
+        "grpc.health.v1.Health",
+        "grpc.reflection.v1.ServerReflection",
+        "grpc.reflection.v1alpha.ServerReflection",
+        "grpc.testing.TestService",
+        "loadline.rpc.v1.Table",
+    ];
+    assert_eq!(services.lines().collect::<Vec<_>>(), known);
+    assert!(text(&["list", at, "loadline.rpc.v1.Table"]).contains("loadline.rpc.v1.Table/Add\n"));
+    let service = text(&["describe", at, "loadline.rpc.v1.Table"]);
+    let line = "  rpc Add(loadline.rpc.v1.Number) returns (loadline.rpc.v1.Number);\n";
+    assert!(service.starts_with("service loadline.rpc.v1.Table {\n") && service.contains(line));
+    let sample = text(&["describe", at, "loadline.rpc.v1.Sample"]);
+    for line in [
+        "  int64 number = 1;",
+        "  repeated double reals = 10;",
+        "  map<string, int64> counts = 12;",
+        "    loadline.rpc.v1.Number boxed = 9;",
+        "  loadline.rpc.v1.Sample inner = 6;",
+    ] {
+        assert!(sample.lines().any(|one| one == line), "{line} in\n{sample}");
+    }
+    let health = text(&["health", at]);
+    assert_eq!(health, "SERVING\n");
+    let out = rpc(&["health", at, "no.Such"]);
+    assert_eq!(out.status.code(), Some(69));
+}
+
+#[test]
+fn proto_files_need_no_reflection_and_an_import_that_is_missing_is_named() {
+    let server = Served::start(&[]);
+    let at = &server.address()[..];
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("more")).expect("a folder");
+    let number =
+        "syntax = \"proto3\"; package loadline.rpc.v1; message Number { int64 value = 1; }";
+    std::fs::write(path("more/number.proto"), number).expect("written");
+    let service = "syntax = \"proto3\"; package loadline.rpc.v1; import \"number.proto\";\n\
+                   service Table { rpc Add(Number) returns (Number); }";
+    std::fs::write(path("table.proto"), service).expect("written");
+    let file = path("table.proto").display().to_string();
+    let more = path("more").display().to_string();
+    let with = |args: &[&str]| {
+        rpc(&[&["call", at, ADD, r#"{"value": 3}"#, "--proto", &file], args].concat())
+    };
+    assert_eq!(lines(&with(&["--import", &more])), [json!({ "value": "3" })]);
+    let out = with(&[]);
+    assert_eq!(out.status.code(), Some(2));
+    let said = said(&out);
+    assert!(said.contains("number.proto") && said.contains("looked in"), "{said}");
+}

@@ -1,0 +1,133 @@
+//! Limits, and the sum of them over connections: a client that stops reading costs neither memory
+//! nor others' time.
+
+use std::time::{Duration, Instant};
+
+use crate::raw::*;
+use crate::served::{Served, lines, rpc};
+
+const ADD: &str = "/loadline.rpc.v1.Table/Add";
+const UNARY: &str = "/grpc.testing.TestService/UnaryCall";
+const OUTPUT: &str = "/grpc.testing.TestService/StreamingOutputCall";
+
+/// A number of protobuf.
+fn varint(mut value: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    while value >= 128 {
+        out.push((value % 128 + 128) as u8);
+        value /= 128;
+    }
+    out.push(value as u8);
+    out
+}
+
+/// Resident memory of a process in KiB.
+fn resident(server: &Served) -> u64 {
+    let path = format!("/proc/{}/status", server.child.id());
+    let text = std::fs::read_to_string(path).expect("a process");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn a_message_at_the_limit_passes_and_one_byte_more_does_not() {
+    let server = Served::start(&["--max-message", "2000"]);
+    let send = |bytes: usize| {
+        let mut raw = Raw::connect(server.socket(), &[]);
+        let body = [&[0x12][..], &varint(bytes - 3), &vec![b'x'; bytes - 3]].concat();
+        assert_eq!(body.len(), bytes);
+        raw.call(1, "/loadline.rpc.v1.Table/Echo", &body);
+        raw.ended(1).status
+    };
+    assert_eq!((&send(2_000)[..], &send(2_001)[..]), ("0", "8"));
+}
+
+#[test]
+fn too_many_calls_are_refused_so_that_they_may_be_repeated() {
+    let server = Served::start(&["--max-streams", "2"]);
+    let mut raw = Raw::connect(server.socket(), &[]);
+    for stream in [1, 3, 5] {
+        raw.head(stream, 0, &headers(ADD, &[]));
+    }
+    assert_eq!(raw.ended(5).reset, Some(7), "REFUSED_STREAM");
+    raw.send(&frame(DATA, END_STREAM, 1, &message(&[8, 1])));
+    assert_eq!(raw.ended(1).status, "0");
+}
+
+#[test]
+fn a_client_that_reads_nothing_costs_no_memory_and_no_time_of_others() {
+    let server = Served::start(&[]);
+    let mut lazy = Raw::connect(server.socket(), &[(4, 0x7fff_ffff)]);
+    lazy.send(&frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0, 0, 0]));
+    // 100 answers of 1 MB, of which nothing is read.
+    let parameters = [&[0x12][..], &[4, 8], &varint(1_000_000)].concat();
+    let before = resident(&server);
+    lazy.call(1, OUTPUT, &parameters.repeat(100));
+    // And ten calls of 4 MB each beside it.
+    for number in 1..=10 {
+        lazy.call(2 * number + 1, UNARY, &[&[16][..], &varint(4_000_000)].concat());
+    }
+    let mut other = Raw::connect(server.socket(), &[]);
+    let mut slowest = Duration::ZERO;
+    for number in 0..200 {
+        let start = Instant::now();
+        other.call(2 * number + 1, ADD, &[8, 1]);
+        assert_eq!(other.ended(2 * number + 1).status, "0");
+        slowest = slowest.max(start.elapsed());
+    }
+    let more = resident(&server).saturating_sub(before);
+    // Ten payloads wait within the limit of memory, and one message of the stream.
+    assert!(more < 128 << 10, "{more} KiB");
+    assert!(slowest < Duration::from_secs(5), "{slowest:?}");
+    // All of it comes once it is read.
+    let mut bytes = 0;
+    loop {
+        let frame = lazy.next().expect("more");
+        if frame.stream == 1 && frame.kind == DATA {
+            bytes += frame.payload.len();
+        }
+        if frame.stream == 1 && frame.kind == HEADERS && frame.flags & END_STREAM != 0 {
+            break;
+        }
+    }
+    assert!(bytes > 100_000_000, "{bytes}");
+}
+
+#[test]
+fn the_memory_of_all_connections_has_a_limit() {
+    let server = Served::start(&["--max-memory", "3MB"]);
+    // The windows are shut: the answers wait.
+    let mut raws: Vec<_> = (0..4).map(|_| Raw::connect(server.socket(), &[(4, 0)])).collect();
+    for raw in &mut raws {
+        raw.call(1, UNARY, &[&[16][..], &varint(900_000)].concat());
+        // The settings are answered before the call is looked at.
+        let ping = frame(PING, 0, 0, &[1; 8]);
+        raw.send(&ping);
+        let is_pong = |frame: &Frame| frame.kind == PING && frame.flags == ACK;
+        while !raw.next().as_ref().is_some_and(is_pong) {}
+    }
+    let last = raws.last_mut().expect("four");
+    assert_eq!(last.ended(1).status, "8", "it finds no room");
+    drop(raws);
+    let text = r#"{"responseSize": 900000}"#;
+    for _ in 0..50 {
+        let out = rpc(&["call", &server.address(), "grpc.testing.TestService/UnaryCall", text]);
+        if out.status.success() {
+            assert_eq!(lines(&out).len(), 1);
+            return;
+        }
+    }
+    panic!("memory doesn't come back");
+}
+
+#[test]
+fn connections_beyond_the_limit_are_closed() {
+    let server = Served::start(&["--max-connections", "2"]);
+    let mut first = Raw::connect(server.socket(), &[]);
+    first.call(1, ADD, &[8, 1]);
+    assert_eq!(first.ended(1).status, "0");
+    let mut second = Raw::connect(server.socket(), &[]);
+    second.call(1, ADD, &[8, 1]);
+    assert_eq!(second.ended(1).status, "0");
+    assert_eq!(Raw::connect(server.socket(), &[]).next(), None);
+}

@@ -1,0 +1,14 @@
+//! The service from outside: real clients, its own, and hostile ones.
+
+mod cli;
+mod grpcio;
+mod grpcurl;
+mod hostile;
+mod limits;
+mod metadata;
+mod peers;
+mod proof;
+mod raw;
+mod served;
+mod stopping;
+mod tls;
