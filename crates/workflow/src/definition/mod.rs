@@ -1,0 +1,1 @@
+//! The text of definitions (`.def`): parsing and printing.

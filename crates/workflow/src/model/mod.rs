@@ -1,0 +1,1 @@
+//! The tree of suites, families and tasks, and the rules by which its states change.

@@ -1,0 +1,1 @@
+//! Requests and answers of ecFlow clients, as bytes and types.
