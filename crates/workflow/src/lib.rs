@@ -2,10 +2,12 @@
 //! serves them.
 //!
 //! [`model`] holds the tree and its rules, [`definition`] reads and prints its text, [`protocol`]
-//! is the requests and answers of ecFlow's clients; none of them does I/O.
+//! is the requests and answers of ecFlow's clients, [`script`] makes jobs of scripts; none of them
+//! does I/O.
 
 #![deny(unsafe_code)]
 
 pub mod definition;
 pub mod model;
 pub mod protocol;
+pub mod script;
