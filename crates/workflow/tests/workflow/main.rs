@@ -1,0 +1,4 @@
+//! The service from outside: definitions as ecFlow itself reads and prints them.
+
+mod definition;
+mod random_definition;
