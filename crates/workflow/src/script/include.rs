@@ -104,7 +104,7 @@ impl<'a, F: Files> Includes<'a, F> {
         let is_plain = self.is_verbatim || self.block.is_some();
         if place.is_some_and(|place| place > 0) && !is_plain {
             let count = self.micro.count(&line);
-            if count % 2 != 0 {
+            if !count.is_multiple_of(2) {
                 let micro = shown(&self.micro.0);
                 let line = shown(&line);
                 return self
@@ -120,7 +120,7 @@ impl<'a, F: Files> Includes<'a, F> {
             return Ok(());
         }
         if token(&line, 1).is_none() {
-            if self.micro.count(&line) % 2 != 0 {
+            if !self.micro.count(&line).is_multiple_of(2) {
                 let line = shown(&line);
                 return self.error(format!(" unrecognised pre-processing directive at: '{line}'"));
             }
@@ -222,7 +222,7 @@ impl<'a, F: Files> Includes<'a, F> {
         let mut named = named.to_vec();
         if self.micro.find(&named).is_some() {
             let count = self.micro.count(&named);
-            if count % 2 != 0 {
+            if !count.is_multiple_of(2) {
                 let (micro, line) = (shown(&self.micro.0), shown(line));
                 return self
                     .error(format!("Mismatched ecfmicro({micro}) count({count}) at : {line}"));

@@ -50,6 +50,19 @@ pub fn locate<F: Files>(files: &F, scope: &Scope, node: &str) -> Result<Located,
             },
         }
     }
+    match search_folders(files, scope, (node, extension), &mut missing) {
+        Some(found) => Ok(found),
+        None => Err(format!("   Script for {node} cannot be found:\n{missing}")),
+    }
+}
+
+/// Looks below ECF_FILES and ECF_HOME; says in `missing` where there was nothing.
+fn search_folders<F: Files>(
+    files: &F,
+    scope: &Scope,
+    (node, extension): (&str, &str),
+    missing: &mut String,
+) -> Option<Located> {
     let is_leaf =
         scope.user("ECF_FILES_LOOKUP").is_some_and(|way| way.eq_ignore_ascii_case("prune_leaf"));
     let (way, named) =
@@ -76,7 +89,7 @@ pub fn locate<F: Files>(files: &F, scope: &Scope, node: &str) -> Result<Located,
             let used = if is_there { folder } else { with_values.as_str() };
             if is_there || files.is_directory(used) {
                 if let Some(found) = search(used) {
-                    return Ok(found);
+                    return Some(found);
                 }
                 missing.push_str(&if is_there {
                     format!("   Search of directory ECF_FILES({folder}) failed using {named}:\n")
@@ -99,14 +112,14 @@ pub fn locate<F: Files>(files: &F, scope: &Scope, node: &str) -> Result<Located,
     let home = scope.user("ECF_HOME").unwrap_or_default();
     if files.is_directory(home) {
         if let Some(found) = search(home) {
-            return Ok(found);
+            return Some(found);
         }
         missing
             .push_str(&format!("   Search of directory ECF_HOME({home}) failed using {named}:\n"));
     } else {
         missing.push_str(&format!("   Directory ECF_HOME({home}) does not exist:\n"));
     }
-    Err(format!("   Script for {node} cannot be found:\n{missing}"))
+    None
 }
 
 /// A value with the values of the variables that it names.

@@ -37,7 +37,7 @@ pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Send
     let Some(command) = command else { return };
     let shown = command.clone();
     let notify = move |happened| match happened {
-        Happened::Started(_) => {}
+        Happened::Started => {}
         Happened::Failed(why) => tell(CommandWhat::NotStarted(why.to_string())),
         Happened::Ended(process, status) => {
             tell(CommandWhat::Ended { process, status, command: shown.clone() });
@@ -67,7 +67,7 @@ fn prepare(submission: &Submission) -> Result<(Option<usize>, Option<String>), C
             let made = job(&Disk, scope, source).map_err(CommandWhat::NotMade)?;
             let file = scope.any("ECF_JOB").unwrap_or_default();
             write_job(Path::new(file), &made.bytes).map_err(|why| {
-                let what = format!("EcfFile::doCreateJobFile: Could not create job file : ");
+                let what = "EcfFile::doCreateJobFile: Could not create job file : ";
                 CommandWhat::NotMade(format!("{what}{file} ({why})"))
             })?;
             Some(made.size)

@@ -31,8 +31,8 @@ pub(super) struct Start {
 /// What has happened to a command.
 #[derive(Debug)]
 pub(super) enum Happened {
-    /// It runs as this process.
-    Started(u32),
+    /// It runs.
+    Started,
     /// It could not be started.
     Failed(io::Error),
     /// It has ended.
@@ -156,7 +156,7 @@ impl Running {
             Err(why) => return (start.notify)(Happened::Failed(why)),
         };
         let number = child.id();
-        (start.notify)(Happened::Started(number));
+        (start.notify)(Happened::Started);
         let pidfd =
             Pid::from_raw(number.cast_signed()).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
         let pidfd = match pidfd {

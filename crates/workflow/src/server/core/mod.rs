@@ -43,6 +43,9 @@ pub(super) enum Access {
     Refused(String),
 }
 
+/// Renders a text on another thread.
+type Render = Box<dyn FnOnce() -> String + Send>;
+
 /// The tree, and what clients were told.
 pub(super) struct Core {
     tree: Tree,
@@ -73,6 +76,7 @@ impl Core {
             change_no: 0,
         };
         core.set_variables();
+        core.tree.server_mut().state = ServerState::Halted;
         core
     }
 
@@ -275,7 +279,7 @@ impl Core {
     }
 
     /// What a snapshot has: the head, and what renders the text.
-    pub(super) fn stored(&self) -> (Vec<(String, String)>, Box<dyn FnOnce() -> String + Send>) {
+    pub(super) fn stored(&self) -> (Vec<(String, String)>, Render) {
         let snapshot = self.tree.snapshot();
         let mut head = vec![
             ("state_change_no".to_owned(), snapshot.state_change_no().to_string()),

@@ -102,34 +102,8 @@ pub(super) fn alter(
                 return Err(missing(word));
             }
         }
-        Alteration::Change("label") => {
-            if !rules.set_label(id, name, value) {
-                return Err(missing("label"));
-            }
-        }
-        Alteration::Change("event") => {
-            if !rules.set_event(id, name, matches!(value, "" | "set")) {
-                return Err(missing("event"));
-            }
-        }
-        Alteration::Change("meter") => {
-            if !rules.set_meter(id, name, number()?) {
-                return Err(missing("meter with this range"));
-            }
-        }
-        Alteration::Change(word @ ("limit_max" | "limit_value")) => {
-            let number = number()?;
-            let changed = rules.change_attributes(id, |one| match one {
-                Attribute::Limit(limit) if limit.name == *name => {
-                    let field = if word == "limit_max" { &mut limit.max } else { &mut limit.value };
-                    *field = number;
-                    true
-                }
-                _ => false,
-            });
-            if !changed {
-                return Err(missing("limit"));
-            }
+        Alteration::Change(word @ ("label" | "event" | "meter" | "limit_max" | "limit_value")) => {
+            change(rules, id, word, name, value)?;
         }
         Alteration::Change("defstatus") => {
             let state = Displayed::of_word(name).ok_or_else(|| format!("{name:?} is no state"))?;
@@ -145,6 +119,37 @@ pub(super) fn alter(
         Alteration::Sort => return Err("sorting attributes is not served yet".to_owned()),
     }
     Ok(())
+}
+
+/// Changes the value of an attribute that jobs change, too.
+fn change(
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    word: &str,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
+    let number = || value.parse::<i32>().map_err(|_| format!("{value:?} is no number"));
+    let is_changed = match word {
+        "label" => rules.set_label(id, name, value),
+        "event" => rules.set_event(id, name, matches!(value, "" | "set")),
+        "meter" => rules.set_meter(id, name, number()?),
+        _ => {
+            let number = number()?;
+            rules.change_attributes(id, |one| match one {
+                Attribute::Limit(limit) if limit.name == *name => {
+                    let field = if word == "limit_max" { &mut limit.max } else { &mut limit.value };
+                    *field = number;
+                    true
+                }
+                _ => false,
+            })
+        }
+    };
+    if is_changed {
+        return Ok(());
+    }
+    Err(format!("AlterCmd failed: there is no {word} {name:?}, or {value:?} is out of its range"))
 }
 
 /// Takes what came of a task's command.
