@@ -2,3 +2,4 @@
 
 mod definition;
 mod random_definition;
+mod rules;
