@@ -169,10 +169,8 @@ impl<'a> Reader<'a> {
             None => "outside of a suite".to_owned(),
         };
         let message = format!("unexpected keyword '{}' in {place}", short(keyword));
-        if self.style.is_persistent() && self.warnings.len() < 100 {
-            let fix = "the line is passed over".to_owned();
-            let warning = self.error(Fault { message, fix });
-            self.warnings.push(warning);
+        if self.style.is_persistent() {
+            self.warn(Fault { message, fix: "the line is passed over".to_owned() });
             return Ok(());
         }
         let fix = match (self.node, allowed(Kind::Task, keyword)) {
@@ -180,7 +178,7 @@ impl<'a> Reader<'a> {
             (Some(_), true) => "this kind of node can't have it: put it above or below",
             _ => "see whether it is misspelt",
         };
-        if self.style.is_persistent() { Ok(()) } else { Err(fault(message, fix)) }
+        Err(fault(message, fix))
     }
 
     fn begin_node(&mut self, line: &'a str, words: &[&'a str]) -> Read<()> {
@@ -224,7 +222,8 @@ impl<'a> Reader<'a> {
             fault(format!("{} '{}': {error}", words[0], words[1]), "give it another name or place")
         })?;
         self.enter(Some(id))?;
-        if self.style.has_state() {
+        // Aliases stand in servers' texts only, so that theirs is read always.
+        if self.style.has_state() || kind == Kind::Alias {
             state::node(self, id, &of)?;
         }
         Ok(())

@@ -160,6 +160,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Notes what is wrong with a line that is passed over; of many the first hundred.
+    pub(super) fn warn(&mut self, fault: Fault) {
+        if self.warnings.len() < 100 {
+            let warning = self.error(fault);
+            self.warnings.push(warning);
+        }
+    }
+
     pub(super) fn error(&self, fault: Fault) -> DefinitionError {
         let Fault { message, fix } = fault;
         DefinitionError { file: self.file.to_owned(), line: self.lines.number, message, fix }

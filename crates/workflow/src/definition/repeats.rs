@@ -1,12 +1,18 @@
 //! `repeat` and its kinds.
 
-use super::error::{Read, fault, short};
+use super::error::{Fault, Read, fault, short};
 use super::line::{Words, check_name, form, items, number};
 use super::reader::Reader;
 use crate::model::{Attribute, Date, Duration, List, Over, Range, Repeat, Text, instant_of_text};
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {
     let kind = of.need(1, "kind")?;
+    if kind == "file" {
+        // An older form, which ecFlow reads and drops.
+        let fix = "it is passed over, as ecFlow does".to_owned();
+        reader.warn(Fault { message: "repeat file is not supported".to_owned(), fix });
+        return Ok(());
+    }
     let mut over = match kind {
         "day" => day(of)?,
         "date" => dates(of)?,

@@ -80,7 +80,7 @@ impl Tree {
     /// Looks again for what was missing, after nodes were added.
     pub(super) fn index_missing(&mut self) {
         for id in std::mem::take(&mut self.waiting.missing) {
-            if self.node(id).parent.is_some() {
+            if self.has(id) {
                 self.index(id);
             }
         }

@@ -127,6 +127,12 @@ impl Snapshot {
         self.arena.get(id).expect("a number of this tree")
     }
 
+    /// Whether the node of this number is there: numbers of deleted nodes are given again.
+    #[must_use]
+    pub fn has(&self, id: NodeId) -> bool {
+        id == NodeId::ROOT || self.arena.get(id).is_some_and(|node| node.parent.is_some())
+    }
+
     /// The server's own particulars.
     #[must_use]
     pub fn server(&self) -> &Server {
@@ -534,7 +540,7 @@ impl Tree {
         nodes.sort_unstable();
         nodes.dedup();
         // Numbers of deleted nodes are not reported: their parents are.
-        nodes.retain(|id| *id == NodeId::ROOT || self.arena.get(*id).is_some_and(is_alive));
+        nodes.retain(|id| self.has(*id));
         Some(nodes)
     }
 
@@ -554,8 +560,4 @@ impl Tree {
         root.state = state;
         root.flags = flags;
     }
-}
-
-fn is_alive(node: &Node) -> bool {
-    node.parent.is_some()
 }

@@ -7,4 +7,5 @@ mod hostile;
 mod jobs;
 mod place;
 mod random_definition;
+mod rules;
 mod served;

@@ -40,7 +40,8 @@ impl Rules<'_> {
 
     /// Whether a node is there, its suite has begun, and all above it let it run.
     fn is_open(&self, id: NodeId) -> bool {
-        let Some(suite) = self.tree.suite(id).filter(|_| self.tree.node(id).parent.is_some())
+        let Some(suite) =
+            Some(id).filter(|id| self.tree.has(*id)).and_then(|id| self.tree.suite(id))
         else {
             return false;
         };

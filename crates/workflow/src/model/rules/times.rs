@@ -436,16 +436,16 @@ impl Rules<'_> {
     fn expire(&mut self) {
         let suites: Vec<NodeId> = self.tree.suites().collect();
         for suite in suites {
-            if !self.tree.node(suite).is_begun {
+            if !self.tree.has(suite) || !self.tree.node(suite).is_begun {
                 continue;
             }
             let Some(calendar) = self.tree.calendar(suite).copied() else { continue };
             let timed: Vec<NodeId> = self.tree.waiting.timed_of(suite).collect();
             for id in timed {
-                let node = self.tree.node(id);
-                if node.parent.is_none() {
+                if !self.tree.has(id) {
                     continue;
                 }
+                let node = self.tree.node(id);
                 let due = node.attributes.iter().find_map(|attribute| match attribute {
                     Attribute::AutoCancel(after) => Some((true, *after)),
                     Attribute::AutoArchive(after) => Some((false, *after)),
