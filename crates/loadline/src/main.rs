@@ -158,7 +158,7 @@ fn meant(mut error: clap::Error) -> clap::Error {
 
 fn main() -> ExitCode {
     service::file_limit::turn_into_error();
-    let matches = match command().try_get_matches() {
+    let matches = match command().try_get_matches_from(registry::typed(std::env::args_os())) {
         Ok(matches) => matches,
         Err(error) => return exit::typed(&meant(error)),
     };

@@ -1,5 +1,7 @@
 //! The one table of services. The lab knows a service only through its row here.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use clap::{ArgMatches, Command};
@@ -75,6 +77,7 @@ static ROWS: &[Row] = &[
     Row(Some(&records::SERVICE), &[&records::load::SERVICE], Some(&RECORDS)),
     Row(Some(&conditions::SERVICE), &conditions::load::SERVICES, Some(&CONDITIONS)),
     Row(Some(&rpc::SERVICE), &[&rpc::load::SERVICE], Some(&RPC)),
+    Row(Some(&workflow::SERVICE), &[], None),
     Row(Some(&null::SERVICE), &[&load::null::SERVICE], Some(&NULL)),
     Row(None, &[&http::load::SERVICE, &http::load::CODECS], None),
 ];
@@ -140,6 +143,7 @@ Examples:
   loadline serve records --config records.toml
   loadline serve conditions --data data
   loadline serve rpc
+  loadline serve workflow --data home
 
 Each prints one line of JSON when it is ready. The first SIGTERM or Ctrl-C ends it in good order;
 SIGHUP has it read accounts, tokens and certificates again.";
@@ -156,6 +160,17 @@ pub(crate) fn commands() -> impl Iterator<Item = Command> {
     let clients = services()
         .filter_map(|service| service.command.map(|(doc, face)| face.command(service.name, doc)));
     std::iter::once(serve()).chain(clients)
+}
+
+/// The words that were typed. By the name of ecFlow's server this program serves as that does.
+pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<_> = words.collect();
+    let name = words.first().and_then(|name| Path::new(name).file_name());
+    if name.is_some_and(|name| name == "ecflow_server") {
+        let meant = ["serve", workflow::SERVICE.name, "--ecflow-server"].map(OsString::from);
+        words.splice(1..1, meant);
+    }
+    words
 }
 
 /// Runs the service's command that was typed, if it was one.

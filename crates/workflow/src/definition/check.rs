@@ -1,0 +1,106 @@
+//! References of a definition: what expressions and `autorestore` name has to be there, or be
+//! stated `extern`.
+
+use super::error::DefinitionError;
+use crate::model::{Attribute, Binary, From, Kind, NodeId, Operand, Snapshot, Step};
+
+/// Where an attribute with references was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) node: NodeId,
+    pub(super) line: usize,
+}
+
+/// The first reference that leads nowhere.
+pub(super) fn first(tree: &Snapshot, places: &[Place], file: &str) -> Result<(), DefinitionError> {
+    for place in places {
+        if let Some((message, fix)) = wrong(tree, place.node) {
+            let file = file.to_owned();
+            let fix = fix.to_owned();
+            return Err(DefinitionError { file, line: place.line, message, fix });
+        }
+    }
+    Ok(())
+}
+
+const EXTERN: &str = "correct the path, or state it at the top: extern PATH";
+
+/// What is wrong with the references of a node.
+fn wrong(tree: &Snapshot, id: NodeId) -> Option<(String, &'static str)> {
+    let from = From { tree, node: id };
+    for attribute in tree.node(id).attributes.iter() {
+        match attribute {
+            Attribute::Trigger(condition) | Attribute::Complete(condition) => {
+                let program = condition.expression.program.as_ref()?;
+                let missing = program.operands().find_map(|operand| missing(&from, operand));
+                if let Some(missing) = missing {
+                    let (word, text) = (attribute.word(), condition.expression.text());
+                    let at = format!("{}:{}", tree.node(id).kind.shout(), tree.path(id));
+                    return Some((format!("'{word} {text}' at {at}: {missing}"), EXTERN));
+                }
+                if divides_by_zero(&program.steps) {
+                    let text = condition.expression.text();
+                    return Some((format!("'{text}' divides by zero"), "use another divisor"));
+                }
+            }
+            Attribute::AutoRestore(paths) => {
+                for path in paths.iter() {
+                    let found = tree.find_from(id, path).map(|id| tree.node(id).kind);
+                    let is_stated = tree.server().externs.contains(path.as_str());
+                    match found {
+                        None if !is_stated => {
+                            return Some((format!("autorestore: there is no node {path}"), EXTERN));
+                        }
+                        Some(Kind::Task | Kind::Alias) => {
+                            let message = format!("autorestore: {path} is a task");
+                            return Some((message, "name a suite or family"));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What an operand names that isn't there.
+fn missing(from: &From<'_>, operand: &Operand) -> Option<String> {
+    let tree = from.tree;
+    let externs = &tree.server().externs;
+    match operand {
+        Operand::Upward(name) => {
+            let own = format!("{}:{name}", tree.path(from.node));
+            let is_there = from.find(operand).is_some() || externs.contains(own.as_str());
+            (!is_there).then(|| format!("no node upwards has '{name}'"))
+        }
+        Operand::Flag(path, _) if *path == "/" => None,
+        Operand::Node(path) | Operand::Flag(path, _) => {
+            let is_there = from.find(operand).is_some() || externs.contains(path.as_str());
+            (!is_there).then(|| format!("there is no node '{path}'"))
+        }
+        Operand::Variable(path, name) => {
+            let stated = format!("{path}:{name}");
+            if externs.contains(stated.as_str()) {
+                return None;
+            }
+            let Some(id) = from.find(operand) else {
+                return Some(format!("there is no node '{path}'"));
+            };
+            let absolute = format!("{}:{name}", tree.path(id));
+            if tree.named(id, name).is_some() || externs.contains(absolute.as_str()) {
+                return None;
+            }
+            let kinds = "event, meter, variable, repeat, limit or queue";
+            Some(format!("{} has no {kinds} '{name}'", tree.path(id)))
+        }
+    }
+}
+
+fn divides_by_zero(steps: &[Step]) -> bool {
+    steps.windows(2).any(|pair| {
+        let divides = [Binary::Divide, Binary::Modulo].map(Step::Binary).contains(&pair[1]);
+        divides && pair[0] == Step::Integer(0)
+    })
+}

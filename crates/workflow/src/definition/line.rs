@@ -1,0 +1,276 @@
+//! Lines of a definition, and the words in them.
+
+use super::error::{Read, fault, short};
+use crate::model::{NAME_LIMIT, Slot};
+
+/// The words of a line, with the line that they lie in.
+pub(super) struct Words<'a, 'w> {
+    pub(super) line: &'a str,
+    pub(super) all: &'w [&'a str],
+}
+
+impl<'a> Words<'a, '_> {
+    /// The word of this place, unless a comment begins there.
+    pub(super) fn value(&self, place: usize) -> Option<&'a str> {
+        self.all.get(place).copied().filter(|word| !word.starts_with('#'))
+    }
+
+    /// The word of this place, which has to be there.
+    pub(super) fn need(&self, place: usize, what: &str) -> Read<&'a str> {
+        self.value(place).ok_or_else(|| {
+            fault(format!("{} has no {what}", self.all[0]), format!("write {}", form(self.all[0])))
+        })
+    }
+
+    /// The words behind the first that is a lone `#`, from this place on: the state.
+    pub(super) fn state(&self, from: usize) -> &[&'a str] {
+        let from = from.min(self.all.len());
+        match self.all[from..].iter().position(|word| *word == "#") {
+            Some(place) => &self.all[from + place + 1..],
+            None => &[],
+        }
+    }
+
+    /// The words from this place to a comment, with one blank between them. Where they stand so in
+    /// the line, no copy is made.
+    pub(super) fn join<'s>(&self, from: usize, scratch: &'s mut String) -> &'s str
+    where
+        'a: 's,
+    {
+        let rest = self.all.get(from..).unwrap_or(&[]);
+        let count = rest.iter().position(|word| word.starts_with('#')).unwrap_or(rest.len());
+        let words = &rest[..count];
+        let (Some(first), Some(last)) = (words.first(), words.last()) else { return "" };
+        let base = self.line.as_ptr() as usize;
+        let start = first.as_ptr() as usize - base;
+        let end = last.as_ptr() as usize - base + last.len();
+        let len = words.iter().map(|word| word.len() + 1).sum::<usize>() - 1;
+        let whole = self.line.get(start..end).unwrap_or("");
+        if whole.len() == len && !whole.contains('\t') {
+            return whole;
+        }
+        scratch.clear();
+        for word in words {
+            if !scratch.is_empty() {
+                scratch.push(' ');
+            }
+            scratch.push_str(word);
+        }
+        scratch
+    }
+}
+
+/// How an attribute is written.
+pub(super) fn form(keyword: &str) -> &'static str {
+    match keyword {
+        "suite" | "family" | "task" | "alias" => "the keyword and a name",
+        "edit" => "edit NAME 'value'",
+        "trigger" | "complete" => "trigger task == complete",
+        "event" => "event [NUMBER] [NAME] [set]",
+        "meter" => "meter NAME MIN MAX [THRESHOLD]",
+        "label" => "label NAME \"text\"",
+        "limit" => "limit NAME NUMBER",
+        "inlimit" => "inlimit [-n] [-s] [/PATH:]NAME [TOKENS]",
+        "time" | "today" => "time [+]hh:mm, or time hh:mm hh:mm hh:mm (start, end, step)",
+        "date" => "date DAY.MONTH.YEAR, * for any",
+        "day" => "day monday",
+        "cron" => "cron [-w 0,5L] [-d 1,L] [-m 1,2] hh:mm [hh:mm hh:mm]",
+        "late" => "late -s +00:15 -a 20:00 -c +02:00",
+        "repeat" => {
+            "repeat integer NAME START END [STEP] (or date, datelist, enumerated, string, day)"
+        }
+        "autocancel" | "autoarchive" => "autocancel +hh:mm, hh:mm, or a number of days",
+        "autorestore" => "autorestore /PATH …",
+        "clock" => "clock real|hybrid [DAY.MONTH.YEAR] [GAIN]",
+        "zombie" => "zombie TYPE:ACTION:COMMANDS:SECONDS",
+        "verify" => "verify STATE:COUNT",
+        "queue" => "queue NAME STEP …",
+        "defstatus" => "defstatus complete",
+        _ => "it as the grammar has it",
+    }
+}
+
+/// Checks the name of a node or attribute.
+pub(super) fn check_name<'a>(what: &str, name: &'a str) -> Read<&'a str> {
+    let bytes = name.as_bytes();
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let is_valid = bytes.first().is_some_and(is_letter)
+        && bytes.iter().all(|byte| is_letter(byte) || *byte == b'.');
+    if is_valid && bytes.len() <= NAME_LIMIT {
+        return Ok(name);
+    }
+    let name = short(name);
+    Err(fault(
+        format!("'{name}' is no name of a {what}"),
+        "use letters, digits, _ and, behind the first, dots; at most 1024 of them",
+    ))
+}
+
+/// The whole number of a word.
+pub(super) fn number(what: &str, word: &str) -> Read<i32> {
+    word.parse().map_err(|_| {
+        fault(format!("{what} '{}' is no whole number", short(word)), "write one, such as 10")
+    })
+}
+
+/// The time of `hh:mm` or `+hh:mm`, and whether it had a plus. `checked` times are less than a day.
+pub(super) fn time(word: &str, checked: bool) -> Read<(Slot, bool)> {
+    let bad = || {
+        let word = short(word);
+        fault(format!("'{word}' is no time"), "write hh:mm between 00:00 and 23:59, or +hh:mm")
+    };
+    let (hours, minutes) = word.split_once(':').ok_or_else(bad)?;
+    let (hours, is_relative) = match hours.strip_prefix('+') {
+        Some(hours) => (hours, true),
+        None => (hours, false),
+    };
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(hours) || !is_number(minutes) || minutes.len() != 2 || hours.len() > 6 {
+        return Err(bad());
+    }
+    let (hour, minute): (i32, i32) =
+        (hours.parse().map_err(|_| bad())?, minutes.parse().map_err(|_| bad())?);
+    if checked && (hours.len() != 2 || hour > 23) || minute > 59 {
+        return Err(bad());
+    }
+    Ok((Slot::new(hour, minute), is_relative))
+}
+
+/// The value without the quotes around it: first double, then single ones.
+pub(super) fn unquote(value: &str) -> &str {
+    let strip = |value, quote: char| {
+        let inner = str::strip_prefix(value, quote)?;
+        inner.strip_suffix(quote)
+    };
+    let value = strip(value, '"').unwrap_or(value);
+    strip(value, '\'').unwrap_or(value)
+}
+
+/// The same, in the other order, as in lists.
+pub(super) fn unquote_item(value: &str) -> &str {
+    let strip = |value, quote: char| {
+        let inner = str::strip_prefix(value, quote)?;
+        inner.strip_suffix(quote)
+    };
+    let value = strip(value, '\'').unwrap_or(value);
+    strip(value, '"').unwrap_or(value)
+}
+
+/// The words of a list, without quotes, up to a comment.
+pub(super) fn items<'a>(of: &Words<'a, '_>, from: usize) -> impl Iterator<Item = &'a str> {
+    let words = of.all.get(from..).unwrap_or(&[]).to_vec();
+    words.into_iter().take_while(|word| !word.starts_with('#')).map(unquote_item)
+}
+
+/// Splits a line into its words, at blanks and tabs.
+pub(super) fn split<'a>(line: &'a str, words: &mut Vec<&'a str>) {
+    words.clear();
+    let bytes = line.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        while at < bytes.len() && (bytes[at] == b' ' || bytes[at] == b'\t') {
+            at += 1;
+        }
+        let start = at;
+        while at < bytes.len() && bytes[at] != b' ' && bytes[at] != b'\t' {
+            at += 1;
+        }
+        if start < at {
+            words.push(&line[start..at]);
+        }
+    }
+}
+
+/// The lines of a text, with statements that stand on one line taken apart.
+pub(super) struct Lines<'a> {
+    rest: &'a str,
+    /// The line's number, from 1.
+    pub(super) number: usize,
+    /// Statements behind the first of a line.
+    pending: Vec<&'a str>,
+    /// Text of a server, where ';' is no separator.
+    pub(super) is_persistent: bool,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) const fn new(text: &'a str) -> Self {
+        Self { rest: text, number: 0, pending: Vec::new(), is_persistent: false }
+    }
+
+    pub(super) fn next(&mut self) -> Option<&'a str> {
+        if let Some(statement) = self.pending.pop() {
+            return Some(statement);
+        }
+        if self.rest.is_empty() {
+            return None;
+        }
+        self.number += 1;
+        let (line, rest) = match memchr::memchr(b'\n', self.rest.as_bytes()) {
+            Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
+            None => (self.rest, ""),
+        };
+        self.rest = rest;
+        if self.is_persistent || memchr::memchr(b';', line.as_bytes()).is_none() {
+            return Some(line);
+        }
+        Some(self.statements(line))
+    }
+
+    fn statements(&mut self, line: &'a str) -> &'a str {
+        let start = line.trim_start_matches([' ', '\t']);
+        let keyword = start.split([' ', '\t']).next().unwrap_or("");
+        if keyword.starts_with('#') || keyword == "label" {
+            return line;
+        }
+        let line = line.split('#').next().unwrap_or("");
+        let all = || line.split(';').filter(|statement| !statement.is_empty());
+        let Some(first) = all().next() else { return "" };
+        // A value may have ';' in it: only statements that are all edits are several.
+        let is_edit = |statement: &str| statement.trim().starts_with("edit");
+        if first.contains("edit") && !all().all(is_edit) {
+            return line;
+        }
+        self.pending = all().skip(1).collect();
+        self.pending.reverse();
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<&str> {
+        let mut lines = Lines::new(text);
+        std::iter::from_fn(|| lines.next()).collect()
+    }
+
+    #[test]
+    fn statements_of_a_line_are_taken_apart_but_not_values() {
+        assert_eq!(lines("task a; task b # c;d\nx"), ["task a", " task b ", "x"]);
+        assert_eq!(
+            lines("edit A 'x;y'\nedit A 1;edit B 2"),
+            ["edit A 'x;y'", "edit A 1", "edit B 2"]
+        );
+        assert_eq!(lines("label a \"b;c\"\n# a;b"), ["label a \"b;c\"", "# a;b"]);
+    }
+
+    #[test]
+    fn words_are_joined_with_one_blank_up_to_a_comment() {
+        let line = "edit A  'x  y' # z";
+        let mut all = Vec::new();
+        split(line, &mut all);
+        let words = Words { line, all: &all };
+        assert_eq!(words.join(2, &mut String::new()), "'x y'");
+        assert_eq!(words.state(2), ["z"]);
+        assert_eq!(unquote("\"'x'\""), "x");
+        assert_eq!(unquote("\""), "\"");
+    }
+
+    #[test]
+    fn times_are_checked() {
+        assert_eq!(time("+01:30", true).ok(), Some((Slot::new(1, 30), true)));
+        assert!(time("24:00", true).is_err() && time("24:00", false).is_ok());
+        assert!(time("1:00", true).is_err() && time("01:60", true).is_err());
+    }
+}

@@ -1,0 +1,27 @@
+//! The text of definitions (`.def`): parsing and printing.
+//!
+//! A definition is read in one pass over its bytes, line by line, without a copy of a line; equal
+//! names, values and expressions are shared. It is printed as ecFlow 5.9.2 prints it, byte by
+//! byte, in four styles: for people ([`Style::Defs`], [`Style::State`]), for clients
+//! ([`Style::Net`]), and as a checkpoint ([`Style::Migrate`]).
+
+mod attributes;
+mod check;
+mod conditions;
+mod error;
+mod expression;
+mod line;
+mod parser;
+mod print;
+mod reader;
+mod repeats;
+mod state;
+mod times;
+
+pub use error::DefinitionError;
+pub use expression::{
+    EXPRESSION_LIMIT, ExpressionError, PARENTHESES_LIMIT, expression, parse_expression,
+};
+pub use parser::{Parsed, only_node, parse, parse_node};
+pub use print::{END, VERSION, append_node, print, print_head, print_node};
+pub use reader::{ATTRIBUTES_LIMIT, Style};

@@ -1,0 +1,335 @@
+//! The structure of a definition: which node a line belongs to.
+
+use super::attributes;
+use super::error::{DefinitionError, Fault, Read, fault, short};
+use super::line::{Words, check_name, split, unquote};
+use super::reader::{Reader, Style};
+use super::state;
+use crate::model::{Attribute, Displayed, Kind, NodeId, Text, Tree, Variable};
+
+/// A definition that has been read.
+#[derive(Debug, Default)]
+pub struct Parsed {
+    /// The tree.
+    pub tree: Tree,
+    /// What the text was printed as.
+    pub style: Style,
+    /// Lines that were passed over, in texts of other versions' servers.
+    pub warnings: Vec<DefinitionError>,
+}
+
+/// Reads a definition; `file` is what errors call it. In [`Style::Defs`] and [`Style::State`]
+/// references are checked, too.
+///
+/// # Errors
+/// The first line that can't be read, or the first reference to what isn't there.
+pub fn parse(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
+    let mut parser = Reader::new(text, file);
+    parser.run()?;
+    let Reader { tree, style, warnings, places, .. } = parser;
+    if !style.is_persistent() {
+        super::check::first(&tree, &places, file)?;
+    }
+    Ok(Parsed { tree, style, warnings })
+}
+
+/// Reads the text of one node, as a server prints it for `plug` and `replace`: a suite, family,
+/// task or alias, with its state. What is no suite lies below nodes named `_`, which stand for
+/// those that it is going to lie in; [`only_node`] returns it.
+///
+/// # Errors
+/// The first line that can't be read.
+pub fn parse_node(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
+    let mut parser = Reader::new(text, file);
+    parser.is_node = true;
+    parser.style = Style::Migrate;
+    parser.lines.is_persistent = true;
+    parser.run()?;
+    Ok(Parsed { tree: parser.tree, style: Style::Migrate, warnings: parser.warnings })
+}
+
+/// The node of a text that [`parse_node`] has read.
+#[must_use]
+pub fn only_node(tree: &Tree) -> Option<NodeId> {
+    let mut id = tree.suites().next()?;
+    while tree.node(id).name == "_" {
+        id = tree.children(id).next()?;
+    }
+    Some(id)
+}
+
+impl<'a> Reader<'a> {
+    fn run(&mut self) -> Result<(), DefinitionError> {
+        let mut words = Vec::with_capacity(64);
+        while let Some(line) = self.lines.next() {
+            split(line, &mut words);
+            if words.is_empty() {
+                continue;
+            }
+            if let Err(fault) = self.line(line, &mut words) {
+                return Err(self.error(*fault));
+            }
+        }
+        self.leave().map_err(|fault| self.error(*fault))
+    }
+
+    /// Puts the attributes that were read onto their node.
+    fn leave(&mut self) -> Read<()> {
+        for is_trigger in [false, true] {
+            if let Some(pending) = self.scratch.conditions[usize::from(is_trigger)].take() {
+                self.compile(is_trigger, pending)?;
+            }
+        }
+        if let Some(node) = self.node
+            && !self.scratch.attributes.is_empty()
+        {
+            let all = &mut self.scratch.attributes;
+            if !all.is_sorted_by_key(Attribute::rank) {
+                all.sort_by_key(Attribute::rank);
+            }
+            self.tree.edit(node).attributes = all.drain(..).collect();
+        }
+        self.scratch.names.clear();
+        self.scratch.has_default = false;
+        Ok(())
+    }
+
+    /// Goes on with a node: `None` is outside of all suites.
+    fn enter(&mut self, node: Option<NodeId>) -> Read<()> {
+        self.leave()?;
+        self.node = node.filter(|id| *id != NodeId::ROOT);
+        let Some(id) = self.node else {
+            self.kind = Kind::Root;
+            return Ok(());
+        };
+        self.kind = self.tree.node(id).kind;
+        // Attributes may stand behind children, too: those before them are taken up again.
+        let before = self.tree.node(id).attributes.to_vec();
+        before.into_iter().try_for_each(|attribute| self.scratch.push(attribute))
+    }
+
+    fn parent(&self) -> Option<NodeId> {
+        self.node.and_then(|id| self.tree.node(id).parent)
+    }
+
+    /// Leaves tasks and aliases, up to the suite or family around them.
+    fn leave_jobs(&mut self) -> Read<()> {
+        while self.kind.is_job() {
+            let parent = self.parent();
+            self.enter(parent)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &'a str, words: &mut Vec<&'a str>) -> Read<()> {
+        let keyword = words[0];
+        match keyword {
+            "edit" => return self.edit(line, words),
+            "trigger" | "complete" if matches!(self.kind, Kind::Root | Kind::Suite) => {
+                return self.unexpected(keyword);
+            }
+            "trigger" | "complete" => return self.condition(line, words),
+            "task" | "family" | "suite" | "alias" => return self.begin_node(line, words),
+            "endtask" | "endfamily" | "endsuite" | "endalias" => return self.end_node(keyword),
+            _ => {}
+        }
+        if keyword.starts_with('#') {
+            return Ok(());
+        }
+        let of = Words { line, all: words };
+        if self.node.is_none() {
+            return match keyword {
+                "defs_state" => {
+                    state::defs_state(self, &of)?;
+                    self.lines.is_persistent = self.style.is_persistent();
+                    Ok(())
+                }
+                "history" => state::history(self, &of),
+                "extern" => {
+                    let path = self.tree.share(of.need(1, "path")?);
+                    self.tree.server_mut().externs.insert(path);
+                    Ok(())
+                }
+                _ => self.unexpected(keyword),
+            };
+        }
+        if keyword == "defstatus" {
+            return self.default_status(&of);
+        }
+        if !allowed(self.kind, keyword) {
+            return self.unexpected(keyword);
+        }
+        attributes::read(self, &of)
+    }
+
+    /// A keyword that isn't known here: a fault, but in the text of a server of another version.
+    fn unexpected(&mut self, keyword: &str) -> Read<()> {
+        let place = match self.node {
+            Some(id) => format!("{} {}", self.kind.word(), self.tree.path(id)),
+            None => "outside of a suite".to_owned(),
+        };
+        let message = format!("unexpected keyword '{}' in {place}", short(keyword));
+        if self.style.is_persistent() {
+            self.warn(Fault { message, fix: "the line is passed over".to_owned() });
+            return Ok(());
+        }
+        let fix = match (self.node, allowed(Kind::Task, keyword)) {
+            (None, true) => "put it into a suite, family or task",
+            (Some(_), true) => "this kind of node can't have it: put it above or below",
+            _ => "see whether it is misspelt",
+        };
+        Err(fault(message, fix))
+    }
+
+    fn begin_node(&mut self, line: &'a str, words: &[&'a str]) -> Read<()> {
+        let kind = match words[0] {
+            "suite" => Kind::Suite,
+            "family" => Kind::Family,
+            "task" => Kind::Task,
+            _ => Kind::Alias,
+        };
+        let of = Words { line, all: words };
+        let name = of.need(1, "name")?;
+        if self.style != Style::Net {
+            check_name(kind.word(), name)?;
+        }
+        if kind == Kind::Alias {
+            if self.kind == Kind::Alias {
+                let parent = self.parent();
+                self.enter(parent)?;
+            }
+        } else {
+            self.leave_jobs()?;
+        }
+        if kind == Kind::Suite && self.node.is_some() {
+            return Err(fault(
+                format!("suite '{}' begins within a suite", short(name)),
+                "end the suite before it with endsuite",
+            ));
+        }
+        let parent = match self.node {
+            Some(parent) => parent,
+            None if kind == Kind::Suite => NodeId::ROOT,
+            None if self.is_node && self.tree.count() == 0 => self.stand_in(kind)?,
+            None => {
+                let message = format!("{} '{}' outside of a suite", kind.word(), short(name));
+                return Err(fault(message, "begin a suite before it"));
+            }
+        };
+        let name = self.tree.share(name);
+        let added = self.tree.add(parent, kind, name, None);
+        let id = added.map_err(|error| {
+            fault(format!("{} '{}': {error}", words[0], words[1]), "give it another name or place")
+        })?;
+        self.enter(Some(id))?;
+        // Aliases stand in servers' texts only, so that theirs is read always.
+        if self.style.has_state() || kind == Kind::Alias {
+            state::node(self, id, &of)?;
+        }
+        Ok(())
+    }
+
+    /// Nodes named `_` in which a lone node can lie.
+    fn stand_in(&mut self, kind: Kind) -> Read<NodeId> {
+        let kinds: &[Kind] =
+            if kind == Kind::Alias { &[Kind::Suite, Kind::Task] } else { &[Kind::Suite] };
+        let mut parent = NodeId::ROOT;
+        for kind in kinds {
+            let added = self.tree.add(parent, *kind, Text::from("_"), None);
+            parent = added.map_err(|error| fault(error.to_string(), ""))?;
+        }
+        Ok(parent)
+    }
+
+    fn end_node(&mut self, keyword: &str) -> Read<()> {
+        let wrong = |what: &str| {
+            Err(fault(format!("{keyword} without {what}"), "drop it, or begin what it ends"))
+        };
+        match keyword {
+            "endalias" if self.kind == Kind::Alias => {
+                let parent = self.parent();
+                self.enter(parent)
+            }
+            "endalias" => wrong("an alias"),
+            "endtask" if self.kind.is_job() => self.leave_jobs(),
+            "endtask" => wrong("a task"),
+            "endfamily" => {
+                self.leave_jobs()?;
+                if self.kind != Kind::Family {
+                    return wrong("a family");
+                }
+                let parent = self.parent();
+                self.enter(parent)
+            }
+            _ => {
+                if self.node.is_none() {
+                    return wrong("a suite");
+                }
+                self.enter(None)
+            }
+        }
+    }
+
+    fn edit(&mut self, line: &'a str, words: &[&'a str]) -> Read<()> {
+        let of = Words { line, all: words };
+        let name = of.need(1, "name")?;
+        let value = of.need(2, "value")?;
+        let mut text = std::mem::take(&mut self.scratch.text);
+        let value = if words.len() == 3 { value } else { of.join(2, &mut text) };
+        let value = self.tree.share(unquote(value));
+        self.scratch.text = text;
+        let is_free = self.style == Style::Net || self.kind == Kind::Alias;
+        let name = if is_free { name } else { check_name("variable", name)? };
+        let name = self.tree.share(name);
+        let variable = Variable { name, value };
+        if self.node.is_none() {
+            let server = self.tree.server_mut();
+            let is_server = words.len() > 3 && of.state(3).first() == Some(&"server");
+            let list = if is_server { &mut server.variables } else { &mut server.user_variables };
+            match list.iter_mut().find(|known| known.name == variable.name) {
+                Some(known) => known.value = variable.value,
+                None => list.push(variable),
+            }
+            return Ok(());
+        }
+        const RANK: u8 = 4;
+        match self.scratch.find(RANK, &variable.name) {
+            Some(place) => {
+                self.scratch.attributes[place] = Attribute::Variable(variable);
+                Ok(())
+            }
+            None => self.scratch.push(Attribute::Variable(variable)),
+        }
+    }
+
+    fn default_status(&mut self, of: &Words<'a, '_>) -> Read<()> {
+        let word = of.need(1, "state")?;
+        let Some(state) = Displayed::of_word(word) else {
+            return Err(fault(
+                format!("'{}' is no state", short(word)),
+                "use complete, aborted, queued, active, submitted, suspended or unknown",
+            ));
+        };
+        if std::mem::replace(&mut self.scratch.has_default, true) {
+            return Err(fault("a second defstatus", "a node has one at most"));
+        }
+        if let Some(id) = self.node {
+            self.tree.edit(id).default = state;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a kind of node may have this attribute in a definition.
+fn allowed(kind: Kind, keyword: &str) -> bool {
+    match keyword {
+        "label" | "meter" | "event" | "limit" | "inlimit" | "repeat" | "late" | "cron"
+        | "autocancel" | "verify" | "zombie" | "queue" | "generic" | "edit" | "aviso"
+        | "mirror" => true,
+        "time" | "today" | "date" | "day" => kind != Kind::Suite,
+        "clock" | "endclock" | "calendar" => kind == Kind::Suite,
+        "autoarchive" => matches!(kind, Kind::Suite | Kind::Family),
+        "autorestore" => kind != Kind::Alias,
+        _ => false,
+    }
+}

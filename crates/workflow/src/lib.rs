@@ -1,0 +1,27 @@
+//! The `workflow` service: suites of tasks, with triggers, limits, times and jobs, as ecFlow 5.9.2
+//! serves them.
+//!
+//! [`model`] holds the tree and its rules, [`definition`] reads and prints its text, [`protocol`]
+//! is the requests and answers of ecFlow's clients, [`script`] makes jobs of scripts; none of them
+//! does I/O. [`server`] does.
+
+#![deny(unsafe_code)]
+
+pub mod definition;
+pub mod model;
+pub mod protocol;
+pub mod script;
+pub mod server;
+
+mod serve;
+
+use service::{Service, Subcommand};
+
+/// The service's row: `loadline serve workflow`.
+pub static SERVICE: Service = Service {
+    name: "workflow",
+    doc: "Serve suites of tasks to ecFlow's clients, and run their jobs",
+    is_hidden: false,
+    serve: Subcommand::of::<serve::WorkflowArgs>(),
+    command: None,
+};

@@ -1,0 +1,199 @@
+//! A change in progress: the tree, the moment, what has come of it so far, and whom it wakes.
+
+use std::collections::BTreeSet;
+
+use super::super::calendar::Calendar;
+use super::super::node::NodeId;
+use super::super::text::Text;
+use super::super::time::{Duration, Instant};
+use super::super::tree::Tree;
+
+/// When a command is applied, and its share of chance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// The server's time, in whole seconds.
+    pub now: Instant,
+    /// Chance for passwords of jobs: another number for each command, which nobody can guess.
+    pub entropy: u64,
+}
+
+/// What is to be done for a change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// A line for the log, without kind and stamp, of kind LOG.
+    Log(String),
+    /// A line of kind ERR.
+    LogError(String),
+    /// A line of kind MSG.
+    LogMessage(String),
+    /// A task's or alias's job is to be made and started. When it can't be, the answer is
+    /// [`Rules::job_failed`].
+    Submit(Submit),
+    /// What is below this node is to be written to a file and removed: autoarchive.
+    Archive(NodeId),
+    /// What was archived below this node is to be read again: autorestore.
+    Restore(NodeId),
+}
+
+/// A job to be started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Submit {
+    /// The task or alias.
+    pub node: NodeId,
+    /// Its path.
+    pub path: String,
+    /// Which try it is.
+    pub try_no: i32,
+    /// The password that its child commands will have.
+    pub password: Text,
+}
+
+/// Why a command is refused.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RuleError {
+    /// No node has this path.
+    #[error("could not find node at path '{0}'")]
+    NoNode(String),
+    /// The suite has not begun.
+    #[error("the suite {0} must be 'begun' first")]
+    NotBegun(String),
+    /// A suite that has begun can't begin again without force.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// The owner's tree, at one moment, under change.
+#[derive(Debug)]
+pub struct Rules<'a> {
+    /// The tree.
+    pub tree: &'a mut Tree,
+    pub(super) moment: Moment,
+    /// Whether an operator or job caused the change, not the passing of time.
+    pub(super) by_command: bool,
+    pub(super) effects: Vec<Effect>,
+    /// Nodes whose dependencies may hold now.
+    pub(super) awake: BTreeSet<NodeId>,
+    passwords: u64,
+}
+
+impl<'a> Rules<'a> {
+    /// Begins to apply a command.
+    pub fn new(tree: &'a mut Tree, moment: Moment) -> Self {
+        Self {
+            tree,
+            moment,
+            by_command: true,
+            effects: Vec::new(),
+            awake: BTreeSet::new(),
+            passwords: 0,
+        }
+    }
+
+    /// Submits what has become free, and returns what is to be done.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Effect> {
+        self.resolve_awake();
+        self.effects
+    }
+
+    pub(super) fn log(&mut self, line: String) {
+        self.effects.push(Effect::Log(line));
+    }
+
+    /// A node's suite's calendar; before begin one that stands still.
+    pub(super) fn calendar(&self, id: NodeId) -> Calendar {
+        let suite = self.tree.suite(id);
+        suite.and_then(|suite| self.tree.calendar(suite)).copied().unwrap_or_default()
+    }
+
+    /// How long a node's suite has run.
+    pub(super) fn duration(&self, id: NodeId) -> Duration {
+        let Some(suite) = self.tree.suite(id) else { return Duration::ZERO };
+        self.tree.calendar(suite).map_or(Duration::ZERO, |calendar| calendar.duration)
+    }
+
+    /// Whoever waits for a node is looked at.
+    pub(super) fn wake_waiters(&mut self, id: NodeId) {
+        self.awake.extend(self.tree.waiting.of(id));
+    }
+
+    /// A node itself, and all below it, is looked at.
+    pub(super) fn wake(&mut self, id: NodeId) {
+        self.awake.insert(id);
+    }
+
+    /// A node's state or values have changed: it is noted, and whoever waits is looked at.
+    pub(super) fn changed(&mut self, id: NodeId) {
+        self.tree.changed(id);
+        self.wake_waiters(id);
+    }
+
+    /// Eight letters and digits that nobody can guess.
+    pub(super) fn password(&mut self, id: NodeId) -> Text {
+        const LETTERS: &[u8; 62] =
+            b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+        self.passwords += 1;
+        let mut bits = self.moment.entropy ^ (id.index() as u64) << 32 ^ self.passwords;
+        let mut text = String::with_capacity(8);
+        for _ in 0..8 {
+            bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut mixed = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            text.push(char::from(LETTERS[((mixed ^ (mixed >> 31)) % 62) as usize]));
+        }
+        Text::from(text)
+    }
+}
+
+/// How a state is set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct How {
+    /// By an operator: an abort is not tried again.
+    pub(super) is_forced: bool,
+    /// Whether the log has a line.
+    pub(super) is_logged: bool,
+}
+
+impl How {
+    pub(super) const PLAIN: Self = Self { is_forced: false, is_logged: true };
+    pub(super) const FORCED: Self = Self { is_forced: true, is_logged: true };
+    pub(super) const SILENT: Self = Self { is_forced: false, is_logged: false };
+}
+
+/// Why a node is queued again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Cause {
+    /// By an operator.
+    Full,
+    /// Its repeat has stepped.
+    Repeat,
+    /// It waits for a later time.
+    Time,
+}
+
+/// How a node is queued again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Requeue {
+    pub(super) cause: Cause,
+    /// Whether its own repeat begins anew; those below do.
+    pub(super) resets_repeat: bool,
+    /// Whether nodes below are resumed: from 0 on, counted down the levels; negative is no.
+    pub(super) resumes: i32,
+    /// Whether rows of times begin anew.
+    pub(super) resets_slot: bool,
+    /// Whether relative times begin anew.
+    pub(super) resets_waited: bool,
+    pub(super) is_logged: bool,
+}
+
+impl Requeue {
+    /// What an operator asks for.
+    pub(super) const FULL: Self = Self {
+        cause: Cause::Full,
+        resets_repeat: true,
+        resumes: 0,
+        resets_slot: true,
+        resets_waited: true,
+        is_logged: true,
+    };
+}

@@ -1,0 +1,180 @@
+//! Tokens of limits: taken when a job is submitted, given back when it ends.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::super::attribute::{Attribute, InLimit};
+use super::super::node::NodeId;
+use super::super::state::{Kind, State};
+use super::super::text::Text;
+use super::change::Rules;
+
+impl Rules<'_> {
+    /// Takes or gives back tokens, as a job's state has it.
+    pub(super) fn update_limits(&mut self, id: NodeId) {
+        match self.tree.node(id).state {
+            State::Submitted => self.take_tokens(id),
+            State::Active => self.give_tokens(id, true),
+            _ => self.give_tokens(id, false),
+        }
+    }
+
+    fn inlimits(&self, id: NodeId) -> Vec<(usize, InLimit)> {
+        let attributes = self.tree.node(id).attributes.iter().enumerate();
+        let inlimits = attributes.filter_map(|(place, attribute)| match attribute {
+            Attribute::InLimit(inlimit) => Some((place, inlimit.clone())),
+            _ => None,
+        });
+        inlimits.collect()
+    }
+
+    /// Whether the limits of a node itself have room.
+    pub(super) fn has_room(&self, id: NodeId) -> bool {
+        self.inlimits(id).iter().all(|(_, inlimit)| {
+            let limit = self.tree.limit_of(id, inlimit);
+            let is_holder = inlimit.node_only && inlimit.incremented;
+            is_holder || limit.is_none_or(|limit| limit.value + inlimit.tokens <= limit.max)
+        })
+    }
+
+    /// Whether the limits of a node and of all above it have room.
+    pub(super) fn has_room_upwards(&self, id: NodeId) -> bool {
+        self.tree.upwards(id).all(|id| self.has_room(id))
+    }
+
+    /// Each limit that a node or one above it names, once: the nearest inlimit counts.
+    fn each_limit(&self, id: NodeId) -> Vec<(NodeId, usize, InLimit, NodeId)> {
+        let mut seen = HashSet::new();
+        let mut all = Vec::new();
+        for holder in self.tree.upwards(id) {
+            for (place, inlimit) in self.inlimits(holder) {
+                let Some(at) = self.tree.limit_node(holder, &inlimit) else { continue };
+                if seen.insert((at, inlimit.name.clone())) {
+                    all.push((holder, place, inlimit, at));
+                }
+            }
+        }
+        all
+    }
+
+    fn take_tokens(&mut self, id: NodeId) {
+        let path = Text::from(self.tree.path(id));
+        for (holder, place, inlimit, at) in self.each_limit(id) {
+            if inlimit.node_only {
+                if !inlimit.incremented {
+                    let path = Text::from(self.tree.path(holder));
+                    self.add_holder(at, &inlimit, path);
+                    self.mark(holder, place, true);
+                }
+            } else {
+                self.add_holder(at, &inlimit, path.clone());
+            }
+        }
+    }
+
+    /// Gives back a job's tokens: all, or those that are held while it is submitted only.
+    pub(super) fn give_tokens(&mut self, id: NodeId, of_submission: bool) {
+        let limits = self.each_limit(id);
+        if limits.is_empty() {
+            return;
+        }
+        let path = self.tree.path(id);
+        for (holder, place, inlimit, at) in limits {
+            if of_submission {
+                if inlimit.submission {
+                    self.remove_holder(at, &inlimit, &path);
+                }
+            } else if !inlimit.node_only {
+                self.remove_holder(at, &inlimit, &path);
+            } else if inlimit.incremented && !self.has_running(holder) {
+                let path = self.tree.path(holder);
+                self.remove_holder(at, &inlimit, &path);
+                self.mark(holder, place, false);
+            }
+        }
+    }
+
+    fn has_running(&self, id: NodeId) -> bool {
+        self.tree.walk(id).any(|id| {
+            let node = self.tree.node(id);
+            node.kind == Kind::Task && matches!(node.state, State::Active | State::Submitted)
+        })
+    }
+
+    fn mark(&mut self, holder: NodeId, place: usize, is_incremented: bool) {
+        if let Some(Attribute::InLimit(inlimit)) =
+            self.tree.node_mut(holder).attributes_mut().get_mut(place)
+        {
+            inlimit.incremented = is_incremented;
+        }
+        self.changed(holder);
+    }
+
+    fn add_holder(&mut self, at: NodeId, inlimit: &InLimit, path: Text) {
+        let mut is_new = false;
+        for attribute in self.tree.node_mut(at).attributes_mut() {
+            if let Attribute::Limit(limit) = attribute
+                && limit.name == inlimit.name
+            {
+                let holders = Arc::make_mut(limit.holders.get_or_insert_default());
+                is_new = holders.insert(path.clone());
+                if is_new {
+                    limit.value = limit.value.saturating_add(inlimit.tokens);
+                }
+            }
+        }
+        if is_new {
+            self.changed(at);
+        }
+    }
+
+    fn remove_holder(&mut self, at: NodeId, inlimit: &InLimit, path: &str) {
+        let is_there = self.tree.limit(at, &inlimit.name).is_some_and(|limit| {
+            limit.holders.as_ref().is_some_and(|holders| holders.contains(path))
+        });
+        if !is_there {
+            return;
+        }
+        for attribute in self.tree.node_mut(at).attributes_mut() {
+            if let Attribute::Limit(limit) = attribute
+                && limit.name == inlimit.name
+            {
+                let holders = Arc::make_mut(limit.holders.get_or_insert_default());
+                holders.remove(path);
+                limit.value = limit.value.saturating_sub(inlimit.tokens);
+                if limit.value < 0 {
+                    limit.value = 0;
+                    holders.clear();
+                }
+                if holders.is_empty() {
+                    limit.holders = None;
+                }
+            }
+        }
+        self.changed(at);
+        self.wake_limited(at);
+    }
+
+    /// Whoever uses a limit of this node is looked at: there may be room.
+    pub(super) fn wake_limited(&mut self, at: NodeId) {
+        self.awake.extend(self.tree.waiting.of_limit(at));
+    }
+
+    /// All tokens of a node's limits are given back.
+    pub(super) fn reset_limits(&mut self, id: NodeId) {
+        let is_used = |attribute: &Attribute| match attribute {
+            Attribute::Limit(limit) => limit.value != 0 || limit.holders.is_some(),
+            _ => false,
+        };
+        if !self.tree.node(id).attributes.iter().any(is_used) {
+            return;
+        }
+        for attribute in self.tree.node_mut(id).attributes_mut() {
+            if let Attribute::Limit(limit) = attribute {
+                (limit.value, limit.holders) = (0, None);
+            }
+        }
+        self.changed(id);
+        self.wake_limited(id);
+    }
+}

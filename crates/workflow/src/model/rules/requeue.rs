@@ -1,0 +1,338 @@
+//! Begin and requeue: a node and all below it as it was at the start of a cycle.
+
+use super::super::attribute::{Attribute, Queue};
+use super::super::calendar::Calendar;
+use super::super::node::NodeId;
+use super::super::repeat::Over;
+use super::super::state::{Displayed, Flag, Flags, Kind, State};
+use super::super::text::Text;
+use super::super::time::{Duration, Instant};
+use super::super::tree::Tree;
+use super::change::{Effect, How, Requeue, RuleError, Rules};
+
+impl Rules<'_> {
+    /// Begins a suite; one that has begun stays as it is.
+    ///
+    /// # Errors
+    /// There is no such suite, or tasks of it run although it has not begun; `force` allows that.
+    pub fn begin(&mut self, suite: &str, force: bool) -> Result<(), RuleError> {
+        let id = self.tree.child(NodeId::ROOT, suite);
+        let id = id.ok_or_else(|| RuleError::NoNode(format!("/{suite}")))?;
+        self.check_begin(id, force)?;
+        self.begin_suite(id, force);
+        Ok(())
+    }
+
+    /// Begins all suites.
+    ///
+    /// # Errors
+    /// Tasks of one run although it has not begun; then none begins.
+    pub fn begin_all(&mut self, force: bool) -> Result<(), RuleError> {
+        let suites: Vec<NodeId> = self.tree.suites().collect();
+        for id in &suites {
+            self.check_begin(*id, force)?;
+        }
+        for id in suites {
+            self.begin_suite(id, force);
+        }
+        Ok(())
+    }
+
+    fn check_begin(&self, id: NodeId, force: bool) -> Result<(), RuleError> {
+        let node = self.tree.node(id);
+        if force || node.is_begun || matches!(node.state, State::Unknown | State::Complete) {
+            return Ok(());
+        }
+        let runs = |id: &NodeId| {
+            let node = self.tree.node(*id);
+            node.kind == Kind::Task && matches!(node.state, State::Active | State::Submitted)
+        };
+        let running: Vec<String> = self
+            .tree
+            .walk(id)
+            .filter(runs)
+            .map(|id| format!("   {}\n", self.tree.path(id)))
+            .collect();
+        if running.is_empty() {
+            return Ok(());
+        }
+        Err(RuleError::Refused(format!(
+            "Begin failed as suite {}(computed state={}) can only begin if its in UNKNOWN or \
+             COMPLETE state\nFound {} tasks with state 'active' or 'submitted'\n{}Use the force \
+             argument to bypass this check, at the risk of creating zombies\n",
+            node.name,
+            node.state.word(),
+            running.len(),
+            running.concat()
+        )))
+    }
+
+    fn begin_suite(&mut self, id: NodeId, force: bool) {
+        if self.tree.node(id).is_begun && !force {
+            return;
+        }
+        self.tree.next_modify_no();
+        self.tree.node_mut(id).is_begun = true;
+        self.begin_calendar(id);
+        self.begin_node(id);
+        self.update_root();
+        self.wake(id);
+    }
+
+    /// Starts a suite's calendar by its clock.
+    fn begin_calendar(&mut self, id: NodeId) {
+        let now = self.moment.now;
+        let clock = self.tree.node(id).attributes.iter().find_map(|attribute| match attribute {
+            Attribute::Clock(clock) => Some(**clock),
+            _ => None,
+        });
+        let mut start = clock.map_or(now, |clock| clock.start(now));
+        // A hybrid suite that repeats by days goes on from its date.
+        let step = self.tree.repeat(id).and_then(|repeat| match repeat.over {
+            Over::Day { step, .. } => Some(step),
+            _ => None,
+        });
+        let before = self.tree.calendar(id).copied();
+        if let (Some(step), Some(before), true) =
+            (step, before, clock.is_some_and(|clock| clock.hybrid))
+        {
+            let date = before.suite.date().plus_days(step);
+            start = Instant::midnight(date).plus(now.time_of_day());
+        }
+        self.set_calendar(id, Calendar::begin(start, now));
+    }
+
+    pub(super) fn set_calendar(&mut self, id: NodeId, calendar: Calendar) {
+        for attribute in self.tree.node_mut(id).attributes_mut() {
+            if let Attribute::Calendar(known) = attribute {
+                **known = calendar;
+                return;
+            }
+        }
+        self.tree.add_attribute(id, Attribute::Calendar(Box::new(calendar)));
+    }
+
+    pub(super) fn is_hybrid(&self, id: NodeId) -> bool {
+        let Some(suite) = self.tree.suite(id) else { return false };
+        self.tree
+            .node(suite)
+            .attributes
+            .iter()
+            .any(|attribute| matches!(attribute, Attribute::Clock(clock) if clock.hybrid))
+    }
+
+    fn restore_archived(&mut self, id: NodeId) {
+        if self.tree.node(id).flags.has(Flag::Archived) {
+            self.effects.push(Effect::Restore(id));
+        }
+    }
+
+    /// A job's particulars as before the first try.
+    fn forget_job(&mut self, id: NodeId) {
+        let has_aliases = self.tree.node(id).first_child.is_some();
+        if let Some(job) = &self.tree.node(id).job {
+            let alias_no = if has_aliases { job.alias_no } else { 0 };
+            self.tree.node_mut(id).job = None;
+            if alias_no != 0 {
+                self.tree.node_mut(id).job_mut().alias_no = alias_no;
+            }
+        }
+    }
+
+    fn begin_node(&mut self, id: NodeId) {
+        let kind = self.tree.node(id).kind;
+        if kind.is_job() {
+            self.forget_job(id);
+        } else {
+            self.restore_archived(id);
+        }
+        self.initial_state(id, 0, true);
+        self.tree.node_mut(id).flags = Flags::default();
+        let calendar = self.calendar(id);
+        if !self.tree.node(id).attributes.is_empty() {
+            for attribute in self.tree.node_mut(id).attributes_mut() {
+                begin_attribute(attribute, &calendar);
+            }
+            self.changed(id);
+            self.reset_limits(id);
+            self.complete_hybrid(id);
+        }
+        if kind == Kind::Task {
+            return;
+        }
+        let children: Vec<NodeId> = self.tree.children(id).collect();
+        for child in children {
+            self.begin_node(child);
+        }
+        self.spread_default(id);
+    }
+
+    /// Queues a node, and all below it, again.
+    pub(super) fn requeue_node(&mut self, id: NodeId, how: Requeue) {
+        let node = self.tree.node(id);
+        let (kind, has_times) = (node.kind, self.has_times(id));
+        if kind == Kind::Suite {
+            self.tree.next_modify_no();
+            self.begin_calendar(id);
+        }
+        if kind.is_job() {
+            self.forget_job(id);
+        } else {
+            self.restore_archived(id);
+        }
+        self.initial_state(id, how.resumes, how.is_logged);
+        let missed = self.tree.node(id).flags.has(Flag::NoRequeue);
+        let calendar = self.calendar(id);
+        for attribute in self.tree.node_mut(id).attributes_mut() {
+            requeue_attribute(attribute, kind, how);
+        }
+        if has_times {
+            let resets_slot = how.resets_slot || !missed;
+            self.requeue_times(id, &calendar, how, resets_slot);
+            self.complete_hybrid(id);
+        }
+        let flags = self.tree.node(id).flags;
+        let mut kept = Flags::default();
+        for flag in [Flag::Message, Flag::Archived] {
+            kept = if flags.has(flag) { kept.with(flag) } else { kept };
+        }
+        self.tree.node_mut(id).flags = kept;
+        self.changed(id);
+        self.reset_limits(id);
+        if kind == Kind::Task {
+            self.give_tokens(id, false);
+            self.wake(id);
+            return;
+        }
+        let below = Requeue {
+            cause: how.cause,
+            resets_repeat: true,
+            resumes: if how.resumes >= 0 { how.resumes + 1 } else { how.resumes },
+            resets_slot: how.resets_slot,
+            resets_waited: true,
+            is_logged: how.is_logged && self.tree.node(id).default != Displayed::Complete,
+        };
+        let children: Vec<NodeId> = self.tree.children(id).collect();
+        for child in children {
+            self.requeue_node(child, below);
+        }
+        self.spread_default(id);
+        self.wake(id);
+    }
+
+    /// A `defstatus complete` goes down; otherwise the children's states come up.
+    fn spread_default(&mut self, id: NodeId) {
+        match self.tree.node(id).default {
+            Displayed::Complete => self.set_state_below(id, State::Complete, How::PLAIN),
+            Displayed::Queued => {
+                let computed = self.computed(id);
+                self.set_state_only(id, computed, How::PLAIN);
+            }
+            _ => {}
+        }
+    }
+
+    /// Queues nodes again, as an operator asks: all; those without running tasks only; or the
+    /// aborted tasks only.
+    ///
+    /// # Errors
+    /// The suite has not begun.
+    pub fn requeue(&mut self, id: NodeId, which: Which) -> Result<(), RuleError> {
+        if let Some(suite) = self.tree.suite(id)
+            && !self.tree.node(suite).is_begun
+        {
+            return Err(RuleError::NotBegun(self.tree.node(suite).name.to_string()));
+        }
+        let task = |tree: &Tree, id: &NodeId| tree.node(*id).kind == Kind::Task;
+        let tasks: Vec<NodeId> = self.tree.walk(id).filter(|id| task(self.tree, id)).collect();
+        let state = |rules: &Self, id: &NodeId| rules.tree.node(*id).state;
+        match which {
+            Which::Aborted => {
+                for task in tasks {
+                    if state(self, &task) == State::Aborted {
+                        self.requeue_node(task, Requeue::FULL);
+                        self.go_up(task);
+                    }
+                }
+            }
+            Which::Idle
+                if tasks
+                    .iter()
+                    .any(|id| matches!(state(self, id), State::Active | State::Submitted)) =>
+            {
+                return Ok(());
+            }
+            Which::Idle | Which::All => {
+                self.requeue_node(id, Requeue::FULL);
+                self.go_up(id);
+            }
+        }
+        if let Some(parent) = self.tree.node(id).parent.filter(|id| *id != NodeId::ROOT) {
+            self.handle_state_change(parent);
+        }
+        Ok(())
+    }
+}
+
+/// What `--requeue` is to queue again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// The node, unless a task of it runs.
+    Idle,
+    /// The aborted tasks.
+    Aborted,
+    /// The node, also where tasks run.
+    All,
+}
+
+fn begin_attribute(attribute: &mut Attribute, calendar: &Calendar) {
+    match attribute {
+        Attribute::Trigger(condition) | Attribute::Complete(condition) => condition.free = false,
+        Attribute::Repeat(repeat) => repeat.over.reset(),
+        Attribute::Meter(meter) => meter.value = meter.min,
+        Attribute::Event(event) => event.value = event.initial,
+        Attribute::Label(label) => label.new_value = Text::default(),
+        Attribute::Late(late) => late.is_late = false,
+        Attribute::InLimit(inlimit) => inlimit.incremented = false,
+        Attribute::Verify(verify) => verify.actual = 0,
+        Attribute::Queue(queue) => reset_queue(queue),
+        Attribute::Time(series) | Attribute::Today(series) => {
+            series.free = false;
+            series.reset(calendar);
+        }
+        Attribute::Cron(cron) => {
+            cron.series.free = false;
+            cron.series.reset(calendar);
+        }
+        Attribute::Date(date) => date.free = false,
+        Attribute::Day(day) => {
+            (day.free, day.expired) = (false, false);
+            day.date = Some(day.matching(calendar.suite.date()));
+        }
+        _ => {}
+    }
+}
+
+fn requeue_attribute(attribute: &mut Attribute, kind: Kind, how: Requeue) {
+    match attribute {
+        Attribute::Trigger(condition) | Attribute::Complete(condition) => condition.free = false,
+        Attribute::Repeat(repeat) if how.resets_repeat => repeat.over.reset(),
+        Attribute::Meter(meter) => meter.value = meter.min,
+        Attribute::Event(event) => event.value = event.initial,
+        // A task's labels tell of its last run until the next one.
+        Attribute::Label(label) if !kind.is_job() => label.new_value = Text::default(),
+        Attribute::Late(late) => late.is_late = false,
+        Attribute::InLimit(inlimit) => inlimit.incremented = false,
+        Attribute::Queue(queue) => reset_queue(queue),
+        Attribute::Time(series) | Attribute::Today(series) if how.resets_waited => {
+            series.waited = Duration::ZERO;
+        }
+        Attribute::Cron(cron) if how.resets_waited => cron.series.waited = Duration::ZERO,
+        _ => {}
+    }
+}
+
+fn reset_queue(queue: &mut Queue) {
+    queue.index = 0;
+    queue.states.fill(State::Queued);
+}

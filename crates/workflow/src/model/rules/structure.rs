@@ -1,0 +1,293 @@
+//! Changes of the tree itself: load, delete, order, attributes.
+
+use super::super::attribute::Attribute;
+use super::super::node::NodeId;
+use super::super::state::ServerState;
+use super::super::tree::{AddError, Snapshot, Tree};
+use super::change::Rules;
+
+/// Why a definition is not loaded, in ecFlow's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A suite of this name is there, and `force` was not given.
+    #[error("Add Suite failed: A Suite of name '{0}' already exist")]
+    Exists(String),
+    /// A node could not be added.
+    #[error(transparent)]
+    Add(#[from] AddError),
+}
+
+/// Another order of a node among its siblings, or of the siblings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// It becomes the first.
+    Top,
+    /// It becomes the last.
+    Bottom,
+    /// All by name, capitals as small letters, numbers as such.
+    Alphabetic,
+    /// All by name, from the last to the first.
+    Reverse,
+    /// It goes one place up.
+    Up,
+    /// It goes one place down.
+    Down,
+    /// All by their run time, the longest first.
+    Runtime,
+}
+
+impl Rules<'_> {
+    /// Loads the suites of a definition. With `force`, suites that are there are replaced.
+    ///
+    /// # Errors
+    /// A suite is there already; then nothing is loaded.
+    pub fn load(&mut self, from: &Snapshot, force: bool) -> Result<(), LoadError> {
+        if !force {
+            for suite in from.suites() {
+                let name = &from.node(suite).name;
+                if self.tree.child(NodeId::ROOT, name).is_some() {
+                    return Err(LoadError::Exists(name.to_string()));
+                }
+            }
+        }
+        for suite in from.suites() {
+            let name = &from.node(suite).name;
+            let known = self.tree.child(NodeId::ROOT, name);
+            let place = known.and_then(|id| self.place(id));
+            if let Some(known) = known {
+                self.delete(known);
+            }
+            self.tree.graft(from, suite, NodeId::ROOT, place)?;
+        }
+        for variable in &from.server().user_variables {
+            let server = self.tree.server_mut();
+            match server.user_variables.iter_mut().find(|known| known.name == variable.name) {
+                Some(known) => known.value.clone_from(&variable.value),
+                None => server.user_variables.push(variable.clone()),
+            }
+        }
+        self.tree.next_modify_no();
+        self.update_root();
+        Ok(())
+    }
+
+    fn place(&self, id: NodeId) -> Option<usize> {
+        let parent = self.tree.node(id).parent?;
+        self.tree.children(parent).position(|child| child == id)
+    }
+
+    /// Puts a node of another tree, with all below it, under a node of this one: plug, replace.
+    ///
+    /// # Errors
+    /// A child of its name is there, or it can't be there.
+    pub fn plug(
+        &mut self,
+        from: &Snapshot,
+        node: NodeId,
+        parent: NodeId,
+        place: Option<usize>,
+    ) -> Result<NodeId, LoadError> {
+        let id = self.tree.graft(from, node, parent, place)?;
+        self.tree.children_changed(parent);
+        if parent == NodeId::ROOT {
+            self.tree.next_modify_no();
+        }
+        self.go_up(id);
+        self.wake(id);
+        Ok(id)
+    }
+
+    /// Deletes a node and all below it: its jobs' tokens are given back.
+    pub fn delete(&mut self, id: NodeId) {
+        let Some(parent) = self.tree.node(id).parent else { return };
+        let all: Vec<NodeId> = self.tree.walk(id).collect();
+        for id in &all {
+            if self.tree.node(*id).kind.is_job() {
+                self.give_tokens(*id, false);
+            }
+        }
+        let mut waiters: Vec<NodeId> = Vec::new();
+        for id in &all {
+            waiters.extend(self.tree.waiting.of(*id));
+        }
+        self.tree.forget(&all);
+        self.tree.remove(id);
+        self.awake.extend(waiters);
+        if parent == NodeId::ROOT {
+            self.tree.next_modify_no();
+            self.update_root();
+        } else {
+            self.tree.children_changed(parent);
+            self.go_up(parent);
+        }
+    }
+
+    /// Deletes all suites.
+    pub fn delete_all(&mut self) {
+        let suites: Vec<NodeId> = self.tree.suites().collect();
+        for suite in suites {
+            self.delete(suite);
+        }
+        self.tree.server_mut().history.clear();
+    }
+
+    /// Puts a node, or its siblings, into another order.
+    pub fn order(&mut self, id: NodeId, order: Order) {
+        let Some(parent) = self.tree.node(id).parent else { return };
+        let mut all: Vec<NodeId> = self.tree.children(parent).collect();
+        let Some(place) = all.iter().position(|child| *child == id) else { return };
+        let last = all.len() - 1;
+        let name = |id: &NodeId| {
+            let name = self.tree.node(*id).name.to_string();
+            (name.parse::<i32>().ok(), name.to_ascii_uppercase())
+        };
+        match order {
+            Order::Top => all[..=place].rotate_right(1),
+            Order::Bottom => all[place..].rotate_left(1),
+            Order::Up if place > 0 => all.swap(place, place - 1),
+            Order::Down if place < last => all.swap(place, place + 1),
+            Order::Up | Order::Down => {}
+            Order::Alphabetic => all.sort_by(|a, b| match (name(a), name(b)) {
+                ((Some(a), _), (Some(b), _)) => a.cmp(&b),
+                ((_, a), (_, b)) => a.cmp(&b),
+            }),
+            Order::Reverse => all.sort_by_key(|id| std::cmp::Reverse(name(id).1)),
+            Order::Runtime => {
+                let ran = |id: &NodeId| {
+                    let tasks = self.tree.walk(*id).filter(|id| self.tree.node(*id).kind.is_job());
+                    tasks.map(|id| self.tree.node(id).ran.us).sum::<i64>()
+                };
+                all.sort_by_key(|id| std::cmp::Reverse(ran(id)));
+            }
+        }
+        self.tree.reorder(parent, &all);
+        self.tree.children_changed(parent);
+    }
+
+    /// Halts, shuts down or restarts the server.
+    pub fn set_server_state(&mut self, state: ServerState) {
+        self.tree.server_mut().state = state;
+        self.tree.changed(NodeId::ROOT);
+        if state == ServerState::Running {
+            self.awake.extend(self.tree.suites());
+        }
+    }
+
+    /// Adds an attribute to a node.
+    pub fn add_attribute(&mut self, id: NodeId, attribute: Attribute) {
+        self.tree.add_attribute(id, attribute);
+        self.tree.attributes_changed(id);
+        self.tree.index(id);
+        self.wake(id);
+        self.wake_waiters(id);
+    }
+
+    /// Deletes the attributes of a node for which `is_it` holds; whether there was one.
+    pub fn delete_attributes(&mut self, id: NodeId, is_it: impl Fn(&Attribute) -> bool) -> bool {
+        let is_there = self.tree.remove_attributes(id, is_it);
+        if is_there {
+            self.wake(id);
+            self.wake_waiters(id);
+        }
+        is_there
+    }
+
+    /// Changes the attributes of a node in place: values, not names. Whether one was changed.
+    pub fn change_attributes(
+        &mut self,
+        id: NodeId,
+        mut change: impl FnMut(&mut Attribute) -> bool,
+    ) -> bool {
+        let mut has_changed = false;
+        for attribute in self.tree.node_mut(id).attributes_mut() {
+            has_changed |= change(attribute);
+        }
+        if has_changed {
+            self.tree.index(id);
+            self.changed(id);
+            self.wake(id);
+            self.wake_limited(id);
+        }
+        has_changed
+    }
+
+    /// Sets the state that begin and requeue give a node.
+    pub fn set_default(&mut self, id: NodeId, state: super::super::state::Displayed) {
+        self.tree.node_mut(id).default = state;
+        self.tree.changed(id);
+    }
+
+    /// Sets or clears a flag of a node, as an operator asks.
+    pub fn alter_flag(&mut self, id: NodeId, flag: super::super::state::Flag, is_set: bool) {
+        self.set_flag(id, flag, is_set);
+    }
+}
+
+impl Tree {
+    /// Adds an attribute behind those of its kind, without telling anybody.
+    pub(in super::super) fn add_attribute(&mut self, id: NodeId, attribute: Attribute) {
+        let mut all = self.node(id).attributes.to_vec();
+        let place = all.partition_point(|known| known.rank() <= attribute.rank());
+        all.insert(place, attribute);
+        self.node_mut(id).attributes = all.into();
+    }
+
+    /// Removes attributes; whether there was one.
+    pub(in super::super) fn remove_attributes(
+        &mut self,
+        id: NodeId,
+        is_it: impl Fn(&Attribute) -> bool,
+    ) -> bool {
+        let node = self.node(id);
+        if !node.attributes.iter().any(&is_it) {
+            return false;
+        }
+        let kept: Vec<Attribute> =
+            node.attributes.iter().filter(|attribute| !is_it(attribute)).cloned().collect();
+        self.node_mut(id).attributes = kept.into();
+        self.attributes_changed(id);
+        true
+    }
+
+    /// Copies a node of another tree, with all below it, under a node of this one, and notes for
+    /// whom it waits.
+    fn graft(
+        &mut self,
+        from: &Snapshot,
+        node: NodeId,
+        parent: NodeId,
+        place: Option<usize>,
+    ) -> Result<NodeId, AddError> {
+        let source = from.node(node);
+        let top = self.add(parent, source.kind, source.name.clone(), place)?;
+        self.copy_into(top, from, node);
+        // Pairs of a node and its copy whose children are to be copied.
+        let mut open = vec![(node, top)];
+        while let Some((source, copy)) = open.pop() {
+            for child in from.children(source) {
+                let node = from.node(child);
+                let id = self.add(copy, node.kind, node.name.clone(), None)?;
+                self.copy_into(id, from, child);
+                if node.first_child.is_some() {
+                    open.push((child, id));
+                }
+            }
+        }
+        let all: Vec<NodeId> = self.walk(top).collect();
+        for id in all {
+            self.index(id);
+        }
+        self.index_missing();
+        Ok(top)
+    }
+
+    fn copy_into(&mut self, id: NodeId, from: &Snapshot, source: NodeId) {
+        let source = from.node(source).clone();
+        let node = self.node_mut(id);
+        let (parent, first, last) = (node.parent, node.first_child, node.last_child);
+        let next = node.next;
+        *node = source;
+        (node.parent, node.first_child, node.last_child, node.next) = (parent, first, last, next);
+        (node.state_no, node.attributes_no, node.children_no) = (0, 0, 0);
+    }
+}

@@ -1,0 +1,563 @@
+//! The tree of a server: suites, families and tasks under `/`, found by path; changed by the owner,
+//! read by anybody who took a [`Snapshot`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::BuildHasher;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::attribute::{Attribute, Variable};
+use super::node::{Arena, Node, NodeId};
+use super::state::{Flags, Kind, ServerState, State};
+use super::text::{Text, Texts};
+use super::waiting::Waiting;
+
+/// The most levels below `/`.
+pub const DEPTH_LIMIT: usize = 256;
+/// The longest name of a node or attribute, in bytes.
+pub const NAME_LIMIT: usize = 1024;
+/// How many changes are remembered for a synchronisation that sends only them.
+const CHANGES_LIMIT: usize = 1 << 16;
+/// How many lines of a node's edit history are kept.
+const HISTORY_LIMIT: usize = 10;
+
+/// What a server has beside its nodes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Server {
+    /// Whether jobs are submitted.
+    pub state: ServerState,
+    /// Variables of the users.
+    pub user_variables: Vec<Variable>,
+    /// Variables of the server itself: ECF_HOME, ECF_JOB_CMD …
+    pub variables: Vec<Variable>,
+    /// Paths that expressions may name though no such node is loaded: `extern`.
+    pub externs: BTreeSet<Text>,
+    /// The last lines of each path's edit history.
+    pub history: BTreeMap<Text, VecDeque<Text>>,
+    /// How often calendars have been updated.
+    pub calendar_count: i32,
+}
+
+/// One state of the whole tree, cheap to take and to copy.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub(super) arena: Arena,
+    pub(super) server: Arc<Server>,
+    index: Arc<Index>,
+    pub(super) state_change_no: u32,
+    pub(super) modify_change_no: u32,
+}
+
+/// Children by parent and name.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    table: HashTable<NodeId>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Index {
+    fn hash(&self, parent: NodeId, name: &str) -> u64 {
+        self.hasher.hash_one((parent, name))
+    }
+
+    fn hash_of(&self, arena: &Arena, id: NodeId) -> u64 {
+        let node = arena.get(id);
+        node.and_then(|node| Some(self.hash(node.parent?, &node.name))).unwrap_or(0)
+    }
+
+    fn insert(&mut self, arena: &Arena, id: NodeId) {
+        let hash = self.hash_of(arena, id);
+        let hasher = self.hasher.clone();
+        let rehash = |id: &NodeId| {
+            let node = arena.get(*id);
+            let key = node.and_then(|node| Some((node.parent?, node.name.as_str())));
+            key.map_or(0, |key| hasher.hash_one(key))
+        };
+        self.table.insert_unique(hash, id, rehash);
+    }
+
+    fn remove(&mut self, arena: &Arena, id: NodeId) {
+        let hash = self.hash_of(arena, id);
+        if let Ok(entry) = self.table.find_entry(hash, |known| *known == id) {
+            entry.remove();
+        }
+    }
+}
+
+impl Default for Snapshot {
+    fn default() -> Self {
+        let mut arena = Arena::default();
+        arena.push(Node::new(Kind::Root, Text::from("/")));
+        Self {
+            arena,
+            server: Arc::default(),
+            index: Arc::default(),
+            state_change_no: 0,
+            modify_change_no: 0,
+        }
+    }
+}
+
+/// The children of a node, in order.
+#[derive(Clone, Debug)]
+pub struct Children<'a> {
+    of: &'a Snapshot,
+    next: Option<NodeId>,
+}
+
+impl Iterator for Children<'_> {
+    type Item = NodeId;
+
+    fn next(&mut self) -> Option<NodeId> {
+        let id = self.next?;
+        self.next = self.of.node(id).next;
+        Some(id)
+    }
+}
+
+impl Snapshot {
+    /// The node of this number.
+    ///
+    /// # Panics
+    /// When there never was one: numbers come from this tree.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &Node {
+        self.arena.get(id).expect("a number of this tree")
+    }
+
+    /// Whether the node of this number is there: numbers of deleted nodes are given again.
+    #[must_use]
+    pub fn has(&self, id: NodeId) -> bool {
+        id == NodeId::ROOT || self.arena.get(id).is_some_and(|node| node.parent.is_some())
+    }
+
+    /// The server's own particulars.
+    #[must_use]
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The number of the last change of a state or value.
+    #[must_use]
+    pub const fn state_change_no(&self) -> u32 {
+        self.state_change_no
+    }
+
+    /// The number of the last load, delete or other change after which all is sent again.
+    #[must_use]
+    pub const fn modify_change_no(&self) -> u32 {
+        self.modify_change_no
+    }
+
+    /// The children of a node: of `/` the suites, of a task its aliases.
+    #[must_use]
+    pub fn children(&self, id: NodeId) -> Children<'_> {
+        Children { of: self, next: self.node(id).first_child }
+    }
+
+    /// The suites.
+    #[must_use]
+    pub fn suites(&self) -> Children<'_> {
+        self.children(NodeId::ROOT)
+    }
+
+    /// The child of this name.
+    #[must_use]
+    pub fn child(&self, parent: NodeId, name: &str) -> Option<NodeId> {
+        let hash = self.index.hash(parent, name);
+        let is_it = |id: &NodeId| {
+            let node = self.arena.get(*id);
+            node.is_some_and(|node| node.parent == Some(parent) && node.name == *name)
+        };
+        self.index.table.find(hash, is_it).copied()
+    }
+
+    /// The node of an absolute path: `/suite/family/task`.
+    #[must_use]
+    pub fn find(&self, path: &str) -> Option<NodeId> {
+        let names = path.strip_prefix('/')?.split('/').filter(|name| !name.is_empty());
+        names.into_iter().try_fold(NodeId::ROOT, |id, name| self.child(id, name))
+    }
+
+    /// The node that a path names from another, as expressions and limits have it: absolute; `x`
+    /// and `./x/y` from the node around it, else from the node itself; `../x` one level above.
+    #[must_use]
+    pub fn find_from(&self, from: NodeId, path: &str) -> Option<NodeId> {
+        if path.starts_with('/') {
+            return self.find(path);
+        }
+        let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
+        let parent = self.node(from).parent.filter(|parent| *parent != NodeId::ROOT);
+        if names.peek() == Some(&"..") {
+            let mut at = parent.unwrap_or(NodeId::ROOT);
+            while names.next_if_eq(&"..").is_some() {
+                at = self.node(at).parent.unwrap_or(NodeId::ROOT);
+            }
+            let found = names.try_fold(at, |at, name| self.child(at, name));
+            return found.filter(|id| *id != NodeId::ROOT);
+        }
+        names.next_if_eq(&".");
+        let first = *names.peek()?;
+        let below = |at| names.clone().try_fold(at, |at, name| self.child(at, name));
+        if names.clone().nth(1).is_some() {
+            return parent.and_then(below).or_else(|| below(from));
+        }
+        if self.node(from).name == *first { Some(from) } else { self.child(parent?, first) }
+    }
+
+    /// A node and all above it, up to its suite.
+    pub fn upwards(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
+        let above = move |id: &NodeId| self.node(*id).parent;
+        std::iter::successors(Some(id), above).filter(|id| *id != NodeId::ROOT)
+    }
+
+    /// All nodes below one, it first, in the order of printing.
+    #[must_use]
+    pub fn walk(&self, from: NodeId) -> Walk<'_> {
+        Walk { of: self, from, next: Some(from) }
+    }
+
+    /// The suite that a node is in.
+    #[must_use]
+    pub fn suite(&self, id: NodeId) -> Option<NodeId> {
+        self.upwards(id).last()
+    }
+
+    /// The absolute path of a node.
+    #[must_use]
+    pub fn path(&self, id: NodeId) -> String {
+        let mut names: Vec<&str> = self.upwards(id).map(|id| &*self.node(id).name).collect();
+        names.reverse();
+        let mut path = String::with_capacity(names.iter().map(|name| name.len() + 1).sum());
+        for name in &names {
+            path.push('/');
+            path.push_str(name);
+        }
+        if path.is_empty() { "/".to_owned() } else { path }
+    }
+
+    /// How many nodes there are, `/` not counted.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.index.table.len()
+    }
+
+    /// A variable of the user at this node, not above.
+    #[must_use]
+    pub fn own_variable(&self, id: NodeId, name: &str) -> Option<&Text> {
+        self.node(id).attributes.iter().find_map(|attribute| match attribute {
+            Attribute::Variable(variable) if variable.name == *name => Some(&variable.value),
+            _ => None,
+        })
+    }
+
+    /// A variable of the server: the users' first.
+    #[must_use]
+    pub fn server_variable(&self, name: &str) -> Option<&Text> {
+        let all = self.server.user_variables.iter().chain(&self.server.variables);
+        all.into_iter().find(|variable| variable.name == *name).map(|variable| &variable.value)
+    }
+
+    /// The edit history of a path, oldest first.
+    #[must_use]
+    pub fn history(&self, path: &str) -> impl Iterator<Item = &Text> {
+        self.server.history.get(path).into_iter().flatten()
+    }
+}
+
+/// See [`Snapshot::walk`].
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    of: &'a Snapshot,
+    from: NodeId,
+    next: Option<NodeId>,
+}
+
+impl Walk<'_> {
+    /// Goes past all that is below the node returned last.
+    pub fn skip_below(&mut self, id: NodeId) {
+        self.next = self.behind(id);
+    }
+
+    fn behind(&self, id: NodeId) -> Option<NodeId> {
+        let mut at = id;
+        while at != self.from {
+            let node = self.of.node(at);
+            if node.next.is_some() {
+                return node.next;
+            }
+            at = node.parent?;
+        }
+        None
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = NodeId;
+
+    fn next(&mut self) -> Option<NodeId> {
+        let id = self.next?;
+        self.next = self.of.node(id).first_child.or_else(|| self.behind(id));
+        Some(id)
+    }
+}
+
+/// The owner's tree: a [`Snapshot`] that can be changed, with what finds out who waits for what.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    now: Snapshot,
+    pub(super) texts: Texts,
+    pub(super) waiting: Waiting,
+    free: Vec<NodeId>,
+    changes: VecDeque<(u32, NodeId)>,
+    /// The number before the oldest of `changes`.
+    forgotten: u32,
+}
+
+impl Deref for Tree {
+    type Target = Snapshot;
+
+    fn deref(&self) -> &Snapshot {
+        &self.now
+    }
+}
+
+/// Why a node can't be added.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AddError {
+    /// A child of this name is there.
+    #[error("{0} already has a child of this name")]
+    Duplicate(String),
+    /// This kind of node can't be in that one.
+    #[error("a {child} can't be in a {parent}")]
+    Kind {
+        /// The kind of the node around it.
+        parent: &'static str,
+        /// The kind of the node.
+        child: &'static str,
+    },
+    /// Too many levels.
+    #[error("more than {DEPTH_LIMIT} levels")]
+    Depth,
+    /// All numbers of nodes are used.
+    #[error("more nodes than can be numbered")]
+    Full,
+}
+
+impl Tree {
+    /// One state of the tree, for whoever reads it beside further changes.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.now.clone()
+    }
+
+    /// The text that equals this one, shared with others.
+    pub fn share(&mut self, text: &str) -> Text {
+        self.texts.share(text)
+    }
+
+    /// The texts that are shared.
+    pub(crate) fn texts_mut(&mut self) -> &mut Texts {
+        &mut self.texts
+    }
+
+    /// The server's particulars, to be changed.
+    pub fn server_mut(&mut self) -> &mut Server {
+        Arc::make_mut(&mut self.now.server)
+    }
+
+    pub(super) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        self.now.arena.get_mut(id).expect("a number of this tree")
+    }
+
+    /// Changes a node while a definition is read: nobody is told.
+    pub(crate) fn edit(&mut self, id: NodeId) -> &mut Node {
+        self.node_mut(id)
+    }
+
+    /// Adds a node as the last child; `at` places it before the child of that place.
+    ///
+    /// # Errors
+    /// A child of this name is there, or the node may not be there.
+    pub fn add(
+        &mut self,
+        parent: NodeId,
+        kind: Kind,
+        name: Text,
+        at: Option<usize>,
+    ) -> Result<NodeId, AddError> {
+        let above = self.node(parent).kind;
+        let fits = match kind {
+            Kind::Root => false,
+            Kind::Suite => above == Kind::Root,
+            Kind::Family | Kind::Task => matches!(above, Kind::Suite | Kind::Family),
+            Kind::Alias => above == Kind::Task,
+        };
+        if !fits {
+            return Err(AddError::Kind { parent: above.word(), child: kind.word() });
+        }
+        if self.child(parent, &name).is_some() {
+            return Err(AddError::Duplicate(self.path(parent)));
+        }
+        if self.node(parent).parent.is_some() && self.upwards(parent).count() >= DEPTH_LIMIT {
+            return Err(AddError::Depth);
+        }
+        let mut node = Node::new(kind, name);
+        node.parent = Some(parent);
+        let id = match self.free.pop() {
+            Some(id) => {
+                *self.node_mut(id) = node;
+                id
+            }
+            None => self.now.arena.push(node).ok_or(AddError::Full)?,
+        };
+        self.link(parent, id, at);
+        Arc::make_mut(&mut self.now.index).insert(&self.now.arena, id);
+        Ok(id)
+    }
+
+    fn link(&mut self, parent: NodeId, id: NodeId, at: Option<usize>) {
+        let before = match at {
+            None => self.node(parent).last_child,
+            Some(0) => None,
+            Some(place) => self.children(parent).take(place).last(),
+        };
+        let next = match before {
+            None => self.node_mut(parent).first_child.replace(id),
+            Some(before) => self.node_mut(before).next.replace(id),
+        };
+        self.node_mut(id).next = next;
+        if next.is_none() {
+            self.node_mut(parent).last_child = Some(id);
+        }
+    }
+
+    fn unlink(&mut self, parent: NodeId, id: NodeId) {
+        let before = self.children(parent).take_while(|child| *child != id).last();
+        let next = self.node_mut(id).next.take();
+        match before {
+            None => self.node_mut(parent).first_child = next,
+            Some(before) => self.node_mut(before).next = next,
+        }
+        if next.is_none() {
+            self.node_mut(parent).last_child = before;
+        }
+    }
+
+    /// Puts the children of a node into another order: each once.
+    pub(super) fn reorder(&mut self, parent: NodeId, order: &[NodeId]) {
+        self.node_mut(parent).first_child = order.first().copied();
+        self.node_mut(parent).last_child = order.last().copied();
+        for (place, id) in order.iter().enumerate() {
+            self.node_mut(*id).next = order.get(place + 1).copied();
+        }
+    }
+
+    /// Removes a node and all below it, without telling anybody.
+    pub(super) fn remove(&mut self, id: NodeId) {
+        let Some(parent) = self.node(id).parent else { return };
+        self.unlink(parent, id);
+        let gone: Vec<NodeId> = self.walk(id).collect();
+        let index = Arc::make_mut(&mut self.now.index);
+        for id in &gone {
+            index.remove(&self.now.arena, *id);
+        }
+        let all = self.now.index.table.is_empty();
+        if all {
+            // Nothing is left: all memory is given back at once.
+            self.now.arena.truncate(1);
+            self.free = Vec::new();
+            self.now.index = Arc::default();
+            self.waiting = Waiting::default();
+        } else {
+            for id in &gone {
+                *self.node_mut(*id) = Node::new(Kind::Task, Text::default());
+            }
+            self.free.extend(gone);
+        }
+        self.texts.purge();
+    }
+
+    /// The next state change number, which nothing has had before.
+    pub(super) fn next_state_no(&mut self) -> u32 {
+        self.now.state_change_no = self.now.state_change_no.saturating_add(1);
+        self.now.state_change_no
+    }
+
+    /// The next modify change number: clients get all again.
+    pub(super) fn next_modify_no(&mut self) -> u32 {
+        self.now.modify_change_no = self.now.modify_change_no.saturating_add(1);
+        self.now.modify_change_no
+    }
+
+    /// Sets both numbers, of a checkpoint or journal: they go on above them.
+    pub fn set_change_numbers(&mut self, state: u32, modify: u32) {
+        self.now.state_change_no = state;
+        self.now.modify_change_no = modify;
+        self.forgotten = state;
+        self.changes.clear();
+    }
+
+    /// Notes that a node's state or values have changed.
+    pub(super) fn changed(&mut self, id: NodeId) {
+        let no = self.next_state_no();
+        self.node_mut(id).state_no = no;
+        self.remember(no, id);
+    }
+
+    /// Notes that attributes of a node were added or deleted.
+    pub(super) fn attributes_changed(&mut self, id: NodeId) {
+        let no = self.next_state_no();
+        self.node_mut(id).attributes_no = no;
+        self.remember(no, id);
+    }
+
+    /// Notes that children of a node were added, deleted or moved.
+    pub(super) fn children_changed(&mut self, id: NodeId) {
+        let no = self.next_state_no();
+        self.node_mut(id).children_no = no;
+        self.remember(no, id);
+    }
+
+    fn remember(&mut self, no: u32, id: NodeId) {
+        if self.changes.len() == CHANGES_LIMIT {
+            self.forgotten = self.changes.pop_front().map_or(no, |(no, _)| no);
+        }
+        self.changes.push_back((no, id));
+    }
+
+    /// The nodes that have changed after this number, each once, parents before children of equal
+    /// depth not promised; `None` when that is not remembered any more.
+    #[must_use]
+    pub fn changed_since(&self, no: u32) -> Option<Vec<NodeId>> {
+        if no < self.forgotten {
+            return None;
+        }
+        let from = self.changes.partition_point(|(known, _)| *known <= no);
+        let mut nodes: Vec<NodeId> = self.changes.range(from..).map(|(_, id)| *id).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        // Numbers of deleted nodes are not reported: their parents are.
+        nodes.retain(|id| self.has(*id));
+        Some(nodes)
+    }
+
+    /// Adds a line to a path's edit history; the oldest of more than ten goes.
+    pub fn add_history(&mut self, path: &str, line: &str) {
+        let (path, line) = (self.share(path), Text::from(line));
+        let lines = self.server_mut().history.entry(path).or_default();
+        if lines.len() == HISTORY_LIMIT {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    /// Sets the state and flags of the server itself, as a definition states them.
+    pub(crate) fn set_root(&mut self, state: State, flags: Flags) {
+        let root = self.node_mut(NodeId::ROOT);
+        root.state = state;
+        root.flags = flags;
+    }
+}

@@ -1,0 +1,45 @@
+//! Who waits for what: from a node to the nodes whose expressions name it, from a limit to those
+//! that take its tokens, and from a suite to the nodes that depend on its clock.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::node::NodeId;
+
+/// The index from operands to the expressions that have them.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Waiting {
+    /// The nodes whose expressions name this one.
+    pub(super) by_node: HashMap<NodeId, Vec<NodeId>>,
+    /// The nodes that take tokens of a limit of this one.
+    pub(super) by_limit: HashMap<NodeId, Vec<NodeId>>,
+    /// The nodes that name something that isn't there.
+    pub(super) missing: BTreeSet<NodeId>,
+    /// The nodes that depend on time, by suite.
+    pub(super) timed: HashMap<NodeId, BTreeSet<NodeId>>,
+}
+
+/// Notes a waiter for a node.
+pub(super) fn add(map: &mut HashMap<NodeId, Vec<NodeId>>, key: NodeId, waiter: NodeId) {
+    let waiters = map.entry(key).or_default();
+    // A node notes all its operands at once, so that a second note is the last one.
+    if waiters.last() != Some(&waiter) {
+        waiters.push(waiter);
+    }
+}
+
+impl Waiting {
+    /// The nodes that wait for one.
+    pub(super) fn of(&self, operand: NodeId) -> &[NodeId] {
+        self.by_node.get(&operand).map_or(&[], Vec::as_slice)
+    }
+
+    /// The nodes that take tokens of a limit of one.
+    pub(super) fn of_limit(&self, holder: NodeId) -> &[NodeId] {
+        self.by_limit.get(&holder).map_or(&[], Vec::as_slice)
+    }
+
+    /// The nodes of a suite that depend on time, in order.
+    pub(super) fn timed_of(&self, suite: NodeId) -> impl Iterator<Item = NodeId> {
+        self.timed.get(&suite).into_iter().flatten().copied()
+    }
+}

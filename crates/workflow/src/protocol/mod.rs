@@ -1,0 +1,25 @@
+//! Requests and answers of ecFlow clients, as bytes and types.
+//!
+//! A connection carries one request: a frame ([`frame`]) around a document in the JSON of the C++
+//! library cereal ([`read`]), and then the same with the answer ([`Reply::write`]). The types
+//! follow ecFlow 5.9.2 (`Base/src/cts`, `Base/src/stc`), as its client was seen to write them.
+
+mod archive;
+#[cfg(test)]
+mod captured;
+pub mod frame;
+mod json;
+mod print;
+mod read;
+mod reply;
+mod request;
+mod words;
+
+pub use json::BadJson;
+pub use read::{BadRequest, read};
+pub use reply::{Changes, News, Reply, Standard, Stats, ZombieRow};
+pub use request::{
+    Alteration, Body, Child, Command, Edit, FileKind, HandleCommand, LogCommand, NodeCommand,
+    Order, PathsCommand, Report, Request, Requeue, ServerCommand, SyncKind, User, ZombieAction,
+};
+pub use words::{ADDED, CHANGED, DELETED, FLAGS};

@@ -1,0 +1,313 @@
+//! What the server answers, and the document of each answer.
+
+use std::sync::Arc;
+
+use super::archive::Archive;
+use super::frame;
+
+/// The answers of `StcCmd`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standard {
+    /// It is done.
+    Ok = 0,
+    /// The server is halted: jobs ask again later.
+    Halted = 1,
+    /// What a job waits for is not true yet: it asks again.
+    Wait = 2,
+    /// The client forgets its definition.
+    DeleteAll = 3,
+    /// An argument is wrong.
+    InvalidArgument = 4,
+    /// The connection ended.
+    EndOfFile = 5,
+}
+
+/// Whether there is news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// None.
+    None = 0,
+    /// Some.
+    Some = 1,
+    /// The client has to take all anew.
+    Full = 2,
+}
+
+/// A zombie, as clients show it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ZombieRow {
+    /// What the user has decided, by its number.
+    pub user_action: i64,
+    /// The job's try.
+    pub try_no: i64,
+    /// Since it was first seen, in seconds.
+    pub duration: i64,
+    /// How often it has called.
+    pub calls: i64,
+    /// Its type, by its number.
+    pub zombie_type: i64,
+    /// Its last report, by its number.
+    pub last_child_cmd: i64,
+    /// The path of the task that it says it is.
+    pub path: String,
+    /// Its password.
+    pub password: String,
+    /// Its process.
+    pub process_id: String,
+    /// The command by which it was decided.
+    pub user_cmd: String,
+    /// Its host.
+    pub host: String,
+    /// The lifetime that its attribute allows, in seconds.
+    pub lifetime: i64,
+    /// What its attribute says, by its number.
+    pub attribute_action: i64,
+    /// Whether a user has decided.
+    pub user_action_set: bool,
+}
+
+/// The members of `SStatsCmd` that are more than counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// 0 halted, 1 shut down, 2 running.
+    pub state: i64,
+    /// Its host.
+    pub host: String,
+    /// The port.
+    pub port: String,
+    /// When it started: 2026-Nov-23 18:31:33.
+    pub up_since: String,
+    /// The version line.
+    pub version: String,
+    /// Seconds between two looks at times.
+    pub job_interval: i64,
+    /// Seconds between two checkpoints.
+    pub check_interval: i64,
+    /// Seconds beyond which a checkpoint is named.
+    pub check_alarm: i64,
+    /// 0 never, 1 on time, 2 always.
+    pub check_mode: i64,
+    /// ECF_HOME.
+    pub home: String,
+    /// ECF_CHECK.
+    pub check_file: String,
+    /// ECF_LOG.
+    pub log_file: String,
+    /// `disabled`, or how connections are encrypted.
+    pub encryption: String,
+    /// Requests of each kind, in ecFlow's order: value16 to value81.
+    pub counters: Vec<i64>,
+}
+
+/// The last of the members of `SStatsCmd`.
+const LAST_STATISTIC: usize = 81;
+
+/// What has changed since the numbers that the client named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// All of it.
+    Full(Arc<String>),
+    /// All of the suites of a handle.
+    Some(Arc<String>),
+    /// Nothing since these numbers.
+    Nothing {
+        /// The number of the last change of state.
+        state_change_no: i64,
+        /// The number of the last change of structure.
+        modify_change_no: i64,
+    },
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// One of those without contents.
+    Standard(Standard),
+    /// A failure, in the words that the client shows.
+    Error(String),
+    /// The job is a zombie of this type, and waits.
+    Blocked(i64),
+    /// A text.
+    Text(String),
+    /// Lines.
+    Texts(Vec<String>),
+    /// A whole definition.
+    Definition(Arc<String>),
+    /// The text of one node.
+    Node(String),
+    /// The names of suites.
+    Suites(Vec<String>),
+    /// The path of the log, from which the client draws.
+    LogPath(String),
+    /// `--stats_server`
+    Stats(Box<Stats>),
+    /// `--news`
+    News(News),
+    /// `--sync`
+    Changes(Changes),
+    /// A handle.
+    Handle(i64),
+    /// Handles of each user, and suites of each handle.
+    Handles(Vec<(String, Vec<i64>)>, Vec<(i64, Vec<String>)>),
+    /// All zombies.
+    Zombies(Vec<ZombieRow>),
+    /// The answers of a group that have contents.
+    Group(Vec<Reply>),
+}
+
+impl Reply {
+    /// Done.
+    pub const OK: Self = Self::Standard(Standard::Ok);
+
+    /// The failure that `why` says.
+    pub fn error(why: impl Into<String>) -> Self {
+        Self::Error(why.into())
+    }
+
+    /// Appends the answer in its frame.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        frame::frame(out, |out| {
+            let mut archive = Archive::new(out);
+            archive.group(*b"{}", |archive| {
+                archive.object("22ServerToClientResponse", |archive| {
+                    archive.object("stc_cmd_", |archive| self.pointer(archive));
+                });
+            });
+        });
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Standard(_) => "StcCmd",
+            Self::Error(_) => "ErrorCmd",
+            Self::Blocked(_) => "BlockClientZombieCmd",
+            Self::Text(_) => "SStringCmd",
+            Self::Texts(_) => "SStringVecCmd",
+            Self::Definition(_) => "DefsCmd",
+            Self::Node(_) => "SNodeCmd",
+            Self::Suites(_) => "SSuitesCmd",
+            Self::LogPath(_) => "SServerLoadCmd",
+            Self::Stats(_) => "SStatsCmd",
+            Self::News(_) => "SNewsCmd",
+            Self::Changes(_) => "SSyncCmd",
+            Self::Handle(_) => "SClientHandleCmd",
+            Self::Handles(..) => "SClientHandleSuitesCmd",
+            Self::Zombies(_) => "ZombieGetCmd",
+            Self::Group(_) => "GroupSTCCmd",
+        }
+    }
+
+    fn pointer(&self, archive: &mut Archive<'_>) {
+        archive.polymorphic(self.kind(), |archive| {
+            archive.class("value0", "ServerToClientCmd", |_| {});
+            self.members(archive);
+        });
+    }
+
+    fn members(&self, archive: &mut Archive<'_>) {
+        match self {
+            Self::Standard(standard) => archive.integer("api_", *standard as i64),
+            Self::Error(why) => archive.text("error_msg_", why),
+            Self::Blocked(kind) => archive.integer("zombie_type_", *kind),
+            Self::Text(text) => archive.text("str_", text),
+            Self::Texts(lines) => archive.texts("vec_", lines),
+            Self::Definition(text) => archive.text("value1", text),
+            Self::Node(text) => archive.text("the_node_str_", text),
+            Self::Suites(names) => archive.texts("suites_", names),
+            Self::LogPath(path) => archive.text("log_file_path_", path),
+            Self::Stats(stats) => archive.class("stats_", "Stats", |archive| stats.write(archive)),
+            Self::News(news) => archive.integer("news_", *news as i64),
+            Self::Changes(changes) => changes.write(archive),
+            Self::Handle(handle) => archive.integer("handle_", *handle),
+            Self::Handles(users, handles) => {
+                archive.objects("users_", users, |archive, (user, handles)| {
+                    archive.text("first", user);
+                    archive.integers("second", handles);
+                });
+                archive.objects("client_handles_", handles, |archive, (handle, suites)| {
+                    archive.integer("first", *handle);
+                    archive.texts("second", suites);
+                });
+            }
+            Self::Zombies(zombies) => {
+                archive.objects("zombies_", zombies, |archive, zombie| zombie.write(archive));
+            }
+            Self::Group(replies) => {
+                archive.objects("cmdVec_", replies, |archive, reply| reply.pointer(archive));
+            }
+        }
+    }
+}
+
+impl Stats {
+    fn write(&self, archive: &mut Archive<'_>) {
+        archive.integer("value0", self.state);
+        archive.text("value1", "");
+        archive.text("value2", &self.host);
+        archive.text("value3", &self.port);
+        archive.text("value4", &self.up_since);
+        archive.text("value5", &self.version);
+        archive.integer("value6", self.job_interval);
+        archive.integer("value7", self.check_interval);
+        archive.integer("value8", self.check_alarm);
+        archive.integer("value9", self.check_mode);
+        archive.integer("value10", 0);
+        archive.text("value11", "");
+        archive.text("value12", &self.home);
+        archive.text("value13", &self.check_file);
+        archive.text("value14", &self.log_file);
+        archive.text("value15", &self.encryption);
+        for place in 16..=LAST_STATISTIC {
+            let count = self.counters.get(place - 16).copied().unwrap_or(0);
+            archive.integer(&format!("value{place}"), count);
+        }
+    }
+}
+
+impl Changes {
+    fn write(&self, archive: &mut Archive<'_>) {
+        let numbers = match self {
+            Self::Nothing { state_change_no, modify_change_no } => {
+                (*state_change_no, *modify_change_no)
+            }
+            _ => (0, 0),
+        };
+        archive.flag("full_defs_", matches!(self, Self::Full(_)));
+        archive.class("incremental_changes_", "DefsDelta", |archive| {
+            archive.integer("server_state_change_no_", numbers.0);
+            archive.integer("server_modify_change_no_", numbers.1);
+            archive.objects("compound_mementos_", None::<()>, |_, ()| {});
+        });
+        let (some, full) = match self {
+            Self::Full(text) => ("", text.as_str()),
+            Self::Some(text) => (text.as_str(), ""),
+            Self::Nothing { .. } => ("", ""),
+        };
+        archive.text("server_defs_", some);
+        archive.text("value1", full);
+    }
+}
+
+impl ZombieRow {
+    fn write(&self, archive: &mut Archive<'_>) {
+        archive.version("Zombie");
+        archive.integer("user_action_", self.user_action);
+        archive.integer("try_no_", self.try_no);
+        archive.integer("duration_", self.duration);
+        archive.integer("calls_", self.calls);
+        archive.integer("zombie_type_", self.zombie_type);
+        archive.integer("last_child_cmd_", self.last_child_cmd);
+        archive.text("path_to_task_", &self.path);
+        archive.text("jobs_password_", &self.password);
+        archive.text("process_or_remote_id_", &self.process_id);
+        archive.text("user_cmd_", &self.user_cmd);
+        archive.text("host_", &self.host);
+        archive.class("attr_", "ZombieAttr", |archive| {
+            archive.integers("child_cmds_", &[]);
+            archive.integer("zombie_type_", self.zombie_type);
+            archive.integer("action_", self.attribute_action);
+            archive.integer("zombie_lifetime_", self.lifetime);
+        });
+        archive.flag("user_action_set_", self.user_action_set);
+    }
+}

@@ -1,0 +1,93 @@
+//! Arguments of `loadline serve workflow`, as typed. Control plane.
+
+use std::path::PathBuf;
+
+use base::units::ByteCount;
+use service::{CommonArgs, HttpArgs, ListenArgs, ThreadArgs};
+
+/// The port where none is named.
+pub(super) const PORT: u16 = 3141;
+
+const EXAMPLES: &str = "\
+Examples:
+  loadline serve workflow --data home                    on 127.0.0.1:3141
+  loadline serve workflow --data home --port 14141
+  loadline serve workflow --data home --listen 0.0.0.0 --public
+  ln -s loadline ecflow_server; ./ecflow_server --port=3141      as ecFlow's own server is started
+
+Clients are ecFlow's: ecflow_client --port=3141 --load=x.def --restart --begin=x. Jobs call
+ecflow_client, too. Called as ecflow_server, ECF_HOME and ECF_PORT count; ECF_LOG, ECF_CHECK,
+ECF_CHECKOLD, ECF_CHECKINTERVAL, ECF_LISTS and the ECF_..._CMD do always.";
+
+/// Arguments of `loadline serve workflow`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
+pub(crate) struct WorkflowArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+
+    #[command(flatten)]
+    pub(super) listen: ListenArgs,
+
+    /// The port where --listen names none [default: 3141]
+    #[arg(long, value_name = "PORT")]
+    pub(super) port: Option<u16>,
+
+    /// The directory of scripts, jobs and the server's files, ecFlow's ECF_HOME; what is this
+    /// program's own lies in DIR/.loadline
+    #[arg(long, value_name = "DIR")]
+    pub(super) data: Option<PathBuf>,
+
+    /// Seconds between two looks at times; each is a minute of the suites' calendars
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u8).range(1..=60)
+    )]
+    pub(super) ecfinterval: u8,
+
+    /// Start no jobs
+    #[arg(long)]
+    pub(super) dis_job_gen: bool,
+
+    /// As ecFlow's; --log debug says more
+    #[arg(long, hide = true)]
+    pub(super) debug: bool,
+
+    /// Take what isn't typed from ECF_HOME and ECF_PORT, and listen at all addresses
+    #[arg(long, hide = true)]
+    pub(super) ecflow_server: bool,
+
+    /// The largest request
+    #[arg(long, value_name = "BYTES", default_value = "1GiB")]
+    pub(super) max_message: ByteCount,
+
+    /// Memory of all requests that are being read or carried out
+    #[arg(long, value_name = "BYTES", default_value = "2GiB")]
+    pub(super) receive_memory: ByteCount,
+
+    /// Commands that run at once, such as jobs; others wait
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(super) max_jobs: u32,
+
+    /// Connections open at once; one more waits
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 4096,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(super) max_connections: u32,
+
+    #[command(flatten)]
+    pub(super) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(super) http: HttpArgs,
+}

@@ -1,0 +1,124 @@
+//! `loadline serve workflow`, and the same by the name `ecflow_server`. Control plane.
+
+mod args;
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use rustix::process::{Signal, getpid, kill_process};
+use service::metrics::Metrics;
+use service::{
+    DataArgs, FEWER_THREADS, Failure, Harness, Outcome, Run, Running, listen_advice,
+    raise_descriptor_limit,
+};
+use wire::Address;
+
+use crate::server::{BoundWorkflow, DATA_VERSION, Environment, Limits, OWN_FOLDER, PORTS};
+
+pub(crate) use args::WorkflowArgs;
+
+impl Run for WorkflowArgs {
+    fn run(mut self) -> Outcome {
+        self.common.public |= self.ecflow_server;
+        let mut harness = Harness::begin(crate::SERVICE.name, &self.common)?;
+        let port = self.port()?;
+        let addresses = if self.ecflow_server {
+            tracing::warn!(
+                "called as ecflow_server: port {port} can be reached from other machines, as \
+                 ecFlow's can; `loadline serve workflow` listens at 127.0.0.1 unless told"
+            );
+            vec![Address::Internet((Ipv4Addr::UNSPECIFIED, port).into())]
+        } else {
+            self.listen.addresses(port)
+        };
+        harness.check_exposure("--listen", &addresses)?;
+        let home = self.home()?;
+        let bound = BoundWorkflow::bind(&addresses).map_err(|error| {
+            let advice = listen_advice(&error, "choose another address with --listen or --port");
+            anyhow::anyhow!("{error}; {advice}")
+        })?;
+        harness.bind_metrics(&self.http)?;
+        let mut harness = harness.drop_privileges(bound.listeners())?;
+        std::fs::create_dir_all(&home)
+            .map_err(|why| Failure::Other(anyhow::anyhow!("--data {}: {why}", home.display())))?;
+        let data = harness.open_data(&DataArgs { data: home.join(OWN_FOLDER) }, DATA_VERSION)?;
+        let home = home.canonicalize()?;
+        let variable = |name: &str| std::env::var(name).ok();
+        let mut environment =
+            Environment::new(&home, bound.port(), self.ecfinterval.into(), variable)
+                .map_err(Failure::Usage)?;
+        environment.starts_jobs = !self.dis_job_gen;
+        let room = raise_descriptor_limit(self.max_connections, self.threads.threads);
+        let limits = Limits {
+            max_message: self.max_message.bytes,
+            receive_memory: self.receive_memory.bytes,
+            max_jobs: self.max_jobs as usize,
+            max_connections: room as usize,
+            threads: self.threads.threads.into(),
+        };
+        let terminate = || {
+            // As any other end: the harness waits for this signal.
+            let _ = kill_process(getpid(), Signal::TERM);
+        };
+        let server = bound
+            .start(environment, data.path(), limits, terminate)
+            .map_err(|error| error.context(FEWER_THREADS))?;
+        let counters = server.counters();
+        harness.serve_metrics(move || {
+            let mut page = Metrics::of("workflow");
+            page.add_loop(&counters());
+            page.text()
+        })?;
+        let addresses = server.addresses();
+        harness.run(Running {
+            protocol: "ecflow",
+            addresses,
+            datagrams: None,
+            data: Some(home),
+            stop: Box::new(move |drain: Duration| {
+                let counters = server.stop(drain);
+                // It is free for another process once nothing writes to it any more.
+                drop(data);
+                counters
+            }),
+        })
+    }
+}
+
+impl WorkflowArgs {
+    /// The port: typed, of the environment, or ecFlow's own.
+    fn port(&self) -> Result<u16, Failure> {
+        let typed = match (self.port, self.ecflow_server) {
+            (Some(port), _) => Some(port),
+            (None, true) => match std::env::var("ECF_PORT") {
+                Ok(text) => Some(text.parse().map_err(|_| {
+                    Failure::Usage(format!("ECF_PORT is {text:?}: it has to be a port"))
+                })?),
+                Err(_) => None,
+            },
+            (None, false) => None,
+        };
+        let port = typed.unwrap_or(args::PORT);
+        if self.ecflow_server && !PORTS.contains(&port) {
+            let (first, last) = (PORTS.start(), PORTS.end());
+            return Err(Failure::Usage(format!(
+                "--port {port}: ecFlow's clients take ports between {first} and {last} only"
+            )));
+        }
+        Ok(port)
+    }
+
+    /// ECF_HOME.
+    fn home(&self) -> Result<std::path::PathBuf, Failure> {
+        if let Some(data) = &self.data {
+            return Ok(data.clone());
+        }
+        if self.ecflow_server {
+            let home = std::env::var_os("ECF_HOME").filter(|home| !home.is_empty());
+            return Ok(home.map_or_else(|| ".".into(), Into::into));
+        }
+        Err(Failure::Usage(
+            "--data DIR is missing: the directory that ecFlow calls ECF_HOME".to_owned(),
+        ))
+    }
+}

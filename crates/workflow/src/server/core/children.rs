@@ -1,0 +1,175 @@
+//! What jobs report.
+
+use crate::model::{
+    Child, Credentials, Effect as Ruled, NodeId, Program, QueueAction, Rules, Texts, Verdict,
+    ZombieAction,
+};
+use crate::protocol::{self, Reply, Report, Standard};
+use crate::server::log::Category;
+
+use super::parts::{Effect, Parts};
+use super::zombies::Call;
+
+/// Takes a job's report.
+pub(super) fn report(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    host: &str,
+    child: &protocol::Child,
+    report: &Report,
+) -> Reply {
+    let kind = kind(report);
+    let who = Credentials {
+        path: &child.path,
+        password: &child.password,
+        rid: &child.process_id,
+        try_no: i32::try_from(child.try_no).unwrap_or(0),
+    };
+    match rules.check_child(&who, kind) {
+        Verdict::Accept(id) => carry_out(parts, rules, id, child, report),
+        Verdict::Halted => Reply::Standard(Standard::Halted),
+        Verdict::Repeated(line) => {
+            parts.effects.push(Effect::Log(Category::Warning, line));
+            Reply::OK
+        }
+        Verdict::Zombie { node, kind: zombie, rule, reason } => {
+            let at_us = parts.at_us;
+            let call = Call { child, host, report: kind, kind: zombie, rule, at_us };
+            let (action, is_decided) = parts.zombies.called(call);
+            let (path, process, password) = (&child.path, &child.process_id, &child.password);
+            let who = if is_decided { "" } else { "automatic-" };
+            let (word, action_word) = (kind.word(), action.word());
+            let line = match node {
+                None => format!(
+                    " zombie(*path*) : chd:{word} : {path} : {process} : {password} : \
+                     action({who}{action_word})"
+                ),
+                Some(id) => {
+                    let (zombie, state) = (zombie.word(), rules.tree.node(id).state.word());
+                    format!(
+                        " zombie({zombie}) : chd:{word} : {path}({state}) : {process} : \
+                         {password}{reason} : action({who}{action_word})"
+                    )
+                }
+            };
+            parts.effects.push(Effect::Log(Category::Error, line));
+            match (action, node) {
+                (ZombieAction::Fob | ZombieAction::Remove, _) => Reply::OK,
+                (ZombieAction::Fail, _) => {
+                    Reply::error("[ authentication failed ] Request set to FAIL via zombie setting")
+                }
+                (ZombieAction::Adopt, Some(id)) => carry_out(parts, rules, id, child, report),
+                _ => Reply::Blocked(zombie as i64),
+            }
+        }
+    }
+}
+
+const fn kind(report: &Report) -> Child {
+    match report {
+        Report::Init(_) => Child::Init,
+        Report::Complete(_) => Child::Complete,
+        Report::Abort(_) => Child::Abort,
+        Report::Event { .. } => Child::Event,
+        Report::Meter { .. } => Child::Meter,
+        Report::Label { .. } => Child::Label,
+        Report::Wait(_) => Child::Wait,
+        Report::Queue { .. } => Child::Queue,
+    }
+}
+
+fn carry_out(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    child: &protocol::Child,
+    report: &Report,
+) -> Reply {
+    let mut missing = |what: String| {
+        // A job must not die of it: only the log says so.
+        parts.effects.push(Effect::Log(Category::Error, what));
+    };
+    let path = &child.path;
+    match report {
+        Report::Init(added) => rules.init(id, &child.process_id, added),
+        Report::Complete(removed) => rules.complete(id, removed),
+        Report::Abort(reason) => rules.abort(id, reason),
+        Report::Event { name, is_set } => {
+            if !rules.set_event(id, name, *is_set) {
+                missing(format!(
+                    "Event request failed as event '{name}' does not exist on task {path}"
+                ));
+            }
+        }
+        Report::Meter { name, value } => {
+            let number = i32::try_from(*value).ok();
+            if !number.is_some_and(|number| rules.set_meter(id, name, number)) {
+                missing(format!(
+                    "Meter request failed: meter '{name}' of {path} is not there, or {value} is \
+                     out of its range"
+                ));
+            }
+        }
+        Report::Label { name, text } => {
+            if !rules.set_label(id, name, text) {
+                missing(format!(
+                    "Label request failed as label '{name}' does not exist on task {path}"
+                ));
+            }
+        }
+        Report::Wait(expression) => {
+            return match program(expression) {
+                Ok(program) if rules.wait(id, &program) => Reply::OK,
+                Ok(_) => Reply::Standard(Standard::Wait),
+                Err(why) => Reply::Error(why),
+            };
+        }
+        Report::Queue { name, action, step, path } => {
+            let action = match action.as_str() {
+                "active" => QueueAction::Active,
+                "complete" => QueueAction::Complete(step),
+                "aborted" => QueueAction::Aborted(step),
+                "reset" => QueueAction::Reset,
+                "no_of_aborted" => QueueAction::CountAborted,
+                other => return Reply::error(format!("QueueCmd:: there is no action {other:?}")),
+            };
+            return match rules.queue(id, name, action, path) {
+                Ok(answer) if answer.is_empty() => Reply::OK,
+                Ok(answer) => Reply::Text(answer),
+                Err(why) => Reply::error(why.to_string()),
+            };
+        }
+    }
+    Reply::OK
+}
+
+/// The meaning of an expression that a client sends.
+pub(super) fn program(text: &str) -> Result<Program, String> {
+    let parsed = crate::definition::parse_expression(text, &mut Texts::default());
+    parsed.map_err(|error| error.to_string())
+}
+
+/// What the rules have asked for, in the server's terms; submissions go apart.
+pub(super) fn effects(ruled: Vec<Ruled>, effects: &mut Vec<Effect>) -> Vec<crate::model::Submit> {
+    let mut submitted = Vec::new();
+    for effect in ruled {
+        match effect {
+            Ruled::Log(line) => effects.push(Effect::Log(Category::Change, line)),
+            Ruled::LogError(line) => effects.push(Effect::Log(Category::Error, line)),
+            Ruled::LogMessage(line) => effects.push(Effect::Log(Category::Message, line)),
+            Ruled::Submit(submit) => submitted.push(submit),
+            Ruled::Archive(_) | Ruled::Restore(_) => {
+                let line = "archives are not served yet".to_owned();
+                effects.push(Effect::Log(Category::Error, line));
+            }
+        }
+    }
+    // Their lines have the size of the job, which is known once that is written.
+    effects.retain(|effect| match effect {
+        Effect::Log(_, line) => !submitted
+            .iter()
+            .any(|one| line.strip_prefix(" submitted: ").is_some_and(|path| path == one.path)),
+        Effect::Start(_) => true,
+    });
+    submitted
+}

@@ -1,0 +1,327 @@
+//! What the owner has: the tree and what clients were told of it. It is told what happens, and
+//! gives out what is to be done; so the journal's records, told again, make the same of it.
+
+mod children;
+mod handles;
+mod nodes;
+mod parts;
+mod query;
+mod text;
+mod users;
+mod zombies;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use super::environment::Environment;
+use super::lists::Lists;
+use super::log::Category;
+use super::message::{CommandEnd, CommandWhat};
+use super::record::{Record, What};
+use super::store::{Restore, Stored};
+use crate::model::{Instant, Moment, Rules, ServerState, State, Text, Tree, Variable};
+use crate::protocol::{
+    Body, Command, HandleCommand, NodeCommand, PathsCommand, Report, Request, ServerCommand, read,
+};
+use handles::Handles;
+use parts::{
+    JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, STATUS_FAILED, WRITTEN,
+    submission,
+};
+use zombies::Zombies;
+
+pub(super) use parts::{CommandKind, Effect, Submission, Told};
+
+/// Whether a client may ask what it asks.
+pub(super) enum Access {
+    /// It may.
+    Granted,
+    /// It may not, and why.
+    Refused(String),
+}
+
+/// Renders a text on another thread.
+type Render = Box<dyn FnOnce() -> String + Send>;
+
+/// The tree, and what clients were told.
+pub(super) struct Core {
+    tree: Tree,
+    environment: Arc<Environment>,
+    handles: Handles,
+    zombies: Zombies,
+    lists: Lists,
+    effects: Vec<Effect>,
+    /// Submitted tasks whose command was not seen to start, with their try.
+    unstarted: BTreeMap<String, i32>,
+    started_us: i64,
+    /// Changes of any kind, for checkpoints.
+    change_no: u64,
+}
+
+impl Core {
+    /// An empty tree of a server that is halted.
+    pub(super) fn new(environment: Arc<Environment>) -> Self {
+        let mut core = Self {
+            tree: Tree::default(),
+            environment,
+            handles: Handles::default(),
+            zombies: Zombies::default(),
+            lists: Lists::default(),
+            effects: Vec::new(),
+            unstarted: BTreeMap::new(),
+            started_us: super::log::unix_us(),
+            change_no: 0,
+        };
+        core.set_variables();
+        core.tree.server_mut().state = ServerState::Halted;
+        core
+    }
+
+    /// Gives the tree the server's variables of this process.
+    fn set_variables(&mut self) {
+        let variable = |(name, value): (String, String)| Variable {
+            name: Text::from(name),
+            value: Text::from(value),
+        };
+        let all = self.environment.variables().into_iter().map(variable).collect();
+        self.tree.server_mut().variables = all;
+    }
+
+    /// What is to be done, once.
+    pub(super) fn effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// A number that is another after each change.
+    pub(super) fn change_no(&self) -> u64 {
+        self.change_no
+    }
+
+    /// ECF_LOG as users may have set it.
+    pub(super) fn log_path(&self) -> String {
+        let path = self.tree.server_variable("ECF_LOG");
+        path.map_or_else(String::new, ToString::to_string)
+    }
+
+    /// Takes a white list.
+    pub(super) fn set_lists(&mut self, lists: Lists) {
+        self.lists = lists;
+    }
+
+    /// Whether a request may be carried out.
+    pub(super) fn access(&self, request: &Request) -> Access {
+        match self.lists.check(request) {
+            Ok(()) => Access::Granted,
+            Err(why) => Access::Refused(why),
+        }
+    }
+
+    /// Whether a request may change the tree, so that the journal keeps it.
+    pub(super) fn changes(&self, request: &Request) -> bool {
+        match &request.body {
+            Body::Child(_, report) => !matches!(report, Report::Wait(_)),
+            Body::User(_, command) => match command {
+                Command::Server(command) => matches!(
+                    command,
+                    ServerCommand::Restart
+                        | ServerCommand::Shutdown
+                        | ServerCommand::Halt
+                        | ServerCommand::EvaluateAll
+                ),
+                Command::Handle(command) => !matches!(command, HandleCommand::Suites),
+                Command::Node(command, _) => *command == NodeCommand::Submit,
+                Command::Paths { command, .. } => {
+                    !matches!(command, PathsCommand::Check | PathsCommand::History)
+                }
+                Command::Group(all) => all.iter().any(|request| self.changes(request)),
+                Command::Version
+                | Command::CheckPoint { .. }
+                | Command::Sync { .. }
+                | Command::Log(_)
+                | Command::Message(_)
+                | Command::Show
+                | Command::File { .. }
+                | Command::Query { .. } => false,
+                _ => true,
+            },
+        }
+    }
+
+    /// Carries a request out.
+    pub(super) fn request(&mut self, at_us: i64, random: u64, request: &Request) -> Told {
+        let told = self.within(at_us, random, |parts, rules| match &request.body {
+            Body::Child(child, report) => {
+                Told::Reply(children::report(parts, rules, &request.host, child, report))
+            }
+            Body::User(user, command) => users::command(parts, rules, &user.name, request, command),
+        });
+        if self.changes(request) {
+            self.change_no += 1;
+        }
+        told
+    }
+
+    /// Does something to the tree, and has what is free then submitted.
+    fn within<R>(
+        &mut self,
+        at_us: i64,
+        random: u64,
+        work: impl FnOnce(&mut Parts<'_>, &mut Rules<'_>) -> R,
+    ) -> R {
+        let Self { tree, environment, handles, zombies, effects, unstarted, started_us, .. } = self;
+        let mut parts =
+            Parts { environment, handles, zombies, effects, started_us: *started_us, at_us };
+        let now = Instant::seconds(at_us.div_euclid(1_000_000));
+        let mut rules = Rules::new(tree, Moment { now, entropy: random });
+        let made = work(&mut parts, &mut rules);
+        let ruled = rules.finish();
+        for submit in children::effects(ruled, effects) {
+            unstarted.insert(submit.path, submit.try_no);
+            let start = submission(tree, submit.node, CommandKind::Job);
+            effects.push(Effect::Start(Box::new(start)));
+        }
+        made
+    }
+
+    /// What the journal keeps of a command's end: a code and a text; `None` where nothing follows
+    /// from it.
+    pub(super) fn outcome_of(&self, end: &CommandEnd) -> Option<(u8, String)> {
+        let path = &end.path;
+        Some(match (&end.what, end.kind) {
+            (CommandWhat::Written(Some(size)), CommandKind::Job) => {
+                (WRITTEN, format!("job_size:{size}"))
+            }
+            (CommandWhat::Written(None), CommandKind::Job) => (WRITTEN, String::new()),
+            (CommandWhat::Written(_), _) => return None,
+            (CommandWhat::NoScript(why), _) => (NO_SCRIPT, why.clone()),
+            (CommandWhat::NotMade(why), _) => (NOT_MADE, why.clone()),
+            (CommandWhat::NotStarted(why), CommandKind::Job) => (NOT_STARTED, why.clone()),
+            (CommandWhat::NotStarted(why), CommandKind::Kill) => (KILL_FAILED, why.clone()),
+            (CommandWhat::NotStarted(why), CommandKind::Status) => (STATUS_FAILED, why.clone()),
+            (CommandWhat::Ended { status, .. }, _) if status.success() => return None,
+            (CommandWhat::Ended { process, status, command }, kind) => {
+                use std::os::unix::process::ExitStatusExt as _;
+                let how = match (status.code(), status.signal()) {
+                    (Some(code), _) => format!("exited with status {code}"),
+                    (None, signal) => format!("died of signal {}", signal.unwrap_or(0)),
+                };
+                let variable = kind.variable();
+                let code = match kind {
+                    CommandKind::Job => JOB_FAILED,
+                    CommandKind::Kill => KILL_FAILED,
+                    CommandKind::Status => STATUS_FAILED,
+                };
+                (code, format!("{variable} PID({process}) path({path}) {how} [ {command} ]"))
+            }
+        })
+    }
+
+    /// Takes what is no request.
+    pub(super) fn record(&mut self, record: &Record<'_>) {
+        let step = (self.environment.interval_s < 60).then(|| crate::model::Duration::minutes(1));
+        match &record.what {
+            What::Tick => self.within(record.at_us, record.random, |parts, rules| {
+                parts.zombies.expire(parts.at_us);
+                rules.tick(step);
+            }),
+            What::Outcome { code, try_no, path, text } => {
+                self.unstarted.remove(*path);
+                self.within(record.at_us, record.random, |parts, rules| {
+                    nodes::outcome(parts, rules, (*code, *try_no), path, text);
+                });
+            }
+            What::Started => {}
+            What::Request(_) => return,
+        }
+        self.change_no += 1;
+    }
+
+    /// Starts the jobs of tasks that were submitted before a crash and never started.
+    pub(super) fn start_unstarted(&mut self) {
+        for (path, try_no) in &self.unstarted {
+            let Some(id) = self.tree.find(path) else { continue };
+            let node = self.tree.node(id);
+            if node.state == State::Submitted && node.try_no() == *try_no {
+                let text = format!("{path} was submitted and not started: it is started now");
+                self.effects.push(Effect::Log(Category::Warning, text));
+                let start = submission(&self.tree, id, CommandKind::Job);
+                self.effects.push(Effect::Start(Box::new(start)));
+            }
+        }
+    }
+
+    /// When the server started, as ecFlow writes it.
+    pub(super) fn started(&self) -> String {
+        text::instant(self.started_us)
+    }
+
+    /// The word of the server's state in the log.
+    pub(super) fn state_word(&self) -> &'static str {
+        self.tree.server().state.word()
+    }
+
+    /// Takes the checkpoint of an ecFlow server.
+    ///
+    /// # Errors
+    /// When it can't be read, or is none.
+    pub(super) fn adopt(&mut self, path: &Path) -> anyhow::Result<()> {
+        const MOST_BYTES: u64 = 4 << 30;
+        let text = base::read_text(path, MOST_BYTES)?;
+        self.tree = text::read(&text).with_context(|| path.display().to_string())?;
+        self.set_variables();
+        self.tree.server_mut().state = ServerState::Halted;
+        self.change_no += 1;
+        tracing::info!("took the checkpoint {}", path.display());
+        Ok(())
+    }
+
+    /// What a snapshot has: the head, and what renders the text.
+    pub(super) fn stored(&self) -> (Vec<(String, String)>, Render) {
+        let snapshot = self.tree.snapshot();
+        let mut head = vec![
+            ("state_change_no".to_owned(), snapshot.state_change_no().to_string()),
+            ("modify_change_no".to_owned(), snapshot.modify_change_no().to_string()),
+        ];
+        head.extend(self.handles.stored());
+        for (path, try_no) in &self.unstarted {
+            head.push((format!("unstarted:{path}"), try_no.to_string()));
+        }
+        (head, Box::new(move || text::checkpoint(&snapshot)))
+    }
+}
+
+impl Restore for Core {
+    fn snapshot(&mut self, stored: Stored) -> anyhow::Result<()> {
+        let parsed = text::read(&stored.text)?;
+        self.tree = parsed;
+        self.set_variables();
+        let number = |name: &str| -> u32 {
+            stored.head.get(name).and_then(|number| number.parse().ok()).unwrap_or(0)
+        };
+        let numbers = (number("state_change_no"), number("modify_change_no"));
+        self.tree.set_change_numbers(numbers.0, numbers.1);
+        self.handles.restore(&stored.head);
+        for (name, value) in &stored.head {
+            if let Some(path) = name.strip_prefix("unstarted:") {
+                self.unstarted.insert(path.to_owned(), value.parse().unwrap_or(0));
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
+        match &record.what {
+            What::Request(document) => {
+                let request = read(document)?;
+                self.request(record.at_us, record.random, &request);
+            }
+            _ => Self::record(self, record),
+        }
+        // What it led to was done when it was told first.
+        self.effects.clear();
+        Ok(())
+    }
+}

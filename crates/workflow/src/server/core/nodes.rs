@@ -1,0 +1,209 @@
+//! What users do to the definition, and what came of jobs.
+
+use crate::model::{Attribute, Displayed, Flag, Label, Limit, NodeId, Rules, State, Text};
+use crate::protocol::Alteration;
+use crate::server::log::Category;
+
+use super::parts::{
+    Effect, JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, STATUS_FAILED,
+    WRITTEN, flag_of,
+};
+
+/// Adds the suites of a definition. Returns their names.
+pub(super) fn load(rules: &mut Rules<'_>, text: &str, force: bool) -> Result<Vec<String>, String> {
+    let parsed = crate::definition::parse(text, "the definition").map_err(|why| why.to_string())?;
+    rules.load(&parsed.tree, force).map_err(|why| why.to_string())?;
+    let new = &parsed.tree;
+    Ok(new.suites().map(|suite| new.node(suite).name.to_string()).collect())
+}
+
+/// Puts a node of a definition in place of the one at its path.
+pub(super) fn replace(
+    rules: &mut Rules<'_>,
+    path: &str,
+    text: &str,
+    (creates, force): (bool, bool),
+) -> Result<(), String> {
+    let parsed = crate::definition::parse(text, "the definition").map_err(|why| why.to_string())?;
+    let new = &parsed.tree;
+    let node = new
+        .find(path)
+        .filter(|id| *id != NodeId::ROOT)
+        .ok_or_else(|| format!("ReplaceNodeCmd: Can not find node {path} in the definition"))?;
+    let (above, _) = path.rsplit_once('/').unwrap_or_default();
+    let old = rules.tree.find(path);
+    if let Some(old) = old.filter(|_| !force) {
+        let runs = rules.tree.walk(old).find(|id| {
+            let node = rules.tree.node(*id);
+            node.kind.is_job() && matches!(node.state, State::Active | State::Submitted)
+        });
+        if let Some(task) = runs {
+            let task = rules.tree.path(task);
+            return Err(format!(
+                "ReplaceNodeCmd: {path} can't be replaced: the job of {task} runs; use force"
+            ));
+        }
+    }
+    let parent = match rules.tree.find(above) {
+        Some(parent) => parent,
+        None if above.is_empty() => NodeId::ROOT,
+        None if creates => {
+            return Err(format!("ReplaceNodeCmd: making {above} is not served yet"));
+        }
+        None => return Err(format!("ReplaceNodeCmd: there is no node {above}")),
+    };
+    let place = old.and_then(|old| rules.tree.children(parent).position(|id| id == old));
+    let was_begun = old.is_some_and(|old| rules.tree.node(old).is_begun);
+    if let Some(old) = old {
+        rules.delete(old);
+    }
+    rules.plug(new, node, parent, place).map_err(|why| why.to_string())?;
+    if was_begun && parent == NodeId::ROOT {
+        let name = path.trim_start_matches('/');
+        rules.begin(name, true).map_err(|why| why.to_string())?;
+    }
+    Ok(())
+}
+
+/// Alters a node.
+pub(super) fn alter(
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    alteration: Alteration,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
+    let missing = |what: &str| format!("AlterCmd failed: there is no {what} {name:?}");
+    let number = || value.parse::<i32>().map_err(|_| format!("{value:?} is no number"));
+    match alteration {
+        Alteration::Add("variable") | Alteration::Change("variable") => {
+            rules.set_variable(id, name, value);
+        }
+        Alteration::Add("label") => {
+            let (name, value) = (Text::from(name), Text::from(value));
+            let label = Label { name, value, new_value: Text::default() };
+            rules.add_attribute(id, Attribute::Label(label));
+        }
+        Alteration::Add("limit") => {
+            let limit = Limit { name: Text::from(name), max: number()?, value: 0, holders: None };
+            rules.add_attribute(id, Attribute::Limit(limit));
+        }
+        Alteration::Delete(word) => {
+            let word = if word == "variable" { "edit" } else { word };
+            let is_it = |one: &Attribute| {
+                let is_named = || match one {
+                    Attribute::Event(event) => event.is_called(name),
+                    Attribute::InLimit(inlimit) => inlimit.name == *name,
+                    other => other.name().is_none_or(|own| *own == *name),
+                };
+                one.word() == word && (name.is_empty() || is_named())
+            };
+            if !rules.delete_attributes(id, is_it) {
+                return Err(missing(word));
+            }
+        }
+        Alteration::Change(word @ ("label" | "event" | "meter" | "limit_max" | "limit_value")) => {
+            change(rules, id, word, name, value)?;
+        }
+        Alteration::Change("defstatus") => {
+            let state = Displayed::of_word(name).ok_or_else(|| format!("{name:?} is no state"))?;
+            rules.set_default(id, state);
+        }
+        Alteration::Flag(bit, is_set) => {
+            let flag = flag_of(bit).ok_or_else(|| format!("there is no flag {bit}"))?;
+            rules.alter_flag(id, flag, is_set);
+        }
+        Alteration::Add(word) | Alteration::Change(word) => {
+            return Err(format!("altering {word} is not served yet"));
+        }
+        Alteration::Sort => return Err("sorting attributes is not served yet".to_owned()),
+    }
+    Ok(())
+}
+
+/// Changes the value of an attribute that jobs change, too.
+fn change(
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    word: &str,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
+    let number = || value.parse::<i32>().map_err(|_| format!("{value:?} is no number"));
+    let is_changed = match word {
+        "label" => rules.set_label(id, name, value),
+        "event" => rules.set_event(id, name, matches!(value, "" | "set")),
+        "meter" => rules.set_meter(id, name, number()?),
+        _ => {
+            let number = number()?;
+            rules.change_attributes(id, |one| match one {
+                Attribute::Limit(limit) if limit.name == *name => {
+                    let field = if word == "limit_max" { &mut limit.max } else { &mut limit.value };
+                    *field = number;
+                    true
+                }
+                _ => false,
+            })
+        }
+    };
+    if is_changed {
+        return Ok(());
+    }
+    Err(format!("AlterCmd failed: there is no {word} {name:?}, or {value:?} is out of its range"))
+}
+
+/// Takes what came of a task's command.
+pub(super) fn outcome(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    (code, try_no): (u8, i32),
+    path: &str,
+    text: &str,
+) {
+    let Some(id) = rules.tree.find(path) else { return };
+    if rules.tree.node(id).try_no() != try_no {
+        return;
+    }
+    let state = rules.tree.node(id).state;
+    let flag = match code {
+        WRITTEN => {
+            let blank = if text.is_empty() { "" } else { " " };
+            let line = format!(" submitted: {path}{blank}{text}");
+            return parts.effects.push(Effect::Log(Category::Change, line));
+        }
+        NO_SCRIPT => Flag::NoScript,
+        NOT_MADE => Flag::EditFailed,
+        NOT_STARTED | JOB_FAILED => Flag::JobCommandFailed,
+        KILL_FAILED => Flag::KillCommandFailed,
+        STATUS_FAILED => Flag::StatusCommandFailed,
+        _ => return,
+    };
+    let made = "Submittable::submit_job_only: Job creation failed for task";
+    let (said, reason) = match code {
+        NO_SCRIPT => {
+            let location = "Submittable::submit_job_only: Script location failed for task";
+            (format!("{location} {path} :\n{text}\n"), text.to_owned())
+        }
+        NOT_MADE => {
+            let both = format!("{made} {path} : \n   {text}\n");
+            (both.clone(), both)
+        }
+        NOT_STARTED => {
+            let why =
+                format!(" Job creation failed for task {path} could not create child process.");
+            (format!("{text}{why}"), why)
+        }
+        _ => (text.to_owned(), text.to_owned()),
+    };
+    parts.effects.push(Effect::Log(Category::Error, said));
+    let is_job = !matches!(code, KILL_FAILED | STATUS_FAILED);
+    if is_job && !matches!(state, State::Complete | State::Active) {
+        rules.job_failed(id, flag, &reason);
+        return;
+    }
+    rules.alter_flag(id, flag, true);
+    if is_job {
+        // The job has reported all the same.
+        rules.alter_flag(id, Flag::Zombie, true);
+    }
+}

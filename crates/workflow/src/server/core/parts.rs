@@ -1,0 +1,143 @@
+//! What the core and its commands share: what is to be done, and what a task's commands need.
+
+use std::sync::Arc;
+
+use super::handles::Handles;
+use super::zombies::Zombies;
+use crate::model::{Attribute, Flag, NodeId, ServerState, Snapshot};
+use crate::protocol::Reply;
+use crate::script::{Level, Scope};
+use crate::server::environment::{ECFLOW_VERSION, Environment};
+use crate::server::log::Category;
+
+/// Which of a task's commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) enum CommandKind {
+    /// ECF_JOB_CMD.
+    Job,
+    /// ECF_KILL_CMD.
+    Kill,
+    /// ECF_STATUS_CMD.
+    Status,
+}
+
+impl CommandKind {
+    /// The variable that has the command.
+    pub(in crate::server) const fn variable(self) -> &'static str {
+        match self {
+            Self::Job => "ECF_JOB_CMD",
+            Self::Kill => "ECF_KILL_CMD",
+            Self::Status => "ECF_STATUS_CMD",
+        }
+    }
+}
+
+/// A command that is to be started for a task, and what it needs.
+#[derive(Debug)]
+pub(in crate::server) struct Submission {
+    pub(in crate::server) kind: CommandKind,
+    pub(in crate::server) path: String,
+    pub(in crate::server) try_no: i32,
+    pub(in crate::server) scope: Scope,
+    /// What a user has put in place of the script.
+    pub(in crate::server) lines: Vec<String>,
+    /// Variables that a user gives for this job.
+    pub(in crate::server) edited: Vec<(String, String)>,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(in crate::server) enum Effect {
+    /// Write a line of the log.
+    Log(Category, String),
+    /// Start a command.
+    Start(Box<Submission>),
+}
+
+/// What a client is answered.
+pub(in crate::server) enum Told {
+    /// This.
+    Reply(Reply),
+    /// What another thread makes, of a state of the tree.
+    Later(Box<dyn FnOnce() -> Reply + Send>),
+}
+
+/// What came of a command, as the journal keeps it.
+pub(in crate::server) const WRITTEN: u8 = 1;
+pub(in crate::server) const NO_SCRIPT: u8 = 2;
+pub(in crate::server) const NOT_MADE: u8 = 3;
+pub(in crate::server) const NOT_STARTED: u8 = 4;
+pub(in crate::server) const JOB_FAILED: u8 = 5;
+pub(in crate::server) const KILL_FAILED: u8 = 6;
+pub(in crate::server) const STATUS_FAILED: u8 = 7;
+
+/// What commands see of the core beside the tree.
+pub(in crate::server) struct Parts<'a> {
+    pub(in crate::server) environment: &'a Arc<Environment>,
+    pub(in crate::server) handles: &'a mut Handles,
+    pub(in crate::server) zombies: &'a mut Zombies,
+    pub(in crate::server) effects: &'a mut Vec<Effect>,
+    pub(in crate::server) started_us: i64,
+    pub(in crate::server) at_us: i64,
+}
+
+/// What a task's command needs.
+pub(in crate::server) fn submission(tree: &Snapshot, id: NodeId, kind: CommandKind) -> Submission {
+    Submission {
+        kind,
+        path: tree.path(id),
+        try_no: tree.node(id).try_no(),
+        scope: scope(tree, id),
+        lines: Vec::new(),
+        edited: Vec::new(),
+    }
+}
+
+/// The variables that a node sees.
+pub(in crate::server) fn scope(tree: &Snapshot, id: NodeId) -> Scope {
+    let mut levels = Vec::new();
+    for at in tree.upwards(id) {
+        let mut level = Level::default();
+        if let Some(repeat) = tree.repeat(at) {
+            level.generated.push((repeat.name.to_string(), repeat.over.text()));
+            level.generated.extend(repeat.date_parts());
+        }
+        for attribute in tree.node(at).attributes.iter() {
+            if let Attribute::Variable(variable) = attribute {
+                level.user.push((variable.name.to_string(), variable.value.to_string()));
+            }
+        }
+        let made = tree.generated(at).into_iter().map(|(name, value)| (name.to_owned(), value));
+        level.generated.extend(made);
+        levels.push(level);
+    }
+    let server = tree.server();
+    let all = server.user_variables.iter().chain(&server.variables);
+    let user = all.map(|one| (one.name.to_string(), one.value.to_string())).collect();
+    levels.push(Level { user, generated: Vec::new() });
+    // ECF_HOST and ECF_PORT win over a user's, too.
+    let own =
+        server.variables.iter().filter(|one| one.name == "ECF_HOST" || one.name == "ECF_PORT");
+    let own = own.map(|one| (one.name.to_string(), one.value.to_string())).collect();
+    levels.push(Level { user: Vec::new(), generated: own });
+    Scope(levels)
+}
+
+/// What the server says of itself in `--stats`.
+pub(in crate::server) fn version_line() -> String {
+    format!("Ecflow version({ECFLOW_VERSION}) protocol(JSON cereal 1.3.0) loadline")
+}
+
+/// The number of a state of the server.
+pub(in crate::server) const fn number_of(state: ServerState) -> i64 {
+    match state {
+        ServerState::Halted => 0,
+        ServerState::Shutdown => 1,
+        ServerState::Running => 2,
+    }
+}
+
+/// The flag that a bit stands for.
+pub(in crate::server) fn flag_of(bit: u8) -> Option<Flag> {
+    crate::protocol::FLAGS.get(usize::from(bit)).and_then(|word| Flag::of_word(word))
+}

@@ -1,0 +1,56 @@
+//! `--query`: one value of one node.
+
+use crate::model::{Attribute, Found, From, NodeId, Snapshot};
+
+use super::children::program;
+
+/// Answers a query.
+///
+/// # Errors
+/// When there is no such node or attribute, or the expression is none.
+pub(super) fn query(tree: &Snapshot, kind: &str, path: &str, name: &str) -> Result<String, String> {
+    let id =
+        tree.find(path).ok_or_else(|| format!("QueryCmd: Could not find node at path {path}"))?;
+    let node = tree.node(id);
+    let missing = || format!("QueryCmd: Could not find {kind} {name} on node {path}");
+    let attributes = || node.attributes.iter();
+    let found = match kind {
+        "state" => Some(node.state.word().to_owned()),
+        "dstate" => Some(node.displayed().word().to_owned()),
+        "event" => attributes().find_map(|one| match one {
+            Attribute::Event(event) if event.is_called(name) => {
+                Some(if event.value { "set" } else { "clear" }.to_owned())
+            }
+            _ => None,
+        }),
+        "meter" => attributes().find_map(|one| match one {
+            Attribute::Meter(meter) if meter.name == *name => Some(meter.value.to_string()),
+            _ => None,
+        }),
+        "label" => attributes().find_map(|one| match one {
+            Attribute::Label(label) if label.name == *name => {
+                let has_new = !label.new_value.is_empty();
+                Some(if has_new { &label.new_value } else { &label.value }.to_string())
+            }
+            _ => None,
+        }),
+        "limit" | "limit_max" => attributes().find_map(|one| match one {
+            Attribute::Limit(limit) if limit.name == *name => {
+                Some(if kind == "limit" { limit.value } else { limit.max }.to_string())
+            }
+            _ => None,
+        }),
+        "repeat" => tree.repeat(id).map(|repeat| repeat.over.text()),
+        "variable" if id == NodeId::ROOT => tree.server_variable(name).map(ToString::to_string),
+        "variable" => tree.variable(id, name),
+        "trigger" => {
+            let of = From { tree, node: id };
+            return Ok(program(name)?.holds(&of).to_string());
+        }
+        _ => tree
+            .named(id, name)
+            .filter(|one| one.found != Found::Limit)
+            .map(|one| one.number.to_string()),
+    };
+    found.ok_or_else(missing)
+}

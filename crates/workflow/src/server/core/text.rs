@@ -1,0 +1,75 @@
+//! The tree as text, for clients and checkpoints.
+
+use crate::definition::{END, Style, append_node, parse, print, print_head, print_node};
+use crate::model::{Instant, NodeId, Snapshot, Tree};
+use crate::protocol::{NodeCommand, Stats};
+
+pub(super) const NET: Style = Style::Net;
+pub(super) const MIGRATE: Style = Style::Migrate;
+
+/// The whole tree.
+pub(super) fn whole(tree: &Snapshot, style: Style) -> String {
+    print(tree, style, false)
+}
+
+/// Some suites, as a whole of their own.
+pub(super) fn of_suites(tree: &Snapshot, suites: &[String]) -> String {
+    let mut text = print_head(tree, NET, false);
+    for suite in tree.suites().filter(|id| suites.iter().any(|one| tree.node(*id).name == **one)) {
+        append_node(tree, suite, (NET, false), 0, &mut text);
+    }
+    text.push_str(END);
+    text
+}
+
+/// One node.
+pub(super) fn node(tree: &Snapshot, id: NodeId, command: NodeCommand) -> String {
+    let style = if command == NodeCommand::Migrate { MIGRATE } else { NET };
+    print_node(tree, id, style, true)
+}
+
+/// A checkpoint.
+pub(super) fn checkpoint(tree: &Snapshot) -> String {
+    whole(tree, MIGRATE)
+}
+
+/// Reads a checkpoint.
+pub(super) fn read(text: &str) -> anyhow::Result<Tree> {
+    Ok(parse(text, "the checkpoint").map_err(anyhow::Error::new)?.tree)
+}
+
+/// A time as ecFlow writes it: `2026-Nov-22 14:02:41`.
+pub(super) fn instant(us: i64) -> String {
+    Instant::seconds(us.div_euclid(1_000_000)).to_string()
+}
+
+/// The last lines of a file.
+pub(super) fn last_lines(bytes: &[u8], most: usize) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    lines[lines.len().saturating_sub(most)..].concat()
+}
+
+/// `--stats`.
+pub(super) fn stats(stats: &Stats) -> String {
+    let status = ["HALTED", "SHUTDOWN", "RUNNING"];
+    let status = status[usize::try_from(stats.state).unwrap_or(0).min(2)];
+    let rows = [
+        ("Version", stats.version.clone()),
+        ("Status", status.to_owned()),
+        ("Host", stats.host.clone()),
+        ("Port", stats.port.clone()),
+        ("Up since", stats.up_since.clone()),
+        ("Job sub' interval", format!("{}s", stats.job_interval)),
+        ("ECF_HOME", stats.home.clone()),
+        ("ECF_LOG", stats.log_file.clone()),
+        ("ECF_CHECK", stats.check_file.clone()),
+        ("ECF_SSL", stats.encryption.clone()),
+        ("Check pt interval", format!("{}s", stats.check_interval)),
+    ];
+    let mut text = "Server statistics\n".to_owned();
+    for (name, value) in rows {
+        text.push_str(&format!("   {name:<32}{value}\n"));
+    }
+    text
+}

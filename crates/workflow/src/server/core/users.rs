@@ -1,0 +1,504 @@
+//! The commands of users.
+
+use crate::model::{
+    Flag, Free, Kind, NodeId, Order as To, Rules, ServerState, State, Which, ZombieAction as Action,
+};
+use crate::protocol::{
+    Changes, Command, FileKind, News, NodeCommand, Order, PathsCommand, Reply, Request, Requeue,
+    ServerCommand, Standard, Stats, SyncKind, ZombieAction,
+};
+use crate::script::{Source, locate, manual};
+use crate::server::disk::Disk;
+
+use super::parts::{CommandKind, Effect, Parts, Told, number_of, scope, submission, version_line};
+use super::{nodes, query, text};
+
+/// Carries a command out.
+pub(super) fn command(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    user: &str,
+    request: &Request,
+    command: &Command,
+) -> Told {
+    if is_of_root(command) {
+        remember(parts, rules, request, "/");
+    }
+    let done = match command {
+        Command::Server(command) => return server(parts, rules, *command),
+        Command::Version => Ok(Reply::Text(crate::server::environment::ECFLOW_VERSION.to_owned())),
+        Command::CheckPoint { .. } | Command::Message(_) | Command::Show | Command::Log(_) => {
+            Ok(Reply::OK)
+        }
+        Command::Sync { kind, handle, state_change_no, modify_change_no } => {
+            return sync(parts, rules, *kind, *handle, (*state_change_no, *modify_change_no));
+        }
+        Command::Handle(command) => Ok(parts.handles.command(user, command)),
+        Command::Node(command, path) => return node(parts, rules, *command, path),
+        Command::File { kind, path, max_lines } => return file(rules, *kind, path, *max_lines),
+        Command::Query { kind, path, attribute, .. } => {
+            query::query(rules.tree, kind, path, attribute).map(Reply::Text)
+        }
+        Command::Group(all) => return group(parts, rules, all),
+        Command::Load { force, definition, .. } => {
+            nodes::load(rules, definition, *force).map(|names| {
+                names.iter().for_each(|name| parts.handles.added(name));
+                Reply::OK
+            })
+        }
+        Command::Replace { creates, force, path, definition, .. } => {
+            nodes::replace(rules, path, definition, (*creates, *force)).map(|()| {
+                parts.handles.added(path.trim_start_matches('/'));
+                Reply::OK
+            })
+        }
+        Command::Begin { suite, force } => {
+            let done = match suite.trim_start_matches('/') {
+                "" => rules.begin_all(*force),
+                suite => rules.begin(suite, *force),
+            };
+            done.map(|()| Reply::OK).map_err(|why| why.to_string())
+        }
+        Command::Zombie { action, process_id, password, paths } => {
+            let action = match action {
+                ZombieAction::Fob => Action::Fob,
+                ZombieAction::Fail => Action::Fail,
+                ZombieAction::Adopt => Action::Adopt,
+                ZombieAction::Remove => Action::Remove,
+                ZombieAction::Block => Action::Block,
+                ZombieAction::Kill => Action::Kill,
+            };
+            for path in paths {
+                parts.zombies.decide(path, (process_id, password), action);
+            }
+            Ok(Reply::OK)
+        }
+        Command::Delete { paths, force } => delete(rules, paths, *force),
+        _ => of_nodes(parts, rules, request, command),
+    };
+    Told::Reply(done.unwrap_or_else(Reply::Error))
+}
+
+/// Whether a command changes something and is of no node: the server's history has it.
+const fn is_of_root(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Load { .. }
+            | Command::Begin { .. }
+            | Command::Delete { .. }
+            | Command::Replace { .. }
+            | Command::Server(
+                ServerCommand::Restart
+                    | ServerCommand::Shutdown
+                    | ServerCommand::Halt
+                    | ServerCommand::EvaluateAll
+            )
+    )
+}
+
+/// Adds a command to the history of a path.
+fn remember(parts: &Parts<'_>, rules: &mut Rules<'_>, request: &Request, path: &str) {
+    let Some(id) = rules.tree.find(path) else { return };
+    let stamp = crate::server::log::stamp(parts.at_us / 1_000_000);
+    let line = match path {
+        "/" => request.line(),
+        path => request.line_of(path),
+    };
+    rules.tree.add_history(path, &format!("MSG:{stamp} {line}"));
+    rules.alter_flag(id, Flag::Message, true);
+}
+
+/// The node at a path.
+fn find(rules: &Rules<'_>, path: &str, who: &str) -> Result<NodeId, String> {
+    let found = rules.tree.find(path).filter(|id| *id != NodeId::ROOT);
+    found.ok_or_else(|| format!("{who}Could not find node at path '{path}'"))
+}
+
+/// Commands for each of several nodes, of which those that are there are carried out.
+fn of_nodes(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    request: &Request,
+    command: &Command,
+) -> Result<Reply, String> {
+    let paths: &[String] = match command {
+        Command::Paths { command: PathsCommand::History, paths, .. } => {
+            let lines = paths.iter().flat_map(|path| rules.tree.history(path));
+            return Ok(Reply::Texts(lines.map(ToString::to_string).collect()));
+        }
+        Command::Paths { command: PathsCommand::Check, .. } => {
+            return Ok(Reply::Text(String::new()));
+        }
+        Command::Order { path, order } => {
+            let id = find(rules, path, "OrderNodeCmd: ")?;
+            rules.order(
+                id,
+                match order {
+                    Order::Top => To::Top,
+                    Order::Bottom => To::Bottom,
+                    Order::Alpha => To::Alphabetic,
+                    Order::Reverse => To::Reverse,
+                    Order::Up => To::Up,
+                    Order::Down => To::Down,
+                    Order::RunTime => To::Runtime,
+                },
+            );
+            return Ok(Reply::OK);
+        }
+        Command::Paths { paths, .. }
+        | Command::Requeue { paths, .. }
+        | Command::Run { paths, .. }
+        | Command::Force { paths, .. }
+        | Command::FreeDependencies { paths, .. }
+        | Command::Alter { paths, .. } => paths,
+        _ => return Err("this request is not served yet".to_owned()),
+    };
+    let mut errors = String::new();
+    for path in paths {
+        let done = of_node(parts, rules, path, command);
+        match done {
+            Ok(()) => {
+                remember(parts, rules, request, path.split(':').next().unwrap_or(path));
+            }
+            Err(why) => {
+                errors.push_str(&why);
+                errors.push('\n');
+            }
+        }
+    }
+    if errors.is_empty() { Ok(Reply::OK) } else { Err(errors.trim_end().to_owned()) }
+}
+
+fn of_node(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    path: &str,
+    command: &Command,
+) -> Result<(), String> {
+    match command {
+        Command::Paths { command, .. } => {
+            let id = find(rules, path, "PathsCmd: ")?;
+            match command {
+                PathsCommand::Suspend => rules.suspend(id),
+                PathsCommand::Resume => rules.resume(id),
+                PathsCommand::Kill => return shell(parts, rules, id, CommandKind::Kill),
+                PathsCommand::Status => return shell(parts, rules, id, CommandKind::Status),
+                _ => return Err("archives are not served yet".to_owned()),
+            }
+        }
+        Command::Requeue { option, .. } => {
+            let id = find(rules, path, "RequeueNodeCmd: ")?;
+            let which = match option {
+                Requeue::Node => Which::Idle,
+                Requeue::Aborted => Which::Aborted,
+                Requeue::Force => Which::All,
+            };
+            rules.requeue(id, which).map_err(|why| why.to_string())?;
+        }
+        Command::Run { force, .. } => {
+            let id = find(rules, path, "RunNodeCmd: ")?;
+            rules.run(id, *force).map_err(|why| why.to_string())?;
+        }
+        Command::Force { word, recursive, repeats_to_last, .. } => {
+            if let Some((node, event)) = path.split_once(':') {
+                let id = find(rules, node, "ForceCmd: ")?;
+                if !rules.set_event(id, event, word == "set") {
+                    return Err(format!("ForceCmd: there is no event {event:?} at {node}"));
+                }
+                return Ok(());
+            }
+            let id = find(rules, path, "ForceCmd: ")?;
+            let state = State::of_word(word).ok_or_else(|| format!("{word:?} is no state"))?;
+            if *repeats_to_last {
+                rules.end_repeats(id);
+            }
+            rules.force(id, state, *recursive);
+        }
+        Command::FreeDependencies { trigger, all, date, time, .. } => {
+            let id = find(rules, path, "FreeDepCmd: ")?;
+            let free = Free { trigger: *trigger || *all, date: *date || *all, time: *time || *all };
+            rules.free(id, free);
+        }
+        Command::Alter { alteration, name, value, .. } => {
+            let id = find(rules, path, "AlterCmd: ")?;
+            nodes::alter(rules, id, *alteration, name, value)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Starts ECF_KILL_CMD or ECF_STATUS_CMD for the tasks of a node.
+fn shell(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    kind: CommandKind,
+) -> Result<(), String> {
+    let suite = rules.tree.suite(id).map(|suite| rules.tree.node(suite));
+    if let Some(suite) = suite.filter(|suite| !suite.is_begun) {
+        let what = if kind == CommandKind::Kill { "Kill" } else { "Status" };
+        let (path, suite) = (rules.tree.path(id), &suite.name);
+        return Err(format!("{what} failed. For {path} The suite {suite} must be 'begun' first"));
+    }
+    let runs = |id: &NodeId| {
+        let node = rules.tree.node(*id);
+        node.kind.is_job() && matches!(node.state, State::Submitted | State::Active)
+    };
+    let tasks: Vec<NodeId> = rules.tree.walk(id).filter(runs).collect();
+    for task in tasks {
+        let flag = if kind == CommandKind::Kill { Flag::Killed } else { Flag::Status };
+        rules.alter_flag(task, flag, true);
+        let start = submission(rules.tree, task, kind);
+        parts.effects.push(Effect::Start(Box::new(start)));
+    }
+    Ok(())
+}
+
+fn delete(rules: &mut Rules<'_>, paths: &[String], force: bool) -> Result<Reply, String> {
+    let mut gone = Vec::new();
+    if paths.is_empty() {
+        gone = rules.tree.suites().collect();
+    }
+    for path in paths {
+        gone.push(find(rules, path, "DeleteCmd:Delete: ")?);
+    }
+    for id in gone.iter().filter(|_| !force) {
+        let runs = rules.tree.walk(*id).find(|at| {
+            let node = rules.tree.node(*at);
+            node.kind == Kind::Task && matches!(node.state, State::Active | State::Submitted)
+        });
+        if let Some(task) = runs {
+            return Err(format!(
+                "DeleteCmd:Delete: {} has a job that runs, {}: use force",
+                rules.tree.path(*id),
+                rules.tree.path(task)
+            ));
+        }
+    }
+    if paths.is_empty() {
+        rules.delete_all();
+        return Ok(Reply::Standard(Standard::DeleteAll));
+    }
+    for path in paths {
+        // It may have been below one of the others.
+        if let Some(id) = rules.tree.find(path) {
+            rules.delete(id);
+        }
+    }
+    Ok(Reply::OK)
+}
+
+fn server(parts: &Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) -> Told {
+    let environment = parts.environment;
+    Told::Reply(match command {
+        ServerCommand::Restart | ServerCommand::Shutdown | ServerCommand::Halt => {
+            let state = match command {
+                ServerCommand::Restart => ServerState::Running,
+                ServerCommand::Shutdown => ServerState::Shutdown,
+                _ => ServerState::Halted,
+            };
+            rules.set_server_state(state);
+            Reply::OK
+        }
+        ServerCommand::EvaluateAll => {
+            rules.resolve_all();
+            Reply::OK
+        }
+        ServerCommand::Suites => {
+            let suites = rules.tree.suites().map(|id| rules.tree.node(id).name.to_string());
+            Reply::Suites(suites.collect())
+        }
+        ServerCommand::Zombies => Reply::Zombies(parts.zombies.rows(parts.at_us)),
+        ServerCommand::LoadGraph => Reply::LogPath(environment.log.display().to_string()),
+        ServerCommand::Stats | ServerCommand::StatsText => {
+            let stats = Stats {
+                state: number_of(rules.tree.server().state),
+                host: environment.host.clone(),
+                port: environment.port.to_string(),
+                up_since: text::instant(parts.started_us),
+                version: version_line(),
+                job_interval: environment.interval_s.into(),
+                check_interval: environment.check_interval_s.into(),
+                check_alarm: 20,
+                check_mode: 1,
+                home: environment.home.display().to_string(),
+                check_file: environment.check.display().to_string(),
+                log_file: environment.log.display().to_string(),
+                encryption: "disabled".to_owned(),
+                counters: Vec::new(),
+            };
+            if command == ServerCommand::Stats {
+                Reply::Stats(Box::new(stats))
+            } else {
+                Reply::Text(text::stats(&stats))
+            }
+        }
+        ServerCommand::ReloadWhiteList => Reply::error(format!(
+            "The ECF_LISTS file {} does not exist. Server CWD : {}",
+            environment.lists,
+            environment.home.display()
+        )),
+        ServerCommand::ReloadPasswords => Reply::error(format!(
+            "The ECF_PASSWD file {} does not exist. Server CWD : {}",
+            environment.passwords,
+            environment.home.display()
+        )),
+        ServerCommand::ReloadCustomPasswords => Reply::error(format!(
+            "The ECF_CUSTOM_PASSWD file {} does not exist. Server CWD : {}",
+            environment.custom_passwords,
+            environment.home.display()
+        )),
+        ServerCommand::Restore => Reply::error("restoring a checkpoint is not served yet"),
+        _ => Reply::OK,
+    })
+}
+
+fn node(parts: &Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &str) -> Told {
+    let _ = parts;
+    let snapshot = rules.tree.snapshot();
+    let style = match command {
+        NodeCommand::Why => return Told::Reply(Reply::OK),
+        NodeCommand::Submit => {
+            rules.resolve_all();
+            return Told::Reply(Reply::OK);
+        }
+        NodeCommand::CheckJobs => {
+            return Told::Reply(Reply::error("checking jobs is not served yet"));
+        }
+        NodeCommand::Get | NodeCommand::GetState => text::NET,
+        NodeCommand::Migrate => text::MIGRATE,
+    };
+    if path.is_empty() {
+        return Told::Later(Box::new(move || {
+            Reply::Definition(text::whole(&snapshot, style).into())
+        }));
+    }
+    match snapshot.find(path).filter(|id| *id != NodeId::ROOT) {
+        None => Told::Reply(Reply::error(format!("Cannot find node at path '{path}' "))),
+        Some(id) => Told::Later(Box::new(move || Reply::Node(text::node(&snapshot, id, command)))),
+    }
+}
+
+fn sync(
+    parts: &mut Parts<'_>,
+    rules: &Rules<'_>,
+    kind: SyncKind,
+    handle: i64,
+    (state, modify): (i64, i64),
+) -> Told {
+    let own = (i64::from(rules.tree.state_change_no()), i64::from(rules.tree.modify_change_no()));
+    let is_ahead = state > own.0 || modify > own.1;
+    if handle != 0 && parts.handles.suites(handle).is_none() {
+        if kind == SyncKind::News {
+            return Told::Reply(Reply::News(News::Full));
+        }
+        return Told::Reply(Reply::error(format!(
+            "ClientSuiteMgr::max_change_no: handle({handle}) does not exist. Handle dropped? \
+             Please refresh GUI/re-register suites"
+        )));
+    }
+    let is_changed = handle != 0 && parts.handles.is_changed(handle);
+    if kind == SyncKind::News {
+        let news = match () {
+            () if is_ahead => News::Full,
+            () if is_changed || modify < own.1 || state < own.0 => News::Some,
+            () => News::None,
+        };
+        return Told::Reply(Reply::News(news));
+    }
+    let is_full = kind == SyncKind::Full;
+    if !is_full && !is_ahead && !is_changed && (state, modify) == own {
+        return Told::Reply(Reply::Changes(Changes::Nothing {
+            state_change_no: own.0,
+            modify_change_no: own.1,
+        }));
+    }
+    let snapshot = rules.tree.snapshot();
+    if handle == 0 {
+        return Told::Later(Box::new(move || {
+            let text = text::whole(&snapshot, text::NET);
+            Reply::Changes(Changes::Full(text.into()))
+        }));
+    }
+    parts.handles.taken(handle);
+    let suites = parts.handles.suites(handle).unwrap_or_default().to_vec();
+    Told::Later(Box::new(move || {
+        let text = text::of_suites(&snapshot, &suites);
+        Reply::Changes(Changes::Some(text.into()))
+    }))
+}
+
+fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
+    let snapshot = rules.tree.snapshot();
+    let Some(id) = snapshot.find(path).filter(|id| *id != NodeId::ROOT) else {
+        return Told::Reply(Reply::error(format!("CFileCmd: Could not find node at path {path}")));
+    };
+    let (path, max_lines) = (path.to_owned(), usize::try_from(max_lines).unwrap_or(10_000));
+    Told::Later(Box::new(move || {
+        let scope = scope(&snapshot, id);
+        let read = |file: &str| {
+            let bytes = crate::script::Files::read(&Disk, file);
+            bytes.map_err(|why| format!("CFileCmd: {file}: {why}"))
+        };
+        let job = scope.any("ECF_JOB").unwrap_or_default().to_owned();
+        let bytes = match kind {
+            FileKind::Job => read(&job),
+            FileKind::Output => read(scope.any("ECF_JOBOUT").unwrap_or_default()),
+            FileKind::Kill => read(&format!("{job}.kill")),
+            FileKind::Status => read(&format!("{job}.stat")),
+            FileKind::Script => {
+                locate(&Disk, &scope, &path).and_then(|located| read(&located.text))
+            }
+            FileKind::Manual => locate(&Disk, &scope, &path).and_then(|located| {
+                let source = Source { node: &path, script: &located, lines: None, edited: &[] };
+                manual(&Disk, &scope, source)
+            }),
+        };
+        match bytes {
+            Ok(bytes) => Reply::Text(text::last_lines(&bytes, max_lines)),
+            Err(why) => Reply::Error(why),
+        }
+    }))
+}
+
+fn group(parts: &mut Parts<'_>, rules: &mut Rules<'_>, all: &[Request]) -> Told {
+    let mut told = Vec::new();
+    let mut handle = None;
+    for request in all {
+        let one = match &request.body {
+            crate::protocol::Body::Child(child, report) => {
+                Told::Reply(super::children::report(parts, rules, &request.host, child, report))
+            }
+            crate::protocol::Body::User(user, one) => {
+                // A sync behind a new handle is that handle's.
+                let of_handle = match (one, handle) {
+                    (
+                        Command::Sync { kind, handle: 0, state_change_no, modify_change_no },
+                        Some(handle),
+                    ) => Command::Sync {
+                        kind: *kind,
+                        handle,
+                        state_change_no: *state_change_no,
+                        modify_change_no: *modify_change_no,
+                    },
+                    _ => one.clone(),
+                };
+                command(parts, rules, &user.name, request, &of_handle)
+            }
+        };
+        if let Told::Reply(Reply::Handle(number)) = &one {
+            handle = Some(*number);
+        }
+        told.push(one);
+    }
+    Told::Later(Box::new(move || {
+        let replies = told.into_iter().map(|one| match one {
+            Told::Reply(reply) => reply,
+            Told::Later(make) => make(),
+        });
+        let has_contents = |reply: &Reply| *reply != Reply::OK;
+        let replies: Vec<Reply> = replies.filter(has_contents).collect();
+        if replies.is_empty() { Reply::OK } else { Reply::Group(replies) }
+    }))
+}

@@ -1,0 +1,90 @@
+//! Making a task's job and starting it, on the pool's threads.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use super::core::{CommandKind, Submission};
+use super::disk::Disk;
+use super::message::{CommandEnd, CommandWhat, Message};
+use super::spawn::{Happened, Spawner, Start};
+use crate::script::{Source, job, locate, substitute};
+
+/// Makes the job of a submission and starts it; for other commands, starts them. The owner is told
+/// of each step.
+pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Sender<Message>) {
+    let Submission { kind, path, try_no, .. } = &submission;
+    let (kind, path, try_no) = (*kind, path.clone(), *try_no);
+    let tell = {
+        let owner = owner.clone();
+        move |what| {
+            let end = CommandEnd { kind, path: path.clone(), try_no, what };
+            // It ends last.
+            let _ = owner.send(Message::Command(end));
+        }
+    };
+    let command = match prepare(&submission) {
+        Ok((size, command)) => {
+            tell(CommandWhat::Written(size));
+            command
+        }
+        Err(what) => return tell(what),
+    };
+    let Some(command) = command else { return };
+    let shown = command.clone();
+    let notify = move |happened| match happened {
+        Happened::Started => {}
+        Happened::Failed(why) => tell(CommandWhat::NotStarted(why.to_string())),
+        Happened::Ended(process, status) => {
+            tell(CommandWhat::Ended { process, status, command: shown.clone() });
+        }
+    };
+    spawner.submit(Start { command, notify: Box::new(notify) });
+}
+
+/// Writes the job's file; returns its size, where there is one, and the command to be run, where
+/// one is.
+fn prepare(submission: &Submission) -> Result<(Option<usize>, Option<String>), CommandWhat> {
+    let Submission { kind, path, scope, .. } = submission;
+    let micro = scope.user("ECF_MICRO").unwrap_or("%");
+    let with_values = |name: &str| {
+        let command = scope.user(name).unwrap_or_default();
+        let bytes = substitute(command.as_bytes(), scope, &submission.edited, micro.as_bytes());
+        bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
+            CommandWhat::NotStarted(format!("variable substitution failed for {name}({command})"))
+        })
+    };
+    let size = match kind {
+        CommandKind::Job if scope.user("ECF_DUMMY_TASK").is_some() => return Ok((None, None)),
+        CommandKind::Job if scope.user("ECF_NO_SCRIPT").is_none() => {
+            let script = locate(&Disk, scope, path).map_err(CommandWhat::NoScript)?;
+            let lines = (!submission.lines.is_empty()).then_some(&submission.lines[..]);
+            let source = Source { node: path, script: &script, lines, edited: &submission.edited };
+            let made = job(&Disk, scope, source).map_err(CommandWhat::NotMade)?;
+            let file = scope.any("ECF_JOB").unwrap_or_default();
+            write_job(Path::new(file), &made.bytes).map_err(|why| {
+                let what = "EcfFile::doCreateJobFile: Could not create job file : ";
+                CommandWhat::NotMade(format!("{what}{file} ({why})"))
+            })?;
+            Some(made.size)
+        }
+        _ => None,
+    };
+    Ok((size, Some(with_values(kind.variable())?)))
+}
+
+/// Writes a job's file, and the folders that it is in, so that it can be executed.
+fn write_job(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o755).open(path)?;
+    file.write_all(bytes)?;
+    // Of a file that was there the mode stays, and the umask takes from that of a new one.
+    file.set_permissions(fs::Permissions::from_mode(0o755))
+}

@@ -1,0 +1,66 @@
+//! What the owner of the tree is told by other threads.
+
+use std::process::ExitStatus;
+use std::sync::mpsc::Sender;
+
+use bytes::Bytes;
+
+use super::core::CommandKind;
+use super::lists::Lists;
+use super::slot::{Held, Slot};
+use crate::protocol::Request;
+
+/// A request's bytes, and where its answer is put.
+pub(super) struct Asked {
+    pub(super) document: Bytes,
+    pub(super) slot: Slot,
+    /// The memory of the document, for as long as the owner has it.
+    pub(super) held: Held,
+}
+
+impl Asked {
+    /// Passes the request on; the owner outlives all connections.
+    pub(super) fn send(self, request: Request, owner: &Sender<Message>) {
+        let _ = owner.send(Message::Request(Box::new(request), self));
+    }
+}
+
+/// What has become of a command that the tree has asked for.
+#[derive(Debug)]
+pub(super) struct CommandEnd {
+    pub(super) kind: CommandKind,
+    pub(super) path: String,
+    pub(super) try_no: i32,
+    pub(super) what: CommandWhat,
+}
+
+/// What has become of a command.
+#[derive(Debug)]
+pub(super) enum CommandWhat {
+    /// The job's file is written, with this size where there is one.
+    Written(Option<usize>),
+    /// The script isn't found.
+    NoScript(String),
+    /// The job can't be made.
+    NotMade(String),
+    /// The process could not be started.
+    NotStarted(String),
+    /// It has ended.
+    Ended { process: u32, status: ExitStatus, command: String },
+}
+
+/// What the owner is told.
+pub(super) enum Message {
+    /// A client asks.
+    Request(Box<Request>, Asked),
+    /// A command has got further.
+    Command(CommandEnd),
+    /// A snapshot is written, or can't be.
+    SnapshotDone(Result<(), String>),
+    /// A checkpoint is written, or can't be; with the seconds that it took.
+    CheckpointDone(Result<f64, String>),
+    /// The white list was read again, or can't be; whom to answer.
+    Lists(Result<Lists, String>, Slot),
+    /// End.
+    Stop,
+}

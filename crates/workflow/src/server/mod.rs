@@ -1,0 +1,238 @@
+//! The server: threads that read requests and write answers, one that has the tree, and those that
+//! write, render and start jobs. Control plane, save `connection`.
+
+mod checkpoint;
+mod connection;
+mod core;
+mod disk;
+mod environment;
+mod job;
+mod lists;
+mod log;
+mod message;
+mod owner;
+mod pending;
+mod record;
+mod slot;
+mod spawn;
+mod store;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use wire::{Address, Config, Counters, ListenOptions, Listener, Server, TaskPool};
+
+use self::core::Core;
+use connection::{Session, Shared};
+use log::{Category, Log, unix_us};
+use message::Message;
+use owner::{Clock, Owner};
+use pending::Pending;
+use spawn::Spawner;
+
+pub use environment::{CheckMode, ECFLOW_VERSION, Environment, PORTS, host_name};
+
+/// The version of the files in `.loadline`.
+pub const DATA_VERSION: u32 = 1;
+
+/// What of ECF_HOME is this program's own.
+pub const OWN_FOLDER: &str = ".loadline";
+
+/// Limits of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The largest request, in bytes.
+    pub max_message: u64,
+    /// Requests that are being read or carried out, together, in bytes.
+    pub receive_memory: u64,
+    /// Commands that run at once; others wait.
+    pub max_jobs: usize,
+    /// Connections open at once.
+    pub max_connections: usize,
+    /// Threads that read and write.
+    pub threads: usize,
+}
+
+/// Tasks that wait for a thread: parsing and rendering.
+const MAX_QUEUED: usize = 4096;
+
+/// A server whose addresses are bound.
+#[derive(Debug)]
+pub struct BoundWorkflow {
+    listeners: Vec<Listener>,
+}
+
+/// A running server.
+pub struct WorkflowServer {
+    server: Option<Server>,
+    owner: Sender<Message>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for WorkflowServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkflowServer").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl BoundWorkflow {
+    /// Binds.
+    ///
+    /// # Errors
+    /// When an address can't be had.
+    pub fn bind(addresses: &[Address]) -> std::io::Result<Self> {
+        let bind = |address: &Address| Listener::bind(address, &ListenOptions::default());
+        Ok(Self { listeners: addresses.iter().map(bind).collect::<Result<_, _>>()? })
+    }
+
+    /// The listeners, whose files may become another user's.
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
+    /// The port of the first address.
+    pub fn port(&self) -> u16 {
+        match self.listeners.first().map(Listener::address) {
+            Some(Address::Internet(address)) => address.port(),
+            _ => 0,
+        }
+    }
+
+    /// Reads what is in `data`, which the caller has locked, and serves it. `terminate` ends the
+    /// program, for `--terminate`.
+    ///
+    /// # Errors
+    /// When the journal can't be read, the log can't be written, or the system has no threads.
+    pub fn start(
+        self,
+        environment: Environment,
+        data: &Path,
+        limits: Limits,
+        terminate: impl Fn() + Send + 'static,
+    ) -> anyhow::Result<WorkflowServer> {
+        let environment = Arc::new(environment);
+        let (own, messages) = channel();
+        let pending = Arc::new(Pending::default());
+        let mut core = Core::new(Arc::clone(&environment));
+        let progress = Arc::clone(&pending);
+        let folder = data.join("journal");
+        let is_new = !folder.exists();
+        std::fs::create_dir_all(&folder)?;
+        let (journal, report, logged) =
+            store::open(&folder, &mut core, move |done| progress.progress(done))
+                .context("the journal can't be read")?;
+        pending.progress(journal::Progress::Acknowledged(report.last));
+        if is_new && environment.check.exists() {
+            core.adopt(&environment.check)?;
+        }
+        refuse_passwords(&environment)?;
+        core.set_lists(owner::read_lists(&environment).map_err(anyhow::Error::msg)?);
+        let mut log = Log::open(environment.log.clone())
+            .with_context(|| format!("the log {}", environment.log.display()))?;
+        greet(&mut log, &environment, &core);
+        let shared = Arc::new(Shared {
+            owner: own.clone(),
+            pool: TaskPool::new("workflow", limits.threads.max(2), MAX_QUEUED)?,
+            max_message: limits.max_message,
+            memory: slot::Memory::new(limits.receive_memory),
+        });
+        core.start_unstarted();
+        let owner = Owner {
+            core,
+            clock: Clock::new(&environment),
+            checkpoints: checkpoint::Checkpoint::new(&environment),
+            environment,
+            messages,
+            own: own.clone(),
+            shared: Arc::clone(&shared),
+            journal,
+            pending,
+            log,
+            jobs: Arc::new(TaskPool::new("job", limits.threads.max(2), usize::MAX)?),
+            spawner: Arc::new(Spawner::start(limits.max_jobs)?),
+            logged,
+            is_snapshotting: false,
+            terminate: Box::new(terminate),
+        };
+        let thread = std::thread::Builder::new().name("owner".to_owned());
+        let thread = thread.spawn(move || owner.run())?;
+        let config = Config {
+            threads: limits.threads,
+            max_connections: limits.max_connections,
+            thread_name: "workflow",
+            ..Config::default()
+        };
+        let server =
+            Server::start(config, self.listeners, move |_| Session::new(Arc::clone(&shared)))?;
+        Ok(WorkflowServer { server: Some(server), owner: own, thread: Some(thread) })
+    }
+}
+
+/// Passwords are not checked, so that a server that has some must not be served without.
+fn refuse_passwords(environment: &Environment) -> anyhow::Result<()> {
+    for name in [&environment.passwords, &environment.custom_passwords] {
+        let path = environment.home.join(name);
+        anyhow::ensure!(
+            !path.exists(),
+            "{}: passwords are not checked by this version: remove the file to serve without, or \
+             use ecFlow's server",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+fn greet(log: &mut Log, environment: &Environment, core: &Core) {
+    let at = log::stamp(unix_us() / 1_000_000);
+    let Environment { host, port, home, interval_s, .. } = environment;
+    for line in [
+        String::new(),
+        format!("Started at {} universal time", core.started()),
+        format!("Host({host})  Port({port}) using TCP/IP v4"),
+        format!("ECF_HOME {}", home.display()),
+        format!("Job scheduling interval: {interval_s}"),
+        format!("Server initial state is {}", core.state_word()),
+    ] {
+        log.add(Category::Message, &at, &line);
+    }
+    log.write();
+}
+
+impl WorkflowServer {
+    /// Where it is.
+    pub fn addresses(&self) -> Vec<Address> {
+        self.server.as_ref().map_or_else(Vec::new, |server| server.addresses().to_vec())
+    }
+
+    /// A reader of the loop's counters.
+    pub fn counters(&self) -> impl Fn() -> Counters + Send + Sync + use<> {
+        let reader = self.server.as_ref().map(Server::counters_reader);
+        move || reader.as_ref().map(|read| read()).unwrap_or_default()
+    }
+
+    /// Stops accepting, lets what is in flight finish, and makes all durable.
+    pub fn stop(mut self, drain: Duration) -> Option<Counters> {
+        let counters = self.server.take().map(|server| server.stop(drain));
+        self.end();
+        counters
+    }
+
+    fn end(&mut self) {
+        // The owner has ended only when it has panicked, which is printed.
+        let _ = self.owner.send(Message::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for WorkflowServer {
+    fn drop(&mut self) {
+        drop(self.server.take());
+        self.end();
+    }
+}

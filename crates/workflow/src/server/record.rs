@@ -1,0 +1,183 @@
+//! What the journal keeps: everything that the tree was told, in order. What follows from it is
+//! computed again.
+//!
+//! | at | bytes | what |
+//! |---|---|---|
+//! | 0 | 1 | kind: 1 request, 2 tick, 3 outcome, 4 start, 5 a part of a longer record |
+//! | 1 | 8 | microseconds since 1970 (kinds 1 to 4), little-endian |
+//! | 9 | 8 | a random number (kinds 1 to 4) |
+//! | 17 | | of 1 the document; of 3 code (1 byte), try (4 bytes), path, a zero, text |
+//!
+//! A record of more than 16 MiB comes in parts: how many follow (4 bytes), and the bytes.
+
+use journal::MAX_RECORD_BYTES;
+
+/// What the tree was told, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record<'a> {
+    /// Microseconds since 1970.
+    pub(super) at_us: i64,
+    /// From which passwords of jobs are made.
+    pub(super) random: u64,
+    /// What.
+    pub(super) what: What<'a>,
+}
+
+/// What the tree was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What<'a> {
+    /// A request's document.
+    Request(&'a [u8]),
+    /// A minute of the suites' calendars has passed.
+    Tick,
+    /// What came of a command that the server had started.
+    Outcome { code: u8, try_no: i32, path: &'a str, text: &'a str },
+    /// The server has started.
+    Started,
+}
+
+const HEAD_BYTES: usize = 17;
+const PART: u8 = 5;
+const PART_BYTES: usize = MAX_RECORD_BYTES - 5;
+
+/// A record that is none of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a record of the journal that this version doesn't know")]
+pub(super) struct Unknown;
+
+impl Record<'_> {
+    /// The bytes of the record.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let kind = match self.what {
+            What::Request(_) => 1,
+            What::Tick => 2,
+            What::Outcome { .. } => 3,
+            What::Started => 4,
+        };
+        let mut bytes = vec![kind];
+        bytes.extend_from_slice(&self.at_us.to_le_bytes());
+        bytes.extend_from_slice(&self.random.to_le_bytes());
+        match &self.what {
+            What::Request(document) => bytes.extend_from_slice(document),
+            What::Outcome { code, try_no, path, text } => {
+                bytes.push(*code);
+                bytes.extend_from_slice(&try_no.to_le_bytes());
+                bytes.extend_from_slice(path.as_bytes());
+                bytes.push(0);
+                bytes.extend_from_slice(text.as_bytes());
+            }
+            What::Tick | What::Started => {}
+        }
+        bytes
+    }
+}
+
+/// Reads a record.
+pub(super) fn decode(bytes: &[u8]) -> Result<Record<'_>, Unknown> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or(Unknown)?;
+    let number = |from: usize| {
+        head[from..from + 8].iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+    };
+    let what = match head[0] {
+        1 => What::Request(rest),
+        2 => What::Tick,
+        3 => {
+            let (head, rest) = rest.split_first_chunk::<5>().ok_or(Unknown)?;
+            let [code, try_no @ ..] = *head;
+            let zero = memchr::memchr(0, rest).ok_or(Unknown)?;
+            let text = |bytes| std::str::from_utf8(bytes).map_err(|_| Unknown);
+            let (path, text) = (text(&rest[..zero])?, text(&rest[zero + 1..])?);
+            What::Outcome { code, try_no: i32::from_le_bytes(try_no), path, text }
+        }
+        4 => What::Started,
+        _ => return Err(Unknown),
+    };
+    Ok(Record { at_us: number(1).cast_signed(), random: number(9), what })
+}
+
+/// The pieces in which bytes are appended to the journal: one, unless they are too many.
+pub(super) fn pieces(bytes: Vec<u8>) -> Vec<Vec<u8>> {
+    if bytes.len() <= MAX_RECORD_BYTES {
+        return vec![bytes];
+    }
+    let count = bytes.len().div_ceil(PART_BYTES) as u32;
+    let chunks = bytes.chunks(PART_BYTES).enumerate();
+    let piece = |(place, chunk): (usize, &[u8])| {
+        let following = count - 1 - place as u32;
+        [&[PART][..], &following.to_le_bytes(), chunk].concat()
+    };
+    chunks.map(piece).collect()
+}
+
+/// Puts pieces together again.
+#[derive(Debug, Default)]
+pub(super) struct Joiner {
+    bytes: Vec<u8>,
+    following: Option<u32>,
+}
+
+impl Joiner {
+    /// Takes the next record of the journal and passes on what is whole. Parts whose end never
+    /// came are dropped: what they are of was refused.
+    pub(super) fn join<R>(&mut self, record: &[u8], whole: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let Some((following, part)) = part(record) else {
+            *self = Self::default();
+            return Some(whole(record));
+        };
+        if self.following.is_none_or(|due| due != following + 1) {
+            self.bytes.clear();
+        }
+        self.bytes.extend_from_slice(part);
+        self.following = Some(following);
+        if following > 0 {
+            return None;
+        }
+        Some(whole(&std::mem::take(self).bytes))
+    }
+}
+
+fn part(record: &[u8]) -> Option<(u32, &[u8])> {
+    let (head, part) = record.split_first_chunk::<5>()?;
+    let [kind, following @ ..] = *head;
+    (kind == PART).then(|| (u32::from_le_bytes(following), part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_as_they_were_written_whole_or_in_parts() {
+        let outcome = What::Outcome { code: 7, try_no: 2, path: "/t/a", text: "why\nnot" };
+        let long = vec![b'x'; MAX_RECORD_BYTES * 2 + 9];
+        for what in [What::Request(b"{}"), What::Tick, outcome, What::Started, What::Request(&long)]
+        {
+            let record = Record { at_us: -5, random: u64::MAX, what };
+            let mut joiner = Joiner::default();
+            let mut seen = 0;
+            for piece in pieces(record.encode()) {
+                assert!(piece.len() <= MAX_RECORD_BYTES);
+                if joiner.join(&piece, |bytes| decode(bytes) == Ok(record.clone())) == Some(true) {
+                    seen += 1;
+                }
+            }
+            assert_eq!(seen, 1);
+        }
+    }
+
+    #[test]
+    fn parts_without_their_end_are_dropped() {
+        let record = |letter| Record { at_us: 1, random: 2, what: What::Request(letter) }.encode();
+        let long = vec![b'x'; MAX_RECORD_BYTES + 1];
+        let mut joiner = Joiner::default();
+        let begun = pieces(record(&long));
+        assert_eq!(joiner.join(&begun[0], <[u8]>::len), None);
+        assert_eq!(joiner.join(&record(b"y"), <[u8]>::len), Some(HEAD_BYTES + 1));
+        let all: Vec<_> = begun[..1].iter().chain(&pieces(record(&long))).cloned().collect();
+        let sizes: Vec<_> = all.iter().filter_map(|one| joiner.join(one, <[u8]>::len)).collect();
+        assert_eq!(sizes, [HEAD_BYTES + MAX_RECORD_BYTES + 1]);
+        for wrong in [&b""[..], &[9; 30], &[3; 20]] {
+            assert_eq!(decode(wrong), Err(Unknown));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The one thread that starts commands of the shell, and notices how they end.
+//!
+//! Each command leads a process group of its own, so that it outlives the server. `Command` of the
+//! standard library uses posix_spawn: what a start costs doesn't depend on the server's memory.
+//! Ends are noticed by pidfds.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use wire::{Interest, Poller};
+
+/// The token of the descriptor that says that there is work.
+const WORK: u64 = u64::MAX;
+
+/// A command, and whom to tell of its start and its end.
+pub(super) struct Start {
+    /// For `/bin/sh -c`.
+    pub(super) command: String,
+    /// Called on the spawner's thread; must not wait.
+    pub(super) notify: Box<dyn FnMut(Happened) + Send>,
+}
+
+/// What has happened to a command.
+#[derive(Debug)]
+pub(super) enum Happened {
+    /// It runs.
+    Started,
+    /// It could not be started.
+    Failed(io::Error),
+    /// It has ended.
+    Ended(u32, ExitStatus),
+}
+
+/// Starts commands. Dropping it starts no more, and leaves those that run.
+pub(super) struct Spawner {
+    work: Sender<Start>,
+    signal: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Spawner {
+    /// A spawner of at most `most` commands at once; others wait.
+    ///
+    /// # Errors
+    /// When the system has no descriptor or thread for it.
+    pub(super) fn start(most: usize) -> io::Result<Self> {
+        let (work, works) = channel();
+        let signal = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let poller = Poller::new()?;
+        poller.add(&signal, WORK, Interest::Read)?;
+        let mut running = Running {
+            works,
+            signal: Arc::clone(&signal),
+            poller,
+            most,
+            waiting: VecDeque::new(),
+            children: HashMap::new(),
+        };
+        let thread = std::thread::Builder::new().name("spawn".to_owned());
+        let thread = thread.spawn(move || running.run())?;
+        Ok(Self { work, signal, thread: Some(thread) })
+    }
+
+    /// Has a command started.
+    pub(super) fn submit(&self, start: Start) {
+        // Its thread ends only when this is dropped.
+        let _ = self.work.send(start);
+        wake(&self.signal);
+    }
+}
+
+impl Drop for Spawner {
+    fn drop(&mut self) {
+        let (closed, _) = channel();
+        drop(std::mem::replace(&mut self.work, closed));
+        wake(&self.signal);
+        if let Some(thread) = self.thread.take() {
+            // A panic has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn wake(signal: &OwnedFd) {
+    // It fails only when it is full, and then the thread has been woken.
+    let _ = rustix::io::write(signal, &1_u64.to_ne_bytes());
+}
+
+struct Running {
+    works: Receiver<Start>,
+    signal: Arc<OwnedFd>,
+    poller: Poller,
+    most: usize,
+    waiting: VecDeque<Start>,
+    children: HashMap<u32, (Child, OwnedFd, Start)>,
+}
+
+impl Running {
+    fn run(&mut self) {
+        loop {
+            let is_over = loop {
+                match self.works.try_recv() {
+                    Ok(start) => self.waiting.push_back(start),
+                    Err(TryRecvError::Empty) => break false,
+                    Err(TryRecvError::Disconnected) => break true,
+                }
+            };
+            if is_over {
+                return;
+            }
+            while self.children.len() < self.most
+                && let Some(start) = self.waiting.pop_front()
+            {
+                self.spawn(start);
+            }
+            // Only a bug of the program fails it; the next turn tries again.
+            if self.poller.wait(None).is_err() {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            let ready: Vec<u64> = self.poller.events().map(|event| event.token).collect();
+            for token in ready {
+                self.ready(token);
+            }
+        }
+    }
+
+    fn ready(&mut self, token: u64) {
+        if token == WORK {
+            let mut count = [0; 8];
+            let _ = rustix::io::read(&*self.signal, &mut count);
+            return;
+        }
+        let number = token as u32;
+        let Some((child, _, _)) = self.children.get_mut(&number) else { return };
+        let Ok(Some(status)) = child.try_wait() else { return };
+        if let Some((_, pidfd, mut start)) = self.children.remove(&number) {
+            let _ = self.poller.remove(&pidfd);
+            (start.notify)(Happened::Ended(number, status));
+        }
+    }
+
+    fn spawn(&mut self, mut start: Start) {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(&start.command).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(why) => return (start.notify)(Happened::Failed(why)),
+        };
+        let number = child.id();
+        (start.notify)(Happened::Started);
+        let pidfd =
+            Pid::from_raw(number.cast_signed()).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        let pidfd = match pidfd {
+            Some(Ok(pidfd)) => pidfd,
+            // Without a descriptor for it the end can only be waited for.
+            _ => {
+                let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(0));
+                return (start.notify)(Happened::Ended(number, status));
+            }
+        };
+        if self.poller.add(&pidfd, number.into(), Interest::Read).is_ok() {
+            self.children.insert(number, (child, pidfd, start));
+        } else {
+            let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(0));
+            (start.notify)(Happened::Ended(number, status));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Happened, Spawner, Start};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn commands_are_started_in_turn_and_their_ends_noticed() {
+        let spawner = Spawner::start(2).expect("a thread");
+        let (sender, receiver) = channel();
+        for command in ["exit 3", "kill -9 $$", "true", "echo lost", "test -z \"$(cat)\""] {
+            let sender = sender.clone();
+            let name = command.to_owned();
+            let notify = Box::new(move |happened| {
+                if let Happened::Ended(_, status) = happened {
+                    sender.send((name.clone(), status.to_string())).expect("the test waits");
+                }
+            });
+            spawner.submit(Start { command: command.to_owned(), notify });
+        }
+        drop(sender);
+        let mut ends: Vec<_> = receiver.iter().collect();
+        ends.sort();
+        let meant = [
+            ("echo lost", "exit status: 0"),
+            ("exit 3", "exit status: 3"),
+            ("kill -9 $$", "signal: 9 (SIGKILL)"),
+            ("test -z \"$(cat)\"", "exit status: 0"),
+            ("true", "exit status: 0"),
+        ];
+        assert_eq!(ends, meant.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    }
+}

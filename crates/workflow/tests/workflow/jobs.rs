@@ -1,0 +1,109 @@
+//! The main job: a suite of real jobs runs to its end, and looks as it does with ecFlow's server.
+
+use testing::program;
+
+use crate::place::Place;
+use crate::served::Served;
+
+const SUITE: &str = "\
+suite s
+  edit ECF_TRIES '2'
+  edit V 'value'
+  limit one 1
+  family f
+    task a
+      event e
+      meter m 0 100 90
+      label lab \"before\"
+      queue Q s1 s2
+    task b
+      trigger a:e
+      inlimit /s:one
+    task c
+      trigger a:m ge 50 and b == complete
+      inlimit /s:one
+    task again
+      trigger a == complete
+    task never
+      complete a == complete
+      trigger b == aborted
+  endfamily
+  family g
+    repeat integer I 1 3
+    trigger f == complete
+    task d
+      label run \"\"
+  endfamily
+endsuite
+";
+
+fn scripts(place: &Place) {
+    place.script(
+        "a",
+        "ecflow_client --meter=m 60\necflow_client --label=lab \"after %V% %NO:default%\"\n\
+         ecflow_client --queue=Q active > %ECF_HOME%/step\necflow_client --queue=Q complete s1\n\
+         ecflow_client --event=e\n",
+    );
+    place.script("b", "ecflow_client --wait=\"a == complete\"\n");
+    place.script("c", "echo %TASK% of %FAMILY%, 100%%");
+    place.script("again", "test %ECF_TRYNO% -eq 2");
+    place.script("never", "exit 1");
+    place.script("d", "ecflow_client --label=run \"run %I%\"");
+}
+
+/// What is printed, without what is another at each run.
+fn normalised(place: &Place, text: &str) -> String {
+    let home = place.home().display().to_string();
+    let mut lines = String::new();
+    for line in text.lines() {
+        let line = line.replace(&home, "HOME").replace(&place.port.to_string(), "PORT");
+        let is_time = |word: &str| {
+            ["passwd:", "rid:", "dur:", "rt:", "state_change:", "modify_change:", "cal_count:"]
+                .iter()
+                .any(|start| word.starts_with(start))
+        };
+        let bare = line.trim_start();
+        let is_apart = bare.starts_with("calendar ")
+            || ["ECF_PID", "ECF_INTERVAL"]
+                .iter()
+                .any(|one| bare.starts_with(&format!("edit {one} ")))
+            || bare.starts_with("# edit");
+        if !is_apart {
+            let blanks = &line[..line.len() - bare.len()];
+            let words: Vec<_> = bare.split(' ').filter(|word| !is_time(word)).collect();
+            lines.push_str(&format!("{blanks}{}\n", words.join(" ")));
+        }
+    }
+    lines
+}
+
+/// Runs the suite to its end and returns what the client prints of it.
+fn run(place: &Place) -> String {
+    scripts(place);
+    let file = place.write("s.def", SUITE);
+    place.told(&[&format!("--load={}", file.display())]);
+    place.told(&["--restart"]);
+    place.told(&["--begin=s"]);
+    place.until_state("/s", "complete");
+    assert_eq!(place.told(&["--query", "label", "/s/f/a:lab"]).trim(), "after value default");
+    assert_eq!(std::fs::read_to_string(place.home().join("step")).expect("a step"), "s1\n");
+    let job = std::fs::read_to_string(place.home().join("s/f/c.job1")).expect("a job");
+    assert!(job.contains("\necho c of f, 100%\n"), "{job}");
+    assert!(!job.ends_with('\n') && !job.contains("What it is."), "{job}");
+    normalised(place, &place.told(&["--get_state"]))
+}
+
+#[test]
+fn a_suite_of_real_jobs_runs_to_its_end_as_it_does_with_ecflow() {
+    if program("ecflow_client").is_none() || program("ecflow_server").is_none() {
+        return;
+    }
+    let (own, other) = (Place::new(), Place::new());
+    let served = Served::ours(&own);
+    let ours = run(&own);
+    served.kill();
+    let served = Served::theirs(&other);
+    let theirs = run(&other);
+    served.kill();
+    assert_eq!(ours, theirs);
+}

@@ -1,0 +1,11 @@
+//! The service from outside: definitions as ecFlow itself reads and prints them; the server by
+//! ecFlow's own client, with real jobs, and beside ecFlow's own server.
+
+mod crash;
+mod definition;
+mod hostile;
+mod jobs;
+mod place;
+mod random_definition;
+mod rules;
+mod served;

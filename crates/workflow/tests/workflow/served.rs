@@ -1,0 +1,84 @@
+//! Servers in processes of their own: this program's, and ecFlow's.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use workflow::server::{BoundWorkflow, Environment, Limits};
+
+use crate::place::Place;
+
+/// The variable by which a process of this test is told to serve: a folder and a port.
+const SERVE: &str = "WORKFLOW_TEST_SERVES";
+
+/// A server, killed when it is dropped.
+pub(crate) struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Served {
+    /// This program's server, ready.
+    pub(crate) fn ours(place: &Place) -> Self {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", "served::this_process_serves_where_it_is_told", "--nocapture"]);
+        command.env(SERVE, format!("{}\n{}", place.home().display(), place.port));
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("a process");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let is_ready = lines.map_while(Result::ok).any(|line| line.contains("it serves"));
+        assert!(is_ready, "the server didn't start");
+        Self(child)
+    }
+
+    /// ecFlow's server, ready.
+    pub(crate) fn theirs(place: &Place) -> Self {
+        let mut command = Command::new("ecflow_server");
+        command.arg(format!("--port={}", place.port)).arg("--ecfinterval=1");
+        command.env("ECF_HOME", place.home()).current_dir(place.home());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let served = Self(command.spawn().expect("ecflow_server starts"));
+        place.until("ecFlow's server answers", || {
+            std::net::TcpStream::connect(("127.0.0.1", place.port)).is_ok()
+        });
+        served
+    }
+
+    /// Ends it as a crash does.
+    pub(crate) fn kill(self) {
+        drop(self);
+    }
+}
+
+/// Starts a server in this process.
+pub(crate) fn start(home: &Path, port: u16) -> workflow::server::WorkflowServer {
+    let address = format!("127.0.0.1:{port}").parse().expect("an address");
+    let bound = BoundWorkflow::bind(&[address]).expect("the port is free");
+    let environment = Environment::new(home, port, 1, |_| None).expect("an environment");
+    let limits = Limits {
+        max_message: 1 << 20,
+        receive_memory: 8 << 20,
+        max_jobs: 8,
+        max_connections: 100,
+        threads: 1,
+    };
+    let data = home.join(".loadline");
+    std::fs::create_dir_all(&data).expect("a folder");
+    bound.start(environment, &data, limits, || {}).expect("it starts")
+}
+
+#[test]
+fn this_process_serves_where_it_is_told() {
+    let Ok(told) = std::env::var(SERVE) else { return };
+    let (home, port) = told.split_once('\n').expect("a folder and a port");
+    let _server = start(&PathBuf::from(home), port.parse().expect("a port"));
+    println!("it serves");
+    // Whoever started it ends it.
+    loop {
+        std::thread::park();
+    }
+}
