@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use load::{Caller, Op, Outcome, Stopwatch, scramble};
+use serde::Deserialize;
 use serde_json::json;
-use serde_json::{Value, json};
 use wire::ProtocolError;
 
 use super::check::Check;
