@@ -37,11 +37,13 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
 }
 
 fn find_in(mut folders: impl Iterator<Item = PathBuf>, program: &str) -> Option<PathBuf> {
+    // What is named by its whole path may be a module that another program loads.
+    let is_whole = Path::new(program).is_absolute();
     folders.find_map(|folder| {
         let path = folder.join(program);
         let found = fs::metadata(&path).ok()?;
-        let can_run = found.is_file() && found.permissions().mode() & 0o111 != 0;
-        can_run.then_some(path)
+        let can_run = is_whole || found.permissions().mode() & 0o111 != 0;
+        (found.is_file() && can_run).then_some(path)
     })
 }
 

@@ -44,8 +44,14 @@ fn wrong(tree: &Snapshot, id: NodeId) -> Option<(String, &'static str)> {
                 }
             }
             Attribute::AutoRestore(paths) => {
+                let mut seen = std::collections::HashSet::new();
                 for path in paths.iter() {
-                    let found = tree.find_from(id, path).map(|id| tree.node(id).kind);
+                    let found = tree.find_from(id, path);
+                    if found.is_some_and(|id| !seen.insert(id)) {
+                        let message = format!("autorestore: {path} is there twice");
+                        return Some((message, "drop one of them"));
+                    }
+                    let found = found.map(|id| tree.node(id).kind);
                     let is_stated = tree.server().externs.contains(path.as_str());
                     match found {
                         None if !is_stated => {

@@ -22,8 +22,7 @@ impl<'a> Reader<'a> {
         let part = if is_continued(words) {
             let mut all: Vec<&str> = words[from..].to_vec();
             let mut more = Vec::new();
-            loop {
-                let Some(line) = self.lines.next() else { break };
+            while let Some(line) = self.lines.next() {
                 split(line, &mut more);
                 all.extend(&more);
                 if !is_continued(&more) {

@@ -20,10 +20,14 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> 
         "late" => return reader.scratch.push_only(Attribute::Late(Box::new(late(of, has_state)?))),
         "autocancel" | "autoarchive" => return after(reader, of),
         "clock" => {
-            return reader.scratch.push_only(Attribute::Clock(Box::new(clock(of, 2)?)));
+            let clock = clock(of, 2)?;
+            check_clocks(reader, clock, true)?;
+            return reader.scratch.push_only(Attribute::Clock(Box::new(clock)));
         }
         "endclock" => {
-            return reader.scratch.push_only(Attribute::EndClock(Box::new(clock(of, 1)?)));
+            let clock = clock(of, 1)?;
+            check_clocks(reader, clock, false)?;
+            return reader.scratch.push_only(Attribute::EndClock(Box::new(clock)));
         }
         "calendar" => {
             return reader.scratch.push_only(Attribute::Calendar(Box::new(calendar(of)?)));
@@ -302,6 +306,23 @@ fn clock(of: &Words<'_, '_>, from: usize) -> Read<Clock> {
         }
     }
     Ok(clock)
+}
+
+/// Whether a suite's end comes after its start, as far as both are stated alike.
+fn check_clocks(reader: &Reader<'_>, new: Clock, is_start: bool) -> Read<()> {
+    let other = reader.scratch.attributes.iter().find_map(|attribute| match attribute {
+        Attribute::Clock(clock) if !is_start => Some(**clock),
+        Attribute::EndClock(clock) if is_start => Some(**clock),
+        _ => None,
+    });
+    let Some(other) = other.filter(|other| other.date.is_some() == new.date.is_some()) else {
+        return Ok(());
+    };
+    let (start, end) = if is_start { (new, other) } else { (other, new) };
+    if end.start(Instant::default()) > start.start(Instant::default()) {
+        return Ok(());
+    }
+    Err(fault("the end clock is not later than the clock", "write a later endclock"))
 }
 
 fn calendar(of: &Words<'_, '_>) -> Read<Calendar> {

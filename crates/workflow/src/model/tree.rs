@@ -261,7 +261,6 @@ impl Snapshot {
     }
 
     /// The edit history of a path, oldest first.
-    #[must_use]
     pub fn history(&self, path: &str) -> impl Iterator<Item = &Text> {
         self.server.history.get(path).into_iter().flatten()
     }
@@ -406,6 +405,10 @@ impl Tree {
         }
         let mut node = Node::new(kind, name);
         node.parent = Some(parent);
+        if kind == Kind::Alias {
+            // It never begins with its suite.
+            node.state = State::Queued;
+        }
         let id = match self.free.pop() {
             Some(id) => {
                 *self.node_mut(id) = node;

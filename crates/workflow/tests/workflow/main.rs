@@ -2,6 +2,7 @@
 //! ecFlow's own client, with real jobs, and beside ecFlow's own server.
 
 mod crash;
+mod damaged;
 mod definition;
 mod hostile;
 mod jobs;

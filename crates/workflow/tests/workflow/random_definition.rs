@@ -215,7 +215,7 @@ impl Writer<'_> {
             5 => format!("{other}:V + 1 * 2 lt {other}:m"),
             6 => format!("! {other} eq {state}"),
             7 => format!("{other}<flag>late"),
-            _ => format!("cal::date_to_julian(20240101) > :V % 2"),
+            _ => "cal::date_to_julian(20240101) > :V % 2".to_owned(),
         }
     }
 

@@ -66,7 +66,8 @@ impl Printer<'_> {
 
     fn operand(&mut self, from: &From<'_>, operand: &Operand) -> std::fmt::Result {
         let tree = self.tree;
-        let at = from.find(operand);
+        // The server is no node: its flags are shown as those of a node that isn't there.
+        let at = from.find(operand).filter(|id| *id != NodeId::ROOT);
         match (operand, at) {
             (Operand::Node(path), Some(id)) => {
                 let state = tree.node(id).displayed();

@@ -48,6 +48,11 @@ pub enum Verdict {
 #[error("{0}")]
 pub struct ChildError(pub String);
 
+fn repeated(who: &Credentials<'_>, child: Child, words: &str, behind: &str) -> Verdict {
+    let (word, path) = (child.word(), who.path);
+    Verdict::Repeated(format!(" {words} : chd:{word} : {path} : {behind} : action(fob)"))
+}
+
 impl Rules<'_> {
     /// Whether a child command is the task's own, in ecFlow's order of checks
     /// (`Base/src/cts/TaskCmds.cpp`).
@@ -71,19 +76,12 @@ impl Rules<'_> {
         let (state, job) = (node.state, node.job());
         let mut other_password = job.password != who.password;
         let mut other_rid = !job.rid.is_empty() && !who.rid.is_empty() && job.rid != who.rid;
-        let repeated = |words: &str, behind: &str| {
-            let (word, path) = (child.word(), who.path);
-            Verdict::Repeated(format!(" {words} : chd:{word} : {path} : {behind} : action(fob)"))
-        };
+        let repeated = |words: &str, behind: &str| repeated(who, child, words, behind);
         let mut already = "";
         match state {
             State::Submitted if child != Child::Init => {
-                let line = format!(
-                    "{} When a node is submitted, expected next child command to be INIT but \
-                     received {}",
-                    who.path,
-                    child.word()
-                );
+                let text = "When a node is submitted, expected next child command to be INIT but";
+                let line = format!("{} {text} received {}", who.path, child.word());
                 self.effects.push(Effect::LogError(line));
             }
             State::Active if child == Child::Init => {
@@ -115,24 +113,28 @@ impl Rules<'_> {
         if !other_password && !other_rid && already.is_empty() {
             return Verdict::Accept(id);
         }
-        let kind = match (other_password, other_rid) {
+        let mut reason = String::new();
+        if !already.is_empty() {
+            reason = format!(" : {already}");
+        }
+        for (differs, what, own, other) in [
+            (other_password, "passwd", &job.password, who.password),
+            (other_rid, "pid", &job.rid, who.rid),
+        ] {
+            if differs {
+                reason.push_str(&format!(" : {what} != [ task:{own} child:{other} ]"));
+            }
+        }
+        self.zombie(id, (other_password, other_rid), reason)
+    }
+
+    fn zombie(&mut self, id: NodeId, differs: (bool, bool), reason: String) -> Verdict {
+        let kind = match differs {
             (true, true) => ZombieType::EcfPidPassword,
             (true, false) => ZombieType::EcfPassword,
             (false, true) => ZombieType::EcfPid,
             (false, false) => ZombieType::Ecf,
         };
-        let mut reason = String::new();
-        if !already.is_empty() {
-            reason = format!(" : {already}");
-        }
-        if other_password {
-            let (own, other) = (&job.password, who.password);
-            reason.push_str(&format!(" : passwd != [ task:{own} child:{other} ]"));
-        }
-        if other_rid {
-            let (own, other) = (&job.rid, who.rid);
-            reason.push_str(&format!(" : pid != [ task:{own} child:{other} ]"));
-        }
         self.set_flag(id, Flag::Zombie, true);
         Verdict::Zombie { node: Some(id), kind, rule: self.zombie_rule(id, kind), reason }
     }

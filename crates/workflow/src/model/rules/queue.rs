@@ -1,6 +1,6 @@
 //! Queues: steps that jobs take one after another.
 
-use super::super::attribute::Attribute;
+use super::super::attribute::{Attribute, Queue};
 use super::super::node::NodeId;
 use super::super::state::State;
 use super::change::Rules;
@@ -52,59 +52,55 @@ impl Rules<'_> {
                 ChildError(format!("{text} {name}, on input node {path}"))
             })?
         };
-        let mut answer = String::new();
-        let mut missing = None;
+        let mut result = Ok(String::new());
         for attribute in self.tree.node_mut(at).attributes_mut() {
-            let Attribute::Queue(queue) = attribute else { continue };
-            if queue.name != *name {
-                continue;
+            if let Attribute::Queue(queue) = attribute
+                && queue.name == *name
+            {
+                result = act(queue, action);
             }
-            match action {
-                QueueAction::Active => {
-                    let place = usize::try_from(queue.index).unwrap_or(usize::MAX);
-                    answer = match queue.steps.get(place) {
-                        Some(step) => {
-                            if let Some(state) = queue.states.get_mut(place) {
-                                *state = State::Active;
-                            }
-                            queue.index += 1;
-                            step.to_string()
-                        }
-                        None => "<NULL>".to_owned(),
-                    };
-                }
-                QueueAction::Complete(step) | QueueAction::Aborted(step) => {
-                    let place = queue.steps.iter().position(|known| *known == *step);
-                    let state = if matches!(action, QueueAction::Complete(_)) {
-                        State::Complete
-                    } else {
-                        State::Aborted
-                    };
-                    match place.and_then(|place| queue.states.get_mut(place)) {
-                        Some(known) => *known = state,
-                        None => missing = Some(step),
-                    }
-                }
-                QueueAction::Reset => {
-                    let is_open = |state: &State| matches!(state, State::Queued | State::Aborted);
-                    if let Some(place) = queue.states.iter().position(is_open) {
-                        queue.index = i32::try_from(place).unwrap_or(i32::MAX);
-                    }
-                }
-                QueueAction::CountAborted => {
-                    let aborted = queue.states.iter().filter(|state| **state == State::Aborted);
-                    let count = aborted.count();
-                    answer = if count == 0 { String::new() } else { count.to_string() };
-                }
-            }
-        }
-        if let Some(step) = missing {
-            let text = format!("Could not find {step} in queue {name}");
-            return Err(ChildError(format!("QueueAttr: {text}")));
         }
         if action != QueueAction::CountAborted {
             self.changed(at);
         }
-        Ok(answer)
+        result
+    }
+}
+
+/// Applies an action to a queue, and returns what the job is answered.
+fn act(queue: &mut Queue, action: QueueAction<'_>) -> Result<String, ChildError> {
+    let (step, state) = match action {
+        QueueAction::Active => {
+            let place = usize::try_from(queue.index).unwrap_or(usize::MAX);
+            let Some(step) = queue.steps.get(place) else { return Ok("<NULL>".to_owned()) };
+            if let Some(state) = queue.states.get_mut(place) {
+                *state = State::Active;
+            }
+            queue.index += 1;
+            return Ok(step.to_string());
+        }
+        QueueAction::Complete(step) => (step, State::Complete),
+        QueueAction::Aborted(step) => (step, State::Aborted),
+        QueueAction::Reset => {
+            let is_open = |state: &State| matches!(state, State::Queued | State::Aborted);
+            if let Some(place) = queue.states.iter().position(is_open) {
+                queue.index = i32::try_from(place).unwrap_or(i32::MAX);
+            }
+            return Ok(String::new());
+        }
+        QueueAction::CountAborted => {
+            let count = queue.states.iter().filter(|state| **state == State::Aborted).count();
+            return Ok(if count == 0 { String::new() } else { count.to_string() });
+        }
+    };
+    let place = queue.steps.iter().position(|known| *known == *step);
+    match place.and_then(|place| queue.states.get_mut(place)) {
+        Some(known) => {
+            *known = state;
+            Ok(String::new())
+        }
+        None => {
+            Err(ChildError(format!("QueueAttr: Could not find {step} in queue {}", queue.name)))
+        }
     }
 }
