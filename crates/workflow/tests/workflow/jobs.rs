@@ -107,3 +107,40 @@ fn a_suite_of_real_jobs_runs_to_its_end_as_it_does_with_ecflow() {
     served.kill();
     assert_eq!(ours, theirs);
 }
+
+#[test]
+fn a_node_put_into_a_suite_that_has_begun_runs() {
+    if program("ecflow_client").is_none() {
+        return;
+    }
+    let place = Place::new();
+    let served = Served::ours(&place);
+    run(&place);
+    let file = place.write("s.def", SUITE);
+    place.told(&["--replace=/s/f", &file.display().to_string()]);
+    place.until_state("/s/f", "complete");
+    served.kill();
+}
+
+#[test]
+fn what_is_not_there_is_not_changed_and_what_is_there_is_not_added() {
+    if program("ecflow_client").is_none() {
+        return;
+    }
+    let place = Place::new();
+    let served = Served::ours(&place);
+    let file = place.write("s.def", SUITE);
+    place.told(&[&format!("--load={}", file.display())]);
+    let before = place.told(&["--get=/s"]);
+    for alter in [
+        ["--alter=change", "variable", "NONE", "value", "/s"],
+        ["--alter=add", "limit", "one", "7", "/s"],
+        ["--alter=add", "label", "lab", "another", "/s/f/a"],
+    ] {
+        assert!(!place.client(&alter).status.success(), "{alter:?}");
+    }
+    assert_eq!(place.told(&["--get=/s"]), before);
+    place.told(&["--alter=change", "variable", "V", "another", "/s"]);
+    assert!(place.told(&["--get=/s"]).contains("edit V 'another'"));
+    served.kill();
+}

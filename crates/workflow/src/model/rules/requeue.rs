@@ -79,6 +79,16 @@ impl Rules<'_> {
         self.wake(id);
     }
 
+    /// Begins a node that was put into a suite, where that suite has begun.
+    pub fn begin_below(&mut self, id: NodeId) {
+        let suite = self.tree.suite(id).filter(|suite| self.tree.node(*suite).is_begun);
+        if suite.is_some() {
+            self.begin_node(id);
+            self.go_up(id);
+            self.wake(id);
+        }
+    }
+
     /// Starts a suite's calendar by its clock.
     fn begin_calendar(&mut self, id: NodeId) {
         let now = self.moment.now;

@@ -57,7 +57,10 @@ pub(super) fn replace(
     if let Some(old) = old {
         rules.delete(old);
     }
-    rules.plug(new, node, parent, place).map_err(|why| why.to_string())?;
+    let id = rules.plug(new, node, parent, place).map_err(|why| why.to_string())?;
+    if parent != NodeId::ROOT {
+        rules.begin_below(id);
+    }
     if was_begun && parent == NodeId::ROOT {
         let name = path.trim_start_matches('/');
         rules.begin(name, true).map_err(|why| why.to_string())?;
@@ -76,8 +79,15 @@ pub(super) fn alter(
     let missing = |what: &str| format!("AlterCmd failed: there is no {what} {name:?}");
     let number = || value.parse::<i32>().map_err(|_| format!("{value:?} is no number"));
     match alteration {
-        Alteration::Add("variable") | Alteration::Change("variable") => {
+        Alteration::Add("variable") => rules.set_variable(id, name, value),
+        Alteration::Change("variable") => {
+            if !has(rules, id, "edit", name) {
+                return Err(missing("variable"));
+            }
             rules.set_variable(id, name, value);
+        }
+        Alteration::Add(word @ ("label" | "limit")) if has(rules, id, word, name) => {
+            return Err(format!("AlterCmd failed: there is a {word} {name:?} already"));
         }
         Alteration::Add("label") => {
             let (name, value) = (Text::from(name), Text::from(value));
@@ -119,6 +129,12 @@ pub(super) fn alter(
         Alteration::Sort => return Err("sorting attributes is not served yet".to_owned()),
     }
     Ok(())
+}
+
+/// Whether a node has an attribute of this kind and name.
+fn has(rules: &Rules<'_>, id: NodeId, word: &str, name: &str) -> bool {
+    let is_it = |one: &Attribute| one.word() == word && one.name().is_some_and(|own| *own == *name);
+    rules.tree.node(id).attributes.iter().any(is_it)
 }
 
 /// Changes the value of an attribute that jobs change, too.
