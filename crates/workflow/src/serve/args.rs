@@ -15,7 +15,7 @@ Examples:
   loadline serve workflow --data home --listen 0.0.0.0 --public
   ln -s loadline ecflow_server; ./ecflow_server --port=3141      as ecFlow's own server is started
 
-Clients are ecFlow's: ecflow_client --port=3141 --load=x.def --restart --begin=x. Jobs call
+Clients are ecFlow's, one command a call: ecflow_client --port=3141 --load=x.def. Jobs call
 ecflow_client, too. Called as ecflow_server, ECF_HOME and ECF_PORT count; ECF_LOG, ECF_CHECK,
 ECF_CHECKOLD, ECF_CHECKINTERVAL, ECF_LISTS and the ECF_..._CMD do always.";
 

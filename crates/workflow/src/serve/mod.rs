@@ -8,8 +8,7 @@ use std::time::Duration;
 use rustix::process::{Signal, getpid, kill_process};
 use service::metrics::Metrics;
 use service::{
-    DataArgs, FEWER_THREADS, Failure, Harness, Outcome, Run, Running, listen_advice,
-    raise_descriptor_limit,
+    DataArgs, Failure, Harness, Outcome, Run, Running, listen_advice, raise_descriptor_limit,
 };
 use wire::Address;
 
@@ -60,9 +59,7 @@ impl Run for WorkflowArgs {
             // As any other end: the harness waits for this signal.
             let _ = kill_process(getpid(), Signal::TERM);
         };
-        let server = bound
-            .start(environment, data.path(), limits, terminate)
-            .map_err(|error| error.context(FEWER_THREADS))?;
+        let server = bound.start(environment, data.path(), limits, terminate)?;
         let counters = server.counters();
         harness.serve_metrics(move || {
             let mut page = Metrics::of("workflow");
