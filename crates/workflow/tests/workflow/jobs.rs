@@ -142,5 +142,13 @@ fn what_is_not_there_is_not_changed_and_what_is_there_is_not_added() {
     assert_eq!(place.told(&["--get=/s"]), before);
     place.told(&["--alter=change", "variable", "V", "another", "/s"]);
     assert!(place.told(&["--get=/s"]).contains("edit V 'another'"));
+    // The server's variables are at the root, and last.
+    place.told(&["--alter=add", "variable", "TOP", "1", "/"]);
+    place.told(&["--alter=change", "variable", "TOP", "2", "/"]);
+    served.kill();
+    let served = Served::ours(&place);
+    assert!(place.told(&["--get_state"]).contains("edit TOP '2'"));
+    place.told(&["--alter=delete", "variable", "TOP", "/"]);
+    assert!(!place.told(&["--get_state"]).contains("edit TOP"));
     served.kill();
 }

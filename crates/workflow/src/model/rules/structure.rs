@@ -1,6 +1,6 @@
 //! Changes of the tree itself: load, delete, order, attributes.
 
-use super::super::attribute::Attribute;
+use super::super::attribute::{Attribute, Variable};
 use super::super::node::NodeId;
 use super::super::state::ServerState;
 use super::super::tree::{AddError, Snapshot, Tree};
@@ -171,6 +171,21 @@ impl Rules<'_> {
         if state == ServerState::Running {
             self.awake.extend(self.tree.suites());
         }
+    }
+
+    /// Sets a user's variable of the server, or deletes it; whether it was there.
+    pub fn set_server_variable(&mut self, name: &str, value: Option<&str>) -> bool {
+        let known = &mut self.tree.server_mut().user_variables;
+        let place = known.iter().position(|one| one.name == *name);
+        match (place, value) {
+            (Some(place), Some(value)) => known[place].value = value.into(),
+            (Some(place), None) => drop(known.remove(place)),
+            (None, Some(value)) => known.push(Variable { name: name.into(), value: value.into() }),
+            (None, None) => return false,
+        }
+        self.tree.next_modify_no();
+        self.changed(NodeId::ROOT);
+        place.is_some()
     }
 
     /// Adds an attribute to a node.

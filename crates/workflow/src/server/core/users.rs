@@ -4,8 +4,8 @@ use crate::model::{
     Flag, Free, Kind, NodeId, Order as To, Rules, ServerState, State, Which, ZombieAction as Action,
 };
 use crate::protocol::{
-    Changes, Command, FileKind, News, NodeCommand, Order, PathsCommand, Reply, Request, Requeue,
-    ServerCommand, Standard, Stats, SyncKind, ZombieAction,
+    Alteration, Changes, Command, FileKind, News, NodeCommand, Order, PathsCommand, Reply, Request,
+    Requeue, ServerCommand, Standard, Stats, SyncKind, ZombieAction,
 };
 use crate::script::{Source, locate, manual};
 use crate::server::disk::Disk;
@@ -218,6 +218,16 @@ fn of_node(
             let id = find(rules, path, "FreeDepCmd: ")?;
             let free = Free { trigger: *trigger || *all, date: *date || *all, time: *time || *all };
             rules.free(id, free);
+        }
+        Command::Alter { alteration: Alteration::Add("variable"), name, value, .. }
+        | Command::Alter { alteration: Alteration::Change("variable"), name, value, .. }
+            if path == "/" =>
+        {
+            rules.set_server_variable(name, Some(value));
+        }
+        Command::Alter { alteration: Alteration::Delete("variable"), name, .. } if path == "/" => {
+            let missing = || format!("AlterCmd failed: there is no variable {name:?}");
+            rules.set_server_variable(name, None).then_some(()).ok_or_else(missing)?;
         }
         Command::Alter { alteration, name, value, .. } => {
             let id = find(rules, path, "AlterCmd: ")?;
