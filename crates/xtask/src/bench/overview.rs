@@ -14,7 +14,7 @@ const DOCUMENT: &str = "BENCHMARKS.md";
 const BLOCK: &str = "bench:overview";
 
 /// The most rows: one screen.
-const MAX_ROWS: usize = 30;
+const MAX_ROWS: usize = 40;
 
 /// The rows of the table.
 const ENTRIES: &str = "docs/benchmarks/overview.toml";

@@ -93,12 +93,6 @@ pub(super) const ROWS: &[Row] = &[
     records("records-connect", "run suites/records-connect.toml"),
     records("records-slow-client", "run suites/records-slow-client.toml"),
     conditions("conditions-reconstruction", "run suites/conditions-reconstruction.toml"),
-    conditions("conditions-insert", "run suites/conditions-insert.toml"),
-    conditions("conditions-long", "run suites/conditions-long.toml"),
-    conditions("conditions-year", "run suites/conditions-year.toml"),
-    conditions("conditions-payload", "run suites/conditions-payload.toml"),
-    conditions("conditions-nopayloaddb", "run suites/conditions-nopayloaddb.toml"),
-    conditions("conditions-slice", "run suites/conditions-slice.toml"),
 ];
 
 #[cfg(test)]
