@@ -148,7 +148,7 @@ async fn serve(port: u16) -> Result<(), Box<dyn std::error::Error>> {
             TableServer::from_arc(functions.clone()).max_decoding_message_size(large),
         )
         .add_service(TestServiceServer::from_arc(functions).max_decoding_message_size(large))
-        // A listener that is handed over has Nagle's algorithm on unless it is said.
+        // A listener that is handed over has Nagle's algorithm on unless it is turned off.
         .serve_with_incoming_shutdown(
             TcpIncoming::from(listener).with_nodelay(Some(true)),
             async move {

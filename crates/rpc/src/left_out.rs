@@ -1,4 +1,4 @@
-//! What is said where this program was built without server and client.
+//! The commands' answer where this program was built without server and client.
 
 use service::Failure;
 

@@ -57,7 +57,7 @@ impl AdvisorMeter {
     }
 }
 
-/// Does what is asked until nothing more can be; a fault is told once a trial.
+/// Does what is asked until nothing more can be; a fault is reported once a trial.
 fn follow(name: &str, mut advisor: Box<dyn Advisor>, commands: &Receiver<Command>) {
     let (mut is_measured, mut fault) = (false, None);
     loop {

@@ -14,7 +14,7 @@ pub(super) struct SessionArgs {
     #[arg(long, short = 'H', global = true, value_name = "NAME: VALUE")]
     pub(super) header: Vec<String>,
 
-    /// How long a call may take; the server is told
+    /// How long a call may take; the server gets it, too
     #[arg(long, global = true, value_name = "TIME", value_parser = span)]
     pub(super) timeout: Option<Span>,
 

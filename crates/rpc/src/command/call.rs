@@ -88,7 +88,7 @@ async fn one(mut requests: mpsc::Receiver<Read1>) -> Result<mpsc::Receiver<Read1
     Ok(receiver)
 }
 
-/// Sends all requests. Where the call has ended before, that is said by its end.
+/// Sends all requests. A call that has ended before reports it by its end.
 async fn send(mut sender: Sender, mut requests: mpsc::Receiver<Read1>) -> Result<(), String> {
     while let Some(request) = requests.recv().await {
         if sender.send(&request?).await.is_err() {
@@ -121,7 +121,7 @@ pub(super) async fn health(session: &Session, service: String, json: bool) -> Ou
     let request = HealthCheckRequest { service: service.clone() };
     let answer = match client.open(path, &session.options).await {
         Ok((mut sender, mut receiver)) => {
-            // How a call ends is said by its receiver.
+            // The receiver reports how a call ends.
             let _ = sender.send(&request.encode_to_vec()).await;
             let _ = sender.end();
             match receiver.next().await {

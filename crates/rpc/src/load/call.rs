@@ -41,7 +41,7 @@ pub(super) struct Call {
     pub(super) is_answered: bool,
     /// The answer so far is not right.
     pub(super) is_wrong: bool,
-    /// The first call of a connection, which nobody but its dialect waits for.
+    /// The first call of a connection, which only its dialect waits for.
     pub(super) is_own: bool,
     /// Bytes that it has said.
     pub(super) said: usize,

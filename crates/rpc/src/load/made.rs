@@ -77,7 +77,7 @@ impl Tape {
     }
 }
 
-/// A piece of what is said.
+/// A piece of a message.
 #[derive(Debug)]
 pub(super) enum Piece<'a> {
     /// To be copied.

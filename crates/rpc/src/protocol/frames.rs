@@ -5,7 +5,7 @@ use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use super::compression::{Encoding, too_large};
 use super::status::{Code, Status};
 
-/// What stands before each message.
+/// The prefix of each message.
 pub(crate) const PREFIX_BYTES: usize = 5;
 
 /// Reads messages from the pieces of a body, in order.

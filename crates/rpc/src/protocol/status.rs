@@ -85,7 +85,7 @@ impl Code {
 pub struct Status {
     /// The code.
     pub code: Code,
-    /// What is said to people.
+    /// The message for people.
     pub message: String,
     /// `google.rpc.Status` as bytes, where there are details; else empty.
     pub details: Bytes,

@@ -134,7 +134,7 @@ impl Accepted {
                     }
                 }
             }
-            // Who may connect to it is said by its file: it is never encrypted.
+            // Its file decides who may connect to it: it is never encrypted.
             Socket::Unix(socket) => {
                 if let Ok(stream) = UnixStream::from_std(socket) {
                     converse(stream, "unix", shared).await;

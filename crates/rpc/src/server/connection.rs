@@ -70,7 +70,7 @@ where
         shared,
     };
     conversation.run().await;
-    // Else what the client is told last would be lost with what it still sends.
+    // Else the last answer would be lost with what it still sends.
     let linger = poll_fn(|context| conversation.pipe.poll_drop_input(context));
     let _ = timeout(FORCED, linger).await;
 }

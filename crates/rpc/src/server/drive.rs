@@ -369,7 +369,7 @@ impl Driver {
         Ok(taken)
     }
 
-    /// How many of so many bytes there is room for, both at the client and in what waits for the
+    /// How many of these bytes there is room for, both at the client and in what waits for the
     /// socket.
     fn poll_room(&mut self, context: &mut Context<'_>, wanted: usize) -> Poll<Result<usize, End>> {
         if let Poll::Ready(end) = self.poll_end(context) {

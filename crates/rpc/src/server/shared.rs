@@ -21,7 +21,7 @@ pub(super) const FORCED: Duration = Duration::from_millis(300);
 pub(super) enum Stage {
     /// It serves.
     Serving,
-    /// Calls in flight go on, and clients are told to go elsewhere.
+    /// Calls in flight go on, and clients are sent elsewhere.
     Draining,
     /// What is left is ended.
     Forced,

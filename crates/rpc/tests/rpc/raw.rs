@@ -91,7 +91,7 @@ pub(crate) fn message(bytes: &[u8]) -> Vec<u8> {
     [&[0][..], &(bytes.len() as u32).to_be_bytes(), bytes].concat()
 }
 
-/// A client that says what it is told.
+/// A client that sends given bytes.
 pub(crate) struct Raw {
     pub(crate) socket: TcpStream,
     input: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The end of a server: what is in flight finishes, and clients are told to go elsewhere.
+//! The end of a server: what is in flight finishes, and clients are sent elsewhere.
 
 use std::time::{Duration, Instant};
 

@@ -371,7 +371,7 @@ impl Tree {
         self.now.arena.get_mut(id).expect("a number of this tree")
     }
 
-    /// Changes a node while a definition is read: nobody is told.
+    /// Changes a node while a definition is read, without a change number.
     pub(crate) fn edit(&mut self, id: NodeId) -> &mut Node {
         self.node_mut(id)
     }

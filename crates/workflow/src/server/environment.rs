@@ -40,7 +40,7 @@ impl CheckMode {
     }
 }
 
-/// What a server is told.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// ECF_HOME.

@@ -14,7 +14,7 @@ use super::message::{CommandEnd, CommandWhat, Message};
 use super::spawn::{Happened, Spawner, Start};
 use crate::script::{Source, job, locate, substitute};
 
-/// Makes the job of a submission and starts it; for other commands, starts them. The owner is told
+/// Makes the job of a submission and starts it; for other commands, starts them. The owner learns
 /// of each step.
 pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Sender<Message>) {
     let Submission { kind, path, try_no, .. } = &submission;

@@ -1,4 +1,4 @@
-//! What the owner of the tree is told by other threads.
+//! Messages of other threads to the owner of the tree.
 
 use std::process::ExitStatus;
 use std::sync::mpsc::Sender;
@@ -49,7 +49,7 @@ pub(super) enum CommandWhat {
     Ended { process: u32, status: ExitStatus, command: String },
 }
 
-/// What the owner is told.
+/// A message to the owner.
 pub(super) enum Message {
     /// A client asks.
     Request(Box<Request>, Asked),

@@ -98,7 +98,7 @@ pub(super) fn read_lists(environment: &Environment) -> Result<Lists, String> {
 }
 
 impl Owner {
-    /// Serves until it is told to stop, and then makes all durable.
+    /// Serves until it is stopped, and then makes all durable.
     pub(super) fn run(mut self) {
         loop {
             let due = self.clock.tick.min(self.clock.check);

@@ -16,7 +16,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Memory of at most so many bytes.
+    /// Memory of at most this number of bytes.
     pub(super) fn new(most: u64) -> Arc<Self> {
         Arc::new(Self { held: AtomicU64::new(0), most })
     }

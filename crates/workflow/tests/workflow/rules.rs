@@ -6,7 +6,7 @@ use workflow::model::{
     ServerState, State, Submit, Tree, Verdict, Which,
 };
 
-/// A tree whose jobs are started by nobody: submitted tasks are kept.
+/// A tree whose jobs are not started: submitted tasks are kept.
 struct Fake {
     tree: Tree,
     now: i64,

@@ -8,7 +8,7 @@ use workflow::server::{BoundWorkflow, Environment, Limits};
 
 use crate::place::Place;
 
-/// The variable by which a process of this test is told to serve: a folder and a port.
+/// The variable by which a process of this test serves: a folder and a port.
 const SERVE: &str = "WORKFLOW_TEST_SERVES";
 
 /// A server, killed when it is dropped.

@@ -226,8 +226,8 @@ impl Client {
         out.put(&Head { len, kind: kind::DATA, flags, stream: stream.id }.bytes());
     }
 
-    /// Leaves a stream that its user waits for no longer; the tag is free. The server is told with
-    /// what is sent next.
+    /// Leaves a stream that its user waits for no longer; the tag is free. The server learns of it
+    /// with what is sent next.
     pub fn leave(&mut self, tag: u32) {
         let stream = self.streams.get_mut(tag as usize).map(std::mem::take).unwrap_or_default();
         if self.ids.remove(stream.id).is_some() {

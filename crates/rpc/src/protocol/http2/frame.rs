@@ -90,7 +90,7 @@ pub fn code_name(code: u32) -> &'static str {
     NAMES.get(code as usize).copied().unwrap_or("an unknown error code")
 }
 
-/// What is said before a frame's own bytes.
+/// The head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// How many bytes follow.

@@ -138,6 +138,6 @@ mod tests {
         assert!(block.starts_with(b"\x20\x83\x86\x04\x06/a.B/C\x01\x09localhost\x00\x02te"));
         block.clear();
         heads.put(0, &mut block);
-        assert!(block.starts_with(b"\x83\x86\x04"), "it is said once");
+        assert!(block.starts_with(b"\x83\x86\x04"), "it is sent once");
     }
 }

@@ -13,7 +13,7 @@ use super::super::tree::Tree;
 pub struct Moment {
     /// The server's time, in whole seconds.
     pub now: Instant,
-    /// Chance for passwords of jobs: another number for each command, which nobody can guess.
+    /// Chance for passwords of jobs: another number for each command, which can't be guessed.
     pub entropy: u64,
 }
 
@@ -128,7 +128,7 @@ impl<'a> Rules<'a> {
         self.wake_waiters(id);
     }
 
-    /// Eight letters and digits that nobody can guess.
+    /// Eight letters and digits that can't be guessed.
     pub(super) fn password(&mut self, id: NodeId) -> Text {
         const LETTERS: &[u8; 62] =
             b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";

@@ -28,7 +28,7 @@ pub enum Verdict {
     Accept(NodeId),
     /// The server is halted: the client waits and asks again.
     Halted,
-    /// It was applied before: the client is told that all is well. The text is for the log (WAR).
+    /// It was applied before: the client gets OK. The text is for the log (WAR).
     Repeated(String),
     /// It comes from another job than the task's.
     Zombie {
@@ -232,7 +232,7 @@ impl Rules<'_> {
             }
         }
         if is_there {
-            // Nothing compares labels, so nobody is woken.
+            // Nothing compares labels, so nothing is woken.
             self.tree.changed(id);
         }
         is_there

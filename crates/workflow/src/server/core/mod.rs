@@ -1,5 +1,5 @@
-//! What the owner has: the tree and what clients were told of it. It is told what happens, and
-//! gives out what is to be done; so the journal's records, told again, make the same of it.
+//! What the owner has: the tree and what clients know of it. It gets what happens, and
+//! gives out what is to be done; so the journal's records, applied again, make the same of it.
 
 mod children;
 mod handles;
