@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use base::units::ByteCount;
 use service::{CommonArgs, HttpArgs, ListenArgs, ThreadArgs};
 
+use crate::server::LogFlush;
+
 /// The port where none is named.
 pub(super) const PORT: u16 = 3141;
 
@@ -58,6 +60,14 @@ pub(crate) struct WorkflowArgs {
     /// Take what isn't typed from ECF_HOME and ECF_PORT, and listen at all addresses
     #[arg(long, hide = true)]
     pub(super) ecflow_server: bool,
+
+    /// When lines of the log are written: each by a write of its own (write), at the end of the
+    /// command that caused them (command), of all commands that came at once (group), at a
+    /// checkpoint, or with the next error. Or one for requests and one for the changes of states
+    /// that they cause: message=command,change=checkpoint. Errors and warnings are written at once,
+    /// with all that is before them; a crash loses lines that wait, 1 MiB at most
+    #[arg(long, value_name = "UNTIL", default_value = "group")]
+    pub(super) log_flush: LogFlush,
 
     /// The largest request
     #[arg(long, value_name = "BYTES", default_value = "1GiB")]

@@ -54,6 +54,7 @@ impl Run for WorkflowArgs {
             max_jobs: self.max_jobs as usize,
             max_connections: room as usize,
             threads: self.threads.threads.into(),
+            log_flush: self.log_flush,
         };
         let terminate = || {
             // As any other end: the harness waits for this signal.

@@ -17,6 +17,8 @@ pub(super) struct Checkpoint {
     interval_s: i64,
     alarm_s: i64,
     is_running: bool,
+    /// How long commands waited for the one that is being written.
+    waited: Duration,
     /// The change number of the last one that was begun.
     at: Option<u64>,
 }
@@ -32,7 +34,7 @@ impl Checkpoint {
     pub(super) fn new(environment: &Environment) -> Self {
         let interval_s = environment.check_interval_s.into();
         let (mode, alarm_s) = (environment.check_mode, ALARM_S);
-        Self { mode, interval_s, alarm_s, is_running: false, at: None }
+        Self { mode, interval_s, alarm_s, is_running: false, waited: Duration::ZERO, at: None }
     }
 
     /// Changes what is not zero, and returns the interval.
@@ -61,9 +63,11 @@ impl Checkpoint {
     }
 
     pub(super) fn begin(&mut self, core: &Core, environment: &Environment) -> Work {
+        let begun = Instant::now();
         self.is_running = true;
         self.at = Some(core.change_no());
         let (_, render) = core.stored();
+        self.waited = begun.elapsed();
         Work { render, path: environment.check.clone(), old: environment.check_old.clone() }
     }
 
@@ -81,7 +85,11 @@ impl Checkpoint {
                     "svr:check_pt in {seconds:.0} seconds, more than the {alarm} of its alarm"
                 ))
             }
-            Ok(seconds) => Ok(format!("svr:check_pt in {seconds:.0} seconds")),
+            Ok(seconds) => Ok(format!(
+                "svr:check_pt in {seconds:.0} seconds ({:.0} ms; commands waited {} us)",
+                seconds * 1e3,
+                self.waited.as_micros()
+            )),
             Err(why) => {
                 self.at = None;
                 Err(format!("svr:check_pt failed: {why}"))

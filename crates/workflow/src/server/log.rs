@@ -9,8 +9,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::flush::{LogFlush, Until};
+
 /// The most of the file's end that is read for its last lines.
 const MAX_TAIL_BYTES: u64 = 16 << 20;
+
+/// Lines beyond this are written, whatever they wait for.
+const MAX_WAITING_BYTES: usize = 1 << 20;
 
 /// What a line is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +54,11 @@ enum Work {
 /// The log.
 pub(super) struct Log {
     work: Sender<Work>,
+    flush: LogFlush,
     /// Lines that are not with the thread yet.
     lines: String,
+    /// The earliest that one of them waits for.
+    until: Until,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -59,24 +67,35 @@ impl Log {
     ///
     /// # Errors
     /// When it can't be written.
-    pub(super) fn open(path: PathBuf) -> io::Result<Self> {
+    pub(super) fn open(path: PathBuf, flush: LogFlush) -> io::Result<Self> {
         let file = append(&path)?;
         let (work, works) = channel();
         let thread = std::thread::Builder::new().name("log".to_owned());
         let thread = thread.spawn(move || run(file, path, &works))?;
-        Ok(Self { work, lines: String::new(), thread: Some(thread) })
+        let (lines, until) = (String::new(), Until::Error);
+        Ok(Self { work, flush, lines, until, thread: Some(thread) })
     }
 
-    /// Adds a text, each of its lines with the stamp; written at the next [`Log::write`].
+    /// Adds a text, each of its lines with the stamp; written when what they wait for has come.
     pub(super) fn add(&mut self, category: Category, stamp: &str, text: &str) {
         for line in text.split('\n').filter(|line| !line.is_empty() || text.is_empty()) {
             // Writing to a string can't fail.
             let _ = writeln!(self.lines, "{}:{stamp} {line}", category.word());
+            self.until = self.until.min(self.flush.of(category));
+            self.came(Until::Write);
+        }
+    }
+
+    /// Writes the lines that wait for this, or for something earlier.
+    pub(super) fn came(&mut self, until: Until) {
+        if self.until <= until || self.lines.len() > MAX_WAITING_BYTES {
+            self.write();
         }
     }
 
     /// Passes what was added to the thread.
     pub(super) fn write(&mut self) {
+        self.until = Until::Error;
         if !self.lines.is_empty() {
             let lines = std::mem::take(&mut self.lines);
             self.send(Work::Lines(lines));
@@ -202,14 +221,14 @@ pub(super) fn stamp(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Category, Log, last_lines};
+    use super::{Category, Log, LogFlush, Until, last_lines};
     use std::sync::mpsc::channel;
 
     #[test]
     fn lines_are_stamped_appended_cleared_and_go_on_in_another_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let [first, second] = ["a.log", "b.log"].map(|name| folder.path().join(name));
-        let mut log = Log::open(first.clone()).expect("open");
+        let mut log = Log::open(first.clone(), LogFlush::default()).expect("open");
         log.add(Category::Message, "[1]", "--ping :me@here");
         log.add(Category::Change, "[1]", " aborted: /t\n   why\n");
         let (sender, receiver) = channel();
@@ -225,5 +244,33 @@ mod tests {
         drop(log);
         assert_eq!(std::fs::read_to_string(&first).expect("read"), "ERR:[2] \n");
         assert_eq!(std::fs::read_to_string(&second).expect("read"), "WAR:[3] new\n");
+    }
+
+    #[test]
+    fn lines_are_written_with_the_first_that_does_not_wait() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.log");
+        let flush = "message=command,change=checkpoint".parse().expect("a policy");
+        let mut log = Log::open(path.clone(), flush).expect("open");
+        // What comes, and the lines that are in the file after it.
+        type Step = fn(&mut Log);
+        let steps: [(Step, usize); 6] = [
+            (|log| log.add(Category::Change, "[1]", "submitted"), 0),
+            (|log| log.came(Until::Group), 0),
+            (|log| log.add(Category::Message, "[1]", "--ping"), 0),
+            (|log| log.came(Until::Command), 2),
+            (|log| log.add(Category::Change, "[1]", "active"), 2),
+            (|log| log.add(Category::Error, "[1]", "aborted"), 4),
+        ];
+        for (step, expected) in steps {
+            step(&mut log);
+            let (sender, receiver) = channel();
+            // Unlike `flushed`, this waits only for what the thread has been passed.
+            log.send(super::Work::Flush(Box::new(move |path| {
+                sender.send(std::fs::read_to_string(path)).expect("the test waits");
+            })));
+            let text = receiver.recv().expect("an answer").expect("read");
+            assert_eq!(text.lines().count(), expected, "{text}");
+        }
     }
 }

@@ -6,6 +6,7 @@ mod connection;
 mod core;
 mod disk;
 mod environment;
+mod flush;
 mod job;
 mod lists;
 mod log;
@@ -35,6 +36,7 @@ use pending::Pending;
 use spawn::Spawner;
 
 pub use environment::{CheckMode, ECFLOW_VERSION, Environment, PORTS, host_name};
+pub use flush::LogFlush;
 
 /// The version of the files in `.loadline`.
 pub const DATA_VERSION: u32 = 1;
@@ -42,7 +44,7 @@ pub const DATA_VERSION: u32 = 1;
 /// What of ECF_HOME is this program's own.
 pub const OWN_FOLDER: &str = ".loadline";
 
-/// Limits of a server.
+/// Limits and settings of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest request, in bytes.
@@ -55,6 +57,8 @@ pub struct Limits {
     pub max_connections: usize,
     /// Threads that read and write.
     pub threads: usize,
+    /// When the log's lines are written.
+    pub log_flush: LogFlush,
 }
 
 /// Tasks that wait for a thread: parsing and rendering.
@@ -131,7 +135,7 @@ impl BoundWorkflow {
         }
         refuse_passwords(&environment)?;
         core.set_lists(owner::read_lists(&environment).map_err(anyhow::Error::msg)?);
-        let mut log = Log::open(environment.log.clone())
+        let mut log = Log::open(environment.log.clone(), limits.log_flush)
             .with_context(|| format!("the log {}", environment.log.display()))?;
         greet(&mut log, &environment, &core);
         let shared = Arc::new(Shared {

@@ -12,6 +12,7 @@ use super::checkpoint::Checkpoint;
 use super::connection::Shared;
 use super::core::{Access, Core, Effect, Told};
 use super::environment::{CheckMode, Environment};
+use super::flush::Until;
 use super::job;
 use super::lists::{Lists, MAX_BYTES};
 use super::log::{Category, Log, last_lines, stamp, unix_us};
@@ -118,7 +119,7 @@ impl Owner {
             }
             self.time();
             self.journal.commit();
-            self.log.write();
+            self.log.came(Until::Group);
             self.snapshot();
             if is_over {
                 break;
@@ -146,6 +147,11 @@ impl Owner {
     }
 
     fn take(&mut self, message: Message) {
+        self.take_one(message);
+        self.log.came(Until::Command);
+    }
+
+    fn take_one(&mut self, message: Message) {
         match message {
             Message::Request(request, asked) => self.request(&request, asked),
             Message::Command(end) => self.command_end(&end),
@@ -376,6 +382,7 @@ impl Owner {
                 Err(why) => self.say(at_us, Category::Error, &why),
             }
             self.effects(at_us);
+            self.log.came(Until::Command);
         }
         if now >= self.clock.check {
             self.clock.check = now + self.checkpoints.interval();
@@ -390,6 +397,7 @@ impl Owner {
         if self.checkpoints.is_running() {
             return;
         }
+        self.log.came(Until::Checkpoint);
         let work = self.checkpoints.begin(&self.core, &self.environment);
         let own = self.own.clone();
         let work = move || {

@@ -60,6 +60,7 @@ pub(crate) fn start(home: &Path, port: u16) -> workflow::server::WorkflowServer 
     let bound = BoundWorkflow::bind(&[address]).expect("the port is free");
     let environment = Environment::new(home, port, 1, |_| None).expect("an environment");
     let limits = Limits {
+        log_flush: workflow::server::LogFlush::default(),
         max_message: 1 << 20,
         receive_memory: 8 << 20,
         max_jobs: 8,
