@@ -82,6 +82,8 @@ fn replies_are_written_as_ecflow_writes_them() {
     let mut counters = vec![0; 66];
     (counters[1], counters[7], counters[63]) = (1, 1, 1);
     is_captured(&Reply::Stats(Box::new(Stats {
+        suites: 0,
+        rates: String::new(),
         state: 0,
         host: "vm".to_owned(),
         port: "14141".to_owned(),

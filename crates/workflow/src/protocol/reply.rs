@@ -87,6 +87,10 @@ pub struct Stats {
     pub check_alarm: i64,
     /// 0 never, 1 on time, 2 always.
     pub check_mode: i64,
+    /// Suites.
+    pub suites: i64,
+    /// Requests a second over the last 1, 5, 15, 30 and 60 looks at times.
+    pub rates: String,
     /// ECF_HOME.
     pub home: String,
     /// ECF_CHECK.
@@ -251,8 +255,8 @@ impl Stats {
         archive.integer("value7", self.check_interval);
         archive.integer("value8", self.check_alarm);
         archive.integer("value9", self.check_mode);
-        archive.integer("value10", 0);
-        archive.text("value11", "");
+        archive.integer("value10", self.suites);
+        archive.text("value11", &self.rates);
         archive.text("value12", &self.home);
         archive.text("value13", &self.check_file);
         archive.text("value14", &self.log_file);

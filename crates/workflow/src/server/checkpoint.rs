@@ -8,14 +8,9 @@ use std::time::{Duration, Instant};
 use super::core::Core;
 use super::environment::{CheckMode, Environment};
 
-/// The seconds beyond which a checkpoint is named in the log.
-const ALARM_S: i64 = 20;
-
-/// When checkpoints are written, and whether one is being written.
+/// The checkpoint that is being written, or was last.
+#[derive(Default)]
 pub(super) struct Checkpoint {
-    mode: CheckMode,
-    interval_s: i64,
-    alarm_s: i64,
     is_running: bool,
     /// How long commands waited for the one that is being written.
     waited: Duration,
@@ -31,35 +26,13 @@ pub(super) struct Work {
 }
 
 impl Checkpoint {
-    pub(super) fn new(environment: &Environment) -> Self {
-        let interval_s = environment.check_interval_s.into();
-        let (mode, alarm_s) = (environment.check_mode, ALARM_S);
-        Self { mode, interval_s, alarm_s, is_running: false, waited: Duration::ZERO, at: None }
-    }
-
-    /// Changes what is not zero, and returns the interval.
-    pub(super) fn set(&mut self, mode: Option<CheckMode>, interval: i64, alarm: i64) -> Duration {
-        self.mode = mode.unwrap_or(self.mode);
-        if interval > 0 {
-            self.interval_s = interval;
-        }
-        if alarm > 0 {
-            self.alarm_s = alarm;
-        }
-        self.interval()
-    }
-
-    pub(super) fn interval(&self) -> Duration {
-        Duration::from_secs(self.interval_s.unsigned_abs().max(1))
-    }
-
     pub(super) fn is_running(&self) -> bool {
         self.is_running
     }
 
     /// Whether there is anything new to write.
     pub(super) fn is_due(&self, core: &Core) -> bool {
-        self.mode != CheckMode::Never && self.at != Some(core.change_no())
+        core.checks.mode != CheckMode::Never && self.at != Some(core.change_no())
     }
 
     pub(super) fn begin(&mut self, core: &Core, environment: &Environment) -> Work {
@@ -76,15 +49,18 @@ impl Checkpoint {
     }
 
     /// Takes what came of one, and returns what the log says.
-    pub(super) fn done(&mut self, done: Result<f64, String>) -> Result<String, String> {
+    pub(super) fn done(
+        &mut self,
+        done: Result<f64, String>,
+        alarm_s: i64,
+    ) -> Result<String, String> {
         self.is_running = false;
         match done {
-            Ok(seconds) if seconds >= self.alarm_s as f64 => {
-                let alarm = self.alarm_s;
-                Err(format!(
-                    "svr:check_pt in {seconds:.0} seconds, more than the {alarm} of its alarm"
-                ))
-            }
+            Ok(seconds) if seconds >= alarm_s as f64 => Err(format!(
+                "svr:check_pt in {seconds:.0} seconds, more than the {alarm_s} of its alarm; \
+                 commands waited {} us",
+                self.waited.as_micros()
+            )),
             Ok(seconds) => Ok(format!(
                 "svr:check_pt in {seconds:.0} seconds ({:.0} ms; commands waited {} us)",
                 seconds * 1e3,

@@ -2,6 +2,7 @@
 //! port.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The version of ecFlow whose protocol and text are spoken.
 pub const ECFLOW_VERSION: &str = "5.9.2";
@@ -29,6 +30,15 @@ impl CheckMode {
         }
     }
 
+    /// Its number, of which clients show the name.
+    pub(super) const fn number(self) -> i64 {
+        match self {
+            Self::Never => 0,
+            Self::OnTime => 1,
+            Self::Always => 2,
+        }
+    }
+
     /// The mode that a client's number stands for.
     pub(super) const fn of_number(number: i64) -> Option<Self> {
         match number {
@@ -37,6 +47,40 @@ impl CheckMode {
             2 => Some(Self::Always),
             _ => None,
         }
+    }
+}
+
+/// The seconds beyond which a checkpoint is named in the log.
+const ALARM_S: i64 = 20;
+
+/// When checkpoints are written, as users have set it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CheckSettings {
+    pub(super) mode: CheckMode,
+    pub(super) interval_s: i64,
+    /// The seconds beyond which one is named in the log.
+    pub(super) alarm_s: i64,
+}
+
+impl CheckSettings {
+    pub(super) fn of(environment: &Environment) -> Self {
+        let interval_s = environment.check_interval_s.into();
+        Self { mode: environment.check_mode, interval_s, alarm_s: ALARM_S }
+    }
+
+    /// Changes what is not zero.
+    pub(super) fn set(&mut self, mode: Option<CheckMode>, interval: i64, alarm: i64) {
+        self.mode = mode.unwrap_or(self.mode);
+        if interval > 0 {
+            self.interval_s = interval;
+        }
+        if alarm > 0 {
+            self.alarm_s = alarm;
+        }
+    }
+
+    pub(super) fn interval(&self) -> Duration {
+        Duration::from_secs(self.interval_s.unsigned_abs().max(1))
     }
 }
 

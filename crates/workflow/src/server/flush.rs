@@ -1,8 +1,30 @@
-//! `--log-flush`: when the log's lines are written to its file.
+//! `--log-flush`: the kinds of the log's lines, and when they are written to its file.
 
 use std::str::FromStr;
 
-use super::log::Category;
+/// What a line is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Category {
+    /// A request.
+    Message,
+    /// A change of state.
+    Change,
+    /// An error.
+    Error,
+    /// A warning.
+    Warning,
+}
+
+impl Category {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Message => "MSG",
+            Self::Change => "LOG",
+            Self::Error => "ERR",
+            Self::Warning => "WAR",
+        }
+    }
+}
 
 /// What the lines of a category wait for, from the earliest to the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

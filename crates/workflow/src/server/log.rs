@@ -11,35 +11,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::flush::{LogFlush, Until};
 
+pub(super) use super::flush::Category;
+
 /// The most of the file's end that is read for its last lines.
 const MAX_TAIL_BYTES: u64 = 16 << 20;
 
 /// Lines beyond this are written, whatever they wait for.
 const MAX_WAITING_BYTES: usize = 1 << 20;
-
-/// What a line is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Category {
-    /// A request.
-    Message,
-    /// A change of state.
-    Change,
-    /// An error.
-    Error,
-    /// A warning.
-    Warning,
-}
-
-impl Category {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Message => "MSG",
-            Self::Change => "LOG",
-            Self::Error => "ERR",
-            Self::Warning => "WAR",
-        }
-    }
-}
 
 /// What the thread does, in order.
 enum Work {

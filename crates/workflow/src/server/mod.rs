@@ -148,7 +148,7 @@ impl BoundWorkflow {
         let owner = Owner {
             core,
             clock: Clock::new(&environment),
-            checkpoints: checkpoint::Checkpoint::new(&environment),
+            checkpoints: checkpoint::Checkpoint::default(),
             environment,
             messages,
             own: own.clone(),

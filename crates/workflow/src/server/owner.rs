@@ -163,7 +163,7 @@ impl Owner {
             }
             Message::CheckpointDone(done) => {
                 let at_us = unix_us();
-                match self.checkpoints.done(done) {
+                match self.checkpoints.done(done, self.core.checks.alarm_s) {
                     Ok(text) => self.say(at_us, Category::Message, &text),
                     Err(text) => self.say(at_us, Category::Error, &text),
                 }
@@ -201,6 +201,7 @@ impl Owner {
             self.say(at_us, Category::Error, &why);
             return asked.slot.put(Answer::Reply(Reply::Error(why)));
         }
+        self.core.statistics.count(&request.body);
         self.say(at_us, Category::Message, &line);
         if self.of_the_log(request, &asked) || self.of_the_lists(request, &asked) {
             return;
@@ -325,8 +326,8 @@ impl Owner {
                 if *mode == 3 && *interval == 0 && *alarm == 0 {
                     self.checkpoint();
                 }
-                let interval = self.checkpoints.set(CheckMode::of_number(*mode), *interval, *alarm);
-                self.clock.check = Instant::now() + interval;
+                self.core.checks.set(CheckMode::of_number(*mode), *interval, *alarm);
+                self.clock.check = Instant::now() + self.core.checks.interval();
             }
             _ => {}
         }
@@ -375,6 +376,7 @@ impl Owner {
             while self.clock.tick <= now {
                 self.clock.tick += self.clock.interval;
             }
+            self.core.statistics.look();
             let at_us = unix_us();
             let record = Record { at_us, random: random(), what: What::Tick };
             match self.append(&record) {
@@ -385,10 +387,16 @@ impl Owner {
             self.log.came(Until::Command);
         }
         if now >= self.clock.check {
-            self.clock.check = now + self.checkpoints.interval();
-            if self.checkpoints.is_due(&self.core) {
-                self.checkpoint();
-            }
+            self.clock.check = now + self.core.checks.interval();
+            self.due_checkpoint();
+        } else if self.core.checks.mode == CheckMode::Always {
+            self.due_checkpoint();
+        }
+    }
+
+    fn due_checkpoint(&mut self) {
+        if self.checkpoints.is_due(&self.core) {
+            self.checkpoint();
         }
     }
 

@@ -6,6 +6,7 @@ mod handles;
 mod nodes;
 mod parts;
 mod query;
+mod statistics;
 mod text;
 mod users;
 mod zombies;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use super::environment::Environment;
+use super::environment::{CheckSettings, Environment};
 use super::lists::Lists;
 use super::log::Category;
 use super::message::{CommandEnd, CommandWhat};
@@ -31,6 +32,7 @@ use parts::{
     JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, STATUS_FAILED, WRITTEN,
     submission,
 };
+use statistics::Statistics;
 use zombies::Zombies;
 
 pub(super) use parts::{CommandKind, Effect, Submission, Told};
@@ -52,6 +54,9 @@ pub(super) struct Core {
     environment: Arc<Environment>,
     handles: Handles,
     zombies: Zombies,
+    pub(super) statistics: Statistics,
+    /// As users have set them.
+    pub(super) checks: CheckSettings,
     lists: Lists,
     effects: Vec<Effect>,
     /// Submitted tasks whose command was not seen to start, with their try.
@@ -65,6 +70,8 @@ impl Core {
     /// An empty tree of a server that is halted.
     pub(super) fn new(environment: Arc<Environment>) -> Self {
         let mut core = Self {
+            statistics: Statistics::default(),
+            checks: CheckSettings::of(&environment),
             tree: Tree::default(),
             environment,
             handles: Handles::default(),
@@ -171,9 +178,10 @@ impl Core {
         random: u64,
         work: impl FnOnce(&mut Parts<'_>, &mut Rules<'_>) -> R,
     ) -> R {
-        let Self { tree, environment, handles, zombies, effects, unstarted, started_us, .. } = self;
+        let Self { tree, environment, handles, zombies, effects, unstarted, statistics, .. } = self;
+        let (started_us, checks) = (self.started_us, self.checks);
         let mut parts =
-            Parts { environment, handles, zombies, effects, started_us: *started_us, at_us };
+            Parts { environment, handles, zombies, statistics, checks, effects, started_us, at_us };
         let now = Instant::seconds(at_us.div_euclid(1_000_000));
         let mut rules = Rules::new(tree, Moment { now, entropy: random });
         let made = work(&mut parts, &mut rules);

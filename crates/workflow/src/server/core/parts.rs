@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::handles::Handles;
+use super::statistics::Statistics;
 use super::zombies::Zombies;
 use crate::model::{Attribute, Flag, NodeId, ServerState, Snapshot};
 use crate::protocol::Reply;
 use crate::script::{Level, Scope};
-use crate::server::environment::{ECFLOW_VERSION, Environment};
+use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
 use crate::server::log::Category;
 
 /// Which of a task's commands.
@@ -76,6 +77,8 @@ pub(in crate::server) struct Parts<'a> {
     pub(in crate::server) environment: &'a Arc<Environment>,
     pub(in crate::server) handles: &'a mut Handles,
     pub(in crate::server) zombies: &'a mut Zombies,
+    pub(in crate::server) statistics: &'a mut Statistics,
+    pub(in crate::server) checks: CheckSettings,
     pub(in crate::server) effects: &'a mut Vec<Effect>,
     pub(in crate::server) started_us: i64,
     pub(in crate::server) at_us: i64,

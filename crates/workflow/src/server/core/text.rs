@@ -2,7 +2,7 @@
 
 use crate::definition::{END, Style, append_node, parse, print, print_head, print_node};
 use crate::model::{Instant, NodeId, Snapshot, Tree};
-use crate::protocol::{NodeCommand, Stats};
+use crate::protocol::NodeCommand;
 
 pub(super) const NET: Style = Style::Net;
 pub(super) const MIGRATE: Style = Style::Migrate;
@@ -48,28 +48,4 @@ pub(super) fn last_lines(bytes: &[u8], most: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     lines[lines.len().saturating_sub(most)..].concat()
-}
-
-/// `--stats`.
-pub(super) fn stats(stats: &Stats) -> String {
-    let status = ["HALTED", "SHUTDOWN", "RUNNING"];
-    let status = status[usize::try_from(stats.state).unwrap_or(0).min(2)];
-    let rows = [
-        ("Version", stats.version.clone()),
-        ("Status", status.to_owned()),
-        ("Host", stats.host.clone()),
-        ("Port", stats.port.clone()),
-        ("Up since", stats.up_since.clone()),
-        ("Job sub' interval", format!("{}s", stats.job_interval)),
-        ("ECF_HOME", stats.home.clone()),
-        ("ECF_LOG", stats.log_file.clone()),
-        ("ECF_CHECK", stats.check_file.clone()),
-        ("ECF_SSL", stats.encryption.clone()),
-        ("Check pt interval", format!("{}s", stats.check_interval)),
-    ];
-    let mut text = "Server statistics\n".to_owned();
-    for (name, value) in rows {
-        text.push_str(&format!("   {name:<32}{value}\n"));
-    }
-    text
 }

@@ -299,7 +299,7 @@ fn delete(rules: &mut Rules<'_>, paths: &[String], force: bool) -> Result<Reply,
     Ok(Reply::OK)
 }
 
-fn server(parts: &Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) -> Told {
+fn server(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) -> Told {
     let environment = parts.environment;
     Told::Reply(match command {
         ServerCommand::Restart | ServerCommand::Shutdown | ServerCommand::Halt => {
@@ -322,27 +322,16 @@ fn server(parts: &Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) -> T
         ServerCommand::Zombies => Reply::Zombies(parts.zombies.rows(parts.at_us)),
         ServerCommand::LoadGraph => Reply::LogPath(environment.log.display().to_string()),
         ServerCommand::Stats | ServerCommand::StatsText => {
-            let stats = Stats {
-                state: number_of(rules.tree.server().state),
-                host: environment.host.clone(),
-                port: environment.port.to_string(),
-                up_since: text::instant(parts.started_us),
-                version: version_line(),
-                job_interval: environment.interval_s.into(),
-                check_interval: environment.check_interval_s.into(),
-                check_alarm: 20,
-                check_mode: 1,
-                home: environment.home.display().to_string(),
-                check_file: environment.check.display().to_string(),
-                log_file: environment.log.display().to_string(),
-                encryption: "disabled".to_owned(),
-                counters: Vec::new(),
-            };
+            let stats = stats(parts, rules);
             if command == ServerCommand::Stats {
                 Reply::Stats(Box::new(stats))
             } else {
-                Reply::Text(text::stats(&stats))
+                Reply::Text(parts.statistics.text(&stats))
             }
+        }
+        ServerCommand::StatsReset => {
+            parts.statistics.reset();
+            Reply::OK
         }
         ServerCommand::ReloadWhiteList => Reply::error(format!(
             "The ECF_LISTS file {} does not exist. Server CWD : {}",
@@ -362,6 +351,29 @@ fn server(parts: &Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) -> T
         ServerCommand::Restore => Reply::error("restoring a checkpoint is not served yet"),
         _ => Reply::OK,
     })
+}
+
+/// What the server tells of itself.
+fn stats(parts: &Parts<'_>, rules: &Rules<'_>) -> Stats {
+    let environment = parts.environment;
+    Stats {
+        state: number_of(rules.tree.server().state),
+        host: environment.host.clone(),
+        port: environment.port.to_string(),
+        up_since: text::instant(parts.started_us),
+        version: version_line(),
+        job_interval: environment.interval_s.into(),
+        check_interval: parts.checks.interval_s,
+        check_alarm: parts.checks.alarm_s,
+        check_mode: parts.checks.mode.number(),
+        suites: i64::try_from(rules.tree.suites().count()).unwrap_or(i64::MAX),
+        rates: parts.statistics.rates(environment.interval_s),
+        home: environment.home.display().to_string(),
+        check_file: environment.check.display().to_string(),
+        log_file: environment.log.display().to_string(),
+        encryption: "disabled".to_owned(),
+        counters: parts.statistics.sent(),
+    }
 }
 
 fn node(parts: &Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &str) -> Told {
