@@ -1,12 +1,47 @@
 //! ecFlow's checkpoint file: the tree in MIGRATE text, by which a server can be moved in and out.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::core::Core;
 use super::environment::{CheckMode, Environment};
+
+/// The last line of a checkpoint that this program has written; ecFlow skips it, and writes none.
+const MARK: &[u8] = b"# loadline\n";
+
+/// Refuses a checkpoint that another server has written after this one's journal: which of the two
+/// is to be served only a user knows.
+///
+/// # Errors
+/// When it is so, or a file can't be read.
+pub(super) fn refuse_newer(check: &Path, journal: &Path) -> anyhow::Result<()> {
+    let mut file = match File::open(check) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    let metadata = file.metadata()?;
+    file.seek(SeekFrom::Start(metadata.len().saturating_sub(MARK.len() as u64)))?;
+    let mut last = Vec::new();
+    file.read_to_end(&mut last)?;
+    if last == MARK {
+        return Ok(());
+    }
+    let mut journal_at = None;
+    for entry in fs::read_dir(journal)? {
+        journal_at = journal_at.max(Some(entry?.metadata()?.modified()?));
+    }
+    let at = metadata.modified()?;
+    anyhow::ensure!(
+        journal_at.is_none_or(|journal_at| at <= journal_at),
+        "{} was written by another server after this one had stopped: to go on with it, remove {}; \
+         to go on with what this one had, remove the checkpoint",
+        check.display(),
+        journal.display()
+    );
+    Ok(())
+}
 
 /// The checkpoint that is being written, or was last.
 #[derive(Default)]
@@ -80,18 +115,20 @@ impl Work {
         let begun = Instant::now();
         let text = (self.render)();
         let failed = |why: io::Error| format!("{}: {why}", self.path.display());
-        replace(&self.path, &self.old, text.as_bytes()).map_err(failed)?;
+        replace(&self.path, &self.old, &[text.as_bytes(), MARK]).map_err(failed)?;
         Ok(begun.elapsed().as_secs_f64())
     }
 }
 
 /// Writes a file beside the others, makes it durable, and gives it its name; the one before it has
 /// the name `old` then.
-fn replace(path: &Path, old: &Path, bytes: &[u8]) -> io::Result<()> {
+fn replace(path: &Path, old: &Path, parts: &[&[u8]]) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let mut file = File::create(&new)?;
-    file.write_all(bytes)?;
+    for part in parts {
+        file.write_all(part)?;
+    }
     file.sync_all()?;
     match fs::rename(path, old) {
         Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),

@@ -126,6 +126,7 @@ impl BoundWorkflow {
         let folder = data.join("journal");
         let is_new = !folder.exists();
         std::fs::create_dir_all(&folder)?;
+        checkpoint::refuse_newer(&environment.check, &folder)?;
         let (journal, report, logged) =
             store::open(&folder, &mut core, move |done| progress.progress(done))
                 .context("the journal can't be read")?;

@@ -56,6 +56,15 @@ impl Served {
 
 /// Starts a server in this process.
 pub(crate) fn start(home: &Path, port: u16) -> workflow::server::WorkflowServer {
+    try_start(home, port).expect("it starts")
+}
+
+/// Why a server doesn't start.
+pub(crate) fn refused(home: &Path, port: u16) -> String {
+    try_start(home, port).expect_err("it doesn't start").to_string()
+}
+
+fn try_start(home: &Path, port: u16) -> anyhow::Result<workflow::server::WorkflowServer> {
     let address = format!("127.0.0.1:{port}").parse().expect("an address");
     let bound = BoundWorkflow::bind(&[address]).expect("the port is free");
     let environment = Environment::new(home, port, 1, |_| None).expect("an environment");
@@ -69,7 +78,7 @@ pub(crate) fn start(home: &Path, port: u16) -> workflow::server::WorkflowServer 
     };
     let data = home.join(".loadline");
     std::fs::create_dir_all(&data).expect("a folder");
-    bound.start(environment, &data, limits, || {}).expect("it starts")
+    bound.start(environment, &data, limits, || {})
 }
 
 #[test]

@@ -1,0 +1,81 @@
+//! Moving a server's home from ecFlow's server to this one, back, and in again.
+
+use std::time::Duration;
+
+use testing::program;
+
+use crate::place::Place;
+use crate::served::{self, Served};
+
+const SUITE: &str = "\
+suite s
+  edit USER 'x'
+  limit disk 3
+  repeat date D 20240228 20240302
+  family f
+    inlimit /s:disk
+    task a
+      event 1 go
+      meter m 0 100
+      label info \"not yet\"
+      late -s +00:15
+    task b
+      trigger a == complete and a:go
+      cron 10:00
+    task c
+      time 10:00 12:00 01:00
+      today 09:00
+      date 1.*.*
+      queue Q a b c
+  endfamily
+endsuite
+";
+
+/// The tree with all of its state, without what goes on by itself: the server's process, the clock.
+fn tree(place: &Place) -> String {
+    let text = place.told(&["--migrate"]);
+    let start = text.find("suite s").expect("the suite");
+    let lines = text[start..].lines().filter(|line| !line.trim_start().starts_with("calendar "));
+    lines.fold(String::new(), |all, line| all + line + "\n")
+}
+
+#[test]
+fn a_home_is_moved_in_and_back_unchanged_and_two_states_are_not_mixed() {
+    let Some(_) = program("ecflow_server") else { return };
+    let place = Place::new();
+    let load = format!("--load={}", place.write("s.def", SUITE).display());
+    let theirs = Served::theirs(&place);
+    for command in [
+        &[load.as_str()][..],
+        &["--begin=s"],
+        &["--force=set", "/s/f/a:go"],
+        &["--alter=change", "meter", "m", "40", "/s/f/a"],
+        &["--alter=add", "variable", "NEW", "it's 'quoted'\ntwo lines", "/s/f"],
+        &["--suspend", "/s/f/c"],
+        &["--force=aborted", "/s/f/c"],
+        &["--check_pt"],
+    ] {
+        place.told(command);
+    }
+    let before = tree(&place);
+    theirs.kill();
+    let ours = served::start(&place.home(), place.port);
+    assert_eq!(tree(&place), before);
+    place.told(&["--resume", "/s/f/c"]);
+    place.told(&["--alter=change", "label", "info", "by this server", "/s/f/a"]);
+    let changed = tree(&place);
+    assert_ne!(changed, before);
+    ours.stop(Duration::from_secs(5));
+    let theirs = Served::theirs(&place);
+    assert_eq!(tree(&place), changed);
+    place.told(&["--force=complete", "/s/f/c"]);
+    place.told(&["--check_pt"]);
+    let last = tree(&place);
+    theirs.kill();
+    let why = served::refused(&place.home(), place.port);
+    assert!(why.contains("another server") && why.contains("journal"), "{why}");
+    std::fs::remove_dir_all(place.home().join(".loadline/journal")).expect("removed");
+    let ours = served::start(&place.home(), place.port);
+    assert_eq!(tree(&place), last);
+    ours.stop(Duration::from_secs(5));
+}
