@@ -1,6 +1,7 @@
 //! The server: threads that read requests and write answers, one that has the tree, and those that
 //! write, render and start jobs. Control plane, save `connection`.
 
+mod access;
 mod checkpoint;
 mod connection;
 mod core;
@@ -11,6 +12,7 @@ mod lists;
 mod log;
 mod message;
 mod owner;
+mod passwords;
 mod pending;
 mod record;
 mod slot;
@@ -27,6 +29,7 @@ use anyhow::Context as _;
 use wire::{Address, Config, Counters, ListenOptions, Listener, Server, TaskPool};
 
 use self::core::Core;
+use access::Access;
 use connection::{Session, Shared};
 use log::{Category, Log, unix_us};
 use message::Message;
@@ -129,8 +132,7 @@ impl BoundWorkflow {
         if is_new && environment.check.exists() {
             core.adopt(&environment.check)?;
         }
-        refuse_passwords(&environment)?;
-        core.set_lists(owner::read_lists(&environment).map_err(anyhow::Error::msg)?);
+        let access = Access::read(&environment).map_err(anyhow::Error::msg)?;
         let mut log = Log::open(environment.log.clone())
             .with_context(|| format!("the log {}", environment.log.display()))?;
         greet(&mut log, &environment, &core);
@@ -143,6 +145,7 @@ impl BoundWorkflow {
         core.start_unstarted();
         let owner = Owner {
             core,
+            access,
             clock: Clock::new(&environment),
             checkpoints: checkpoint::Checkpoint::new(&environment),
             environment,
@@ -170,20 +173,6 @@ impl BoundWorkflow {
             Server::start(config, self.listeners, move |_| Session::new(Arc::clone(&shared)))?;
         Ok(WorkflowServer { server: Some(server), owner: own, thread: Some(thread) })
     }
-}
-
-/// Passwords are not checked, so that a server that has some must not be served without.
-fn refuse_passwords(environment: &Environment) -> anyhow::Result<()> {
-    for name in [&environment.passwords, &environment.custom_passwords] {
-        let path = environment.home.join(name);
-        anyhow::ensure!(
-            !path.exists(),
-            "{}: passwords are not checked by this version: remove the file to serve without, or \
-             use ecFlow's server",
-            path.display()
-        );
-    }
-    Ok(())
 }
 
 fn greet(log: &mut Log, environment: &Environment, core: &Core) {

@@ -6,6 +6,7 @@ mod damaged;
 mod definition;
 mod hostile;
 mod jobs;
+mod passwords;
 mod place;
 mod random_definition;
 mod rules;

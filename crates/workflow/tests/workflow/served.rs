@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use workflow::server::{BoundWorkflow, Environment, Limits};
+use workflow::server::{BoundWorkflow, Environment, Limits, WorkflowServer};
 
 use crate::place::Place;
 
@@ -55,7 +55,17 @@ impl Served {
 }
 
 /// Starts a server in this process.
-pub(crate) fn start(home: &Path, port: u16) -> workflow::server::WorkflowServer {
+pub(crate) fn start(home: &Path, port: u16) -> WorkflowServer {
+    try_start(home, port).expect("it starts")
+}
+
+/// Why a server doesn't start.
+pub(crate) fn refusal(place: &Place) -> String {
+    let started = try_start(&place.home(), place.port);
+    format!("{:#}", started.expect_err("it doesn't start"))
+}
+
+fn try_start(home: &Path, port: u16) -> anyhow::Result<WorkflowServer> {
     let address = format!("127.0.0.1:{port}").parse().expect("an address");
     let bound = BoundWorkflow::bind(&[address]).expect("the port is free");
     let environment = Environment::new(home, port, 1, |_| None).expect("an environment");
@@ -68,7 +78,7 @@ pub(crate) fn start(home: &Path, port: u16) -> workflow::server::WorkflowServer 
     };
     let data = home.join(".loadline");
     std::fs::create_dir_all(&data).expect("a folder");
-    bound.start(environment, &data, limits, || {}).expect("it starts")
+    bound.start(environment, &data, limits, || {})
 }
 
 #[test]

@@ -344,21 +344,11 @@ fn server(parts: &Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) -> T
                 Reply::Text(text::stats(&stats))
             }
         }
-        ServerCommand::ReloadWhiteList => Reply::error(format!(
-            "The ECF_LISTS file {} does not exist. Server CWD : {}",
-            environment.lists,
-            environment.home.display()
-        )),
-        ServerCommand::ReloadPasswords => Reply::error(format!(
-            "The ECF_PASSWD file {} does not exist. Server CWD : {}",
-            environment.passwords,
-            environment.home.display()
-        )),
-        ServerCommand::ReloadCustomPasswords => Reply::error(format!(
-            "The ECF_CUSTOM_PASSWD file {} does not exist. Server CWD : {}",
-            environment.custom_passwords,
-            environment.home.display()
-        )),
+        ServerCommand::ReloadWhiteList
+        | ServerCommand::ReloadPasswords
+        | ServerCommand::ReloadCustomPasswords => {
+            Reply::error("a file is read again by a command of its own, not in a group")
+        }
         ServerCommand::Restore => Reply::error("restoring a checkpoint is not served yet"),
         _ => Reply::OK,
     })
