@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use wire::{Address, Config, Counters, ListenOptions, Listener, Server, TaskPool};
+use wire::{Address, Config, Counters, ListenOptions, Listener, Server, TaskPool, Tls};
 
 use self::core::Core;
 use access::Access;
@@ -67,6 +67,7 @@ const MAX_QUEUED: usize = 4096;
 #[derive(Debug)]
 pub struct BoundWorkflow {
     listeners: Vec<Listener>,
+    handshake_timeout: Duration,
 }
 
 /// A running server.
@@ -89,7 +90,18 @@ impl BoundWorkflow {
     /// When an address can't be had.
     pub fn bind(addresses: &[Address]) -> std::io::Result<Self> {
         let bind = |address: &Address| Listener::bind(address, &ListenOptions::default());
-        Ok(Self { listeners: addresses.iter().map(bind).collect::<Result<_, _>>()? })
+        let handshake_timeout = Config::default().handshake_timeout;
+        Ok(Self {
+            listeners: addresses.iter().map(bind).collect::<Result<_, _>>()?,
+            handshake_timeout,
+        })
+    }
+
+    /// Encrypts all connections; a handshake may take `limit`.
+    #[must_use]
+    pub fn encrypted(self, tls: &Tls, limit: Duration) -> Self {
+        let listeners = self.listeners.into_iter().map(|one| one.with_tls(tls.clone())).collect();
+        Self { listeners, handshake_timeout: limit }
     }
 
     /// The listeners, whose files may become another user's.
@@ -166,6 +178,7 @@ impl BoundWorkflow {
         let config = Config {
             threads: limits.threads,
             max_connections: limits.max_connections,
+            handshake_timeout: self.handshake_timeout,
             thread_name: "workflow",
             ..Config::default()
         };

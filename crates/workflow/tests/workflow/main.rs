@@ -11,3 +11,4 @@ mod place;
 mod random_definition;
 mod rules;
 mod served;
+mod tls;

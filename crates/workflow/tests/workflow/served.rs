@@ -11,6 +11,9 @@ use crate::place::Place;
 /// The variable by which a process of this test serves: a folder and a port.
 const SERVE: &str = "WORKFLOW_TEST_SERVES";
 
+/// The variable by which a process of this test runs `serve workflow`: its words, a line each.
+const RUN: &str = "WORKFLOW_TEST_RUNS";
+
 /// A server, killed when it is dropped.
 pub(crate) struct Served(Child);
 
@@ -35,10 +38,39 @@ impl Served {
         Self(child)
     }
 
+    /// This program's server by its command and an environment, once it accepts.
+    pub(crate) fn by_command(place: &Place, words: &[&str], more: &[(&str, &str)]) -> Self {
+        let (home, port) = (place.home().display().to_string(), place.port.to_string());
+        let common = ["--data", &home, "--port", &port, "--ecfinterval", "1"];
+        let words: Vec<_> = common.iter().chain(words).copied().collect();
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", "served::this_process_runs_the_command_it_is_told"]);
+        command.env(RUN, words.join("\n")).envs(more.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let served = Self(command.spawn().expect("a process"));
+        place.until("the server answers", || {
+            std::net::TcpStream::connect(("127.0.0.1", place.port)).is_ok()
+        });
+        served
+    }
+
+    /// Sends it a signal, and returns whether it ends well.
+    pub(crate) fn stop(mut self) -> bool {
+        let process = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a signal");
+        self.0.wait().expect("its end").success()
+    }
+
     /// ecFlow's server, ready.
     pub(crate) fn theirs(place: &Place) -> Self {
+        Self::theirs_with(place, &[], &[])
+    }
+
+    /// ecFlow's server with more arguments and environment.
+    pub(crate) fn theirs_with(place: &Place, words: &[&str], more: &[(&str, &str)]) -> Self {
         let mut command = Command::new("ecflow_server");
         command.arg(format!("--port={}", place.port)).arg("--ecfinterval=1");
+        command.args(words).envs(more.iter().copied());
         command.env("ECF_HOME", place.home()).current_dir(place.home());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let served = Self(command.spawn().expect("ecflow_server starts"));
@@ -91,4 +123,13 @@ fn this_process_serves_where_it_is_told() {
     loop {
         std::thread::park();
     }
+}
+
+#[test]
+fn this_process_runs_the_command_it_is_told() {
+    let Ok(words) = std::env::var(RUN) else { return };
+    let command = workflow::SERVICE.serve_command();
+    let matches = command.get_matches_from(std::iter::once("serve").chain(words.lines()));
+    let ended = workflow::SERVICE.serve.run(&matches);
+    std::process::exit(i32::from(ended.is_err()));
 }

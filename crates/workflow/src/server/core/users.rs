@@ -335,7 +335,7 @@ fn server(parts: &Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) -> T
                 home: environment.home.display().to_string(),
                 check_file: environment.check.display().to_string(),
                 log_file: environment.log.display().to_string(),
-                encryption: "disabled".to_owned(),
+                encryption: environment.encryption(),
                 counters: Vec::new(),
             };
             if command == ServerCommand::Stats {
