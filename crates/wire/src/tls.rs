@@ -8,7 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{InconsistentKeys, RootCertStore, ServerConfig, ServerConnection};
 
 use crate::handshake::Handshake;
 use crate::stream::{FlushOutcome, ReadOutcome, Socket};
@@ -103,6 +104,15 @@ pub(crate) fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
+/// Whether the certificate has the bytes of the public key.
+fn names_its_key(certified: &CertifiedKey) -> bool {
+    let (Some(key), Some(certificate)) = (certified.key.public_key(), certified.cert.first())
+    else {
+        return false;
+    };
+    certificate.windows(key.len().max(1)).any(|bytes| bytes == key.as_ref())
+}
+
 impl Tls {
     /// Parses certificates and key.
     ///
@@ -124,6 +134,7 @@ impl Tls {
             ClientCertificates::Ignored => builder.with_no_client_auth(),
             demand => {
                 let roots = roots(settings.client_authorities)?;
+                let provider = Arc::clone(&provider);
                 let verifier =
                     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
                 let verifier = match demand {
@@ -133,7 +144,16 @@ impl Tls {
                 builder.with_client_cert_verifier(verifier.build().map_err(|e| unusable(&e))?)
             }
         };
-        let mut config = builder.with_single_cert(chain, key).map_err(|error| unusable(&error))?;
+        let key = provider.key_provider.load_private_key(key).map_err(|error| unusable(&error))?;
+        let certified = CertifiedKey::new(chain, key);
+        match certified.keys_match() {
+            Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
+            // rustls reads no X.509 of version 1, which `openssl x509 -signkey` makes.
+            Err(rustls::Error::InvalidCertificate(_)) if names_its_key(&certified) => {}
+            Err(error) => return Err(unusable(&error)),
+        }
+        let resolver = Arc::new(SingleCertAndKey::from(certified));
+        let mut config = builder.with_cert_resolver(resolver);
         config.alpn_protocols = settings.protocols.iter().map(|name| (*name).into()).collect();
         Ok(Self(Arc::new(RwLock::new(Arc::new(config)))))
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use base::units::ByteCount;
-use service::{CommonArgs, HttpArgs, ListenArgs, ThreadArgs};
+use service::{CommonArgs, HttpArgs, ListenArgs, ThreadArgs, TlsArgs};
 
 use crate::server::LogFlush;
 
@@ -19,7 +19,8 @@ Examples:
 
 Clients are ecFlow's, one command a call: ecflow_client --port=3141 --load=x.def. Jobs call
 ecflow_client, too. Called as ecflow_server, ECF_HOME and ECF_PORT count; ECF_LOG, ECF_CHECK,
-ECF_CHECKOLD, ECF_CHECKINTERVAL, ECF_LISTS and the ECF_..._CMD do always.";
+ECF_CHECKOLD, ECF_CHECKINTERVAL, ECF_LISTS, ECF_PASSWD, ECF_CUSTOM_PASSWD, ECF_SSL and the
+ECF_..._CMD do always.";
 
 /// Arguments of `loadline serve workflow`.
 #[derive(Debug, clap::Args)]
@@ -94,6 +95,14 @@ pub(crate) struct WorkflowArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(super) max_connections: u32,
+
+    /// Encrypt with the certificate in $HOME/.ecflowrc/ssl, as ECF_SSL does: server.crt and
+    /// server.key, else HOST.PORT.crt and HOST.PORT.key
+    #[arg(long, conflicts_with = "tls_cert")]
+    pub(super) ssl: bool,
+
+    #[command(flatten)]
+    pub(super) encryption: TlsArgs,
 
     #[command(flatten)]
     pub(super) threads: ThreadArgs,

@@ -1,6 +1,7 @@
 //! `loadline serve workflow`, and the same by the name `ecflow_server`. Control plane.
 
 mod args;
+mod encryption;
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -32,21 +33,28 @@ impl Run for WorkflowArgs {
         };
         harness.check_exposure("--listen", &addresses)?;
         let home = self.home()?;
-        let bound = BoundWorkflow::bind(&addresses).map_err(|error| {
+        let variable = |name: &str| std::env::var(name).ok();
+        let encryption = encryption::encryption(&self, port, variable).map_err(Failure::Usage)?;
+        let (files, ssl) = encryption.map_or((None, None), |(files, ssl)| (Some(files), Some(ssl)));
+        let tls = files.map(|files| harness.read_tls(files)).transpose()?;
+        let mut bound = BoundWorkflow::bind(&addresses).map_err(|error| {
             let advice = listen_advice(&error, "choose another address with --listen or --port");
             anyhow::anyhow!("{error}; {advice}")
         })?;
+        if let Some(tls) = &tls {
+            bound = bound.encrypted(tls, self.encryption.handshake_timeout());
+        }
         harness.bind_metrics(&self.http)?;
         let mut harness = harness.drop_privileges(bound.listeners())?;
         std::fs::create_dir_all(&home)
             .map_err(|why| Failure::Other(anyhow::anyhow!("--data {}: {why}", home.display())))?;
         let data = harness.open_data(&DataArgs { data: home.join(OWN_FOLDER) }, DATA_VERSION)?;
         let home = home.canonicalize()?;
-        let variable = |name: &str| std::env::var(name).ok();
         let mut environment =
             Environment::new(&home, bound.port(), self.ecfinterval.into(), variable)
                 .map_err(Failure::Usage)?;
         environment.starts_jobs = !self.dis_job_gen;
+        environment.ssl = ssl;
         let room = raise_descriptor_limit(self.max_connections, self.threads.threads);
         let limits = Limits {
             max_message: self.max_message.bytes,

@@ -115,6 +115,8 @@ pub struct Environment {
     pub commands: Vec<(&'static str, String)>,
     /// Whether jobs are started (`--dis_job_gen`).
     pub starts_jobs: bool,
+    /// ECF_SSL as jobs and `stats` get it, where connections are encrypted.
+    pub ssl: Option<String>,
 }
 
 /// The commands that a server has unless its environment says otherwise.
@@ -175,7 +177,17 @@ impl Environment {
             interval_s,
             commands: commands.into(),
             starts_jobs: true,
+            ssl: None,
         })
+    }
+
+    /// How connections are encrypted, in ecFlow's words.
+    pub(super) fn encryption(&self) -> String {
+        match self.ssl.as_deref() {
+            None => "disabled".to_owned(),
+            Some("1") => "1 : enabled : uses shared ssl certificates".to_owned(),
+            Some(own) => format!("{own} : enabled : uses server/port specific ssl certificates"),
+        }
     }
 
     /// The server's variables, in the order of ecFlow's.
@@ -210,7 +222,8 @@ impl Environment {
             ("ECF_CHECK_CMD", command("ECF_CHECK_CMD")),
             ("ECF_PID", std::process::id().to_string()),
         ];
-        all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        let ssl = self.ssl.clone().map(|ssl| ("ECF_SSL", ssl));
+        all.into_iter().chain(ssl).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 

@@ -3,6 +3,8 @@
 //! The first line is a version; then a user a line, `*` for all; a `-` before it lets them read
 //! only; paths behind it, with commas between, restrict it to what is below them.
 
+use std::fmt::Write as _;
+
 use crate::protocol::{Body, Command, HandleCommand, PathsCommand, Request, ServerCommand};
 
 /// The largest file.
@@ -87,14 +89,10 @@ impl Lists {
             })
         };
         let paths = paths(command);
-        let refused = if paths.is_empty() && may("") {
-            None
-        } else if paths.is_empty() {
-            Some("")
-        } else {
-            paths.into_iter().find(|path| !may(path))
-        };
-        let Some(path) = refused else { return Ok(()) };
+        let is_granted = if paths.is_empty() { may("") } else { paths.into_iter().all(may) };
+        if is_granted {
+            return Ok(());
+        }
         let name = &user.name;
         if writes && rules.iter().any(|rule| of_user(&rule)) {
             return Err(format!(
@@ -102,9 +100,7 @@ impl Lists {
                  administrator."
             ));
         }
-        Err(format!(
-            "[ authentication failed ] User '{name}' is not allowed any access. path({path})"
-        ))
+        Err(refused(name, command))
     }
 }
 
@@ -169,6 +165,30 @@ fn paths(command: &Command) -> Vec<&str> {
         | Command::Alter { paths, .. } => paths.iter().map(String::as_str).collect(),
         _ => Vec::new(),
     }
+}
+
+/// ecFlow's words to a user who may do nothing: with the path or paths, where it looks at them.
+pub(super) fn refused(name: &str, command: &Command) -> String {
+    let mut words = format!("[ authentication failed ] User '{name}' is not allowed any access.");
+    match command {
+        Command::Query { .. } | Command::Zombie { .. } => {}
+        Command::Node(_, path)
+        | Command::Order { path, .. }
+        | Command::Replace { path, .. }
+        | Command::File { path, .. }
+        | Command::EditScript { path, .. } => {
+            let _ = write!(words, " path({path})");
+        }
+        _ => {
+            let paths = paths(command);
+            if !paths.is_empty() {
+                words.push_str(" paths(");
+                paths.iter().for_each(|path| _ = write!(words, "{path},"));
+                words.push(')');
+            }
+        }
+    }
+    words
 }
 
 #[cfg(test)]

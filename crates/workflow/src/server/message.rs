@@ -5,8 +5,8 @@ use std::sync::mpsc::Sender;
 
 use bytes::Bytes;
 
+use super::access::Loaded;
 use super::core::CommandKind;
-use super::lists::Lists;
 use super::slot::{Held, Slot};
 use crate::protocol::Request;
 
@@ -59,8 +59,8 @@ pub(super) enum Message {
     SnapshotDone(Result<(), String>),
     /// A checkpoint is written, or can't be; with the seconds that it took.
     CheckpointDone(Result<f64, String>),
-    /// The white list was read again, or can't be; whom to answer.
-    Lists(Result<Lists, String>, Slot),
+    /// A file of users was read again, or can't be; whom to answer.
+    Users(Result<Loaded, String>, Slot),
     /// End.
     Stop,
 }

@@ -1,6 +1,7 @@
 //! The server: threads that read requests and write answers, one that has the tree, and those that
 //! write, render and start jobs. Control plane, save `connection`.
 
+mod access;
 mod checkpoint;
 mod connection;
 mod core;
@@ -12,6 +13,7 @@ mod lists;
 mod log;
 mod message;
 mod owner;
+mod passwords;
 mod pending;
 mod record;
 mod slot;
@@ -25,9 +27,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use wire::{Address, Config, Counters, ListenOptions, Listener, Server, TaskPool};
+use wire::{Address, Config, Counters, ListenOptions, Listener, Server, TaskPool, Tls};
 
 use self::core::Core;
+use access::Access;
 use connection::{Session, Shared};
 use log::{Category, Log, unix_us};
 use message::Message;
@@ -68,6 +71,7 @@ const MAX_QUEUED: usize = 4096;
 #[derive(Debug)]
 pub struct BoundWorkflow {
     listeners: Vec<Listener>,
+    handshake_timeout: Duration,
 }
 
 /// A running server.
@@ -90,7 +94,18 @@ impl BoundWorkflow {
     /// When an address can't be had.
     pub fn bind(addresses: &[Address]) -> std::io::Result<Self> {
         let bind = |address: &Address| Listener::bind(address, &ListenOptions::default());
-        Ok(Self { listeners: addresses.iter().map(bind).collect::<Result<_, _>>()? })
+        let handshake_timeout = Config::default().handshake_timeout;
+        Ok(Self {
+            listeners: addresses.iter().map(bind).collect::<Result<_, _>>()?,
+            handshake_timeout,
+        })
+    }
+
+    /// Encrypts all connections; a handshake may take `limit`.
+    #[must_use]
+    pub fn encrypted(self, tls: &Tls, limit: Duration) -> Self {
+        let listeners = self.listeners.into_iter().map(|one| one.with_tls(tls.clone())).collect();
+        Self { listeners, handshake_timeout: limit }
     }
 
     /// The listeners, whose files may become another user's.
@@ -134,8 +149,7 @@ impl BoundWorkflow {
         if is_new && environment.check.exists() {
             core.adopt(&environment.check)?;
         }
-        refuse_passwords(&environment)?;
-        core.set_lists(owner::read_lists(&environment).map_err(anyhow::Error::msg)?);
+        let access = Access::read(&environment).map_err(anyhow::Error::msg)?;
         let mut log = Log::open(environment.log.clone(), limits.log_flush)
             .with_context(|| format!("the log {}", environment.log.display()))?;
         greet(&mut log, &environment, &core);
@@ -148,6 +162,7 @@ impl BoundWorkflow {
         core.start_unstarted();
         let owner = Owner {
             core,
+            access,
             clock: Clock::new(&environment),
             checkpoints: checkpoint::Checkpoint::default(),
             environment,
@@ -168,6 +183,7 @@ impl BoundWorkflow {
         let config = Config {
             threads: limits.threads,
             max_connections: limits.max_connections,
+            handshake_timeout: self.handshake_timeout,
             thread_name: "workflow",
             ..Config::default()
         };
@@ -175,20 +191,6 @@ impl BoundWorkflow {
             Server::start(config, self.listeners, move |_| Session::new(Arc::clone(&shared)))?;
         Ok(WorkflowServer { server: Some(server), owner: own, thread: Some(thread) })
     }
-}
-
-/// Passwords are not checked, so that a server that has some must not be served without.
-fn refuse_passwords(environment: &Environment) -> anyhow::Result<()> {
-    for name in [&environment.passwords, &environment.custom_passwords] {
-        let path = environment.home.join(name);
-        anyhow::ensure!(
-            !path.exists(),
-            "{}: passwords are not checked by this version: remove the file to serve without, or \
-             use ecFlow's server",
-            path.display()
-        );
-    }
-    Ok(())
 }
 
 fn greet(log: &mut Log, environment: &Environment, core: &Core) {

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use journal::Journal;
 use wire::{TaskPool, Waker};
 
+use super::access::{Access, Part};
 use super::checkpoint::Checkpoint;
 use super::connection::Shared;
-use super::core::{Access, Core, Effect, Told};
+use super::core::{Core, Effect, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::job;
-use super::lists::{Lists, MAX_BYTES};
 use super::log::{Category, Log, last_lines, stamp, unix_us};
 use super::message::{Asked, CommandEnd, Message};
 use super::pending::Pending;
@@ -30,6 +30,7 @@ const BATCH: usize = 1024;
 /// What the owner works with.
 pub(super) struct Owner {
     pub(super) core: Core,
+    pub(super) access: Access,
     pub(super) environment: Arc<Environment>,
     pub(super) messages: Receiver<Message>,
     pub(super) own: Sender<Message>,
@@ -86,16 +87,6 @@ fn random() -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
     // The standard library's hash maps begin with random numbers of the system.
     std::hash::RandomState::new().build_hasher().finish()
-}
-
-/// The white list, where there is one.
-pub(super) fn read_lists(environment: &Environment) -> Result<Lists, String> {
-    let path = environment.home.join(&environment.lists);
-    if !path.exists() {
-        return Ok(Lists::default());
-    }
-    let text = base::read_text(&path, MAX_BYTES).map_err(|why| why.to_string())?;
-    Lists::parse(&text, &path.display().to_string())
 }
 
 impl Owner {
@@ -168,13 +159,16 @@ impl Owner {
                     Err(text) => self.say(at_us, Category::Error, &text),
                 }
             }
-            Message::Lists(lists, slot) => {
-                let reply = match lists {
-                    Ok(lists) => {
-                        self.core.set_lists(lists);
+            Message::Users(loaded, slot) => {
+                let reply = match loaded {
+                    Ok(loaded) => {
+                        self.access.take(loaded);
                         Reply::OK
                     }
-                    Err(why) => Reply::Error(why),
+                    Err(why) => {
+                        self.say(unix_us(), Category::Error, &why);
+                        Reply::Error(why)
+                    }
                 };
                 slot.put(Answer::Reply(reply));
             }
@@ -196,14 +190,14 @@ impl Owner {
     fn request(&mut self, request: &Request, asked: Asked) {
         let at_us = unix_us();
         let line = request.line();
-        if let Access::Refused(why) = self.core.access(request) {
+        if let Err(why) = self.access.check(request) {
             self.say(at_us, Category::Message, &line);
             self.say(at_us, Category::Error, &why);
             return asked.slot.put(Answer::Reply(Reply::Error(why)));
         }
         self.core.statistics.count(&request.body);
         self.say(at_us, Category::Message, &line);
-        if self.of_the_log(request, &asked) || self.of_the_lists(request, &asked) {
+        if self.of_the_log(request, &asked) || self.of_the_users(request, &asked) {
             return;
         }
         let changes = self.core.changes(request);
@@ -290,24 +284,14 @@ impl Owner {
         true
     }
 
-    /// Has the white list read again.
-    fn of_the_lists(&mut self, request: &Request, asked: &Asked) -> bool {
-        let reloads = Command::Server(ServerCommand::ReloadWhiteList);
-        if !matches!(&request.body, Body::User(_, command) if *command == reloads) {
-            return false;
-        }
+    /// Has a file of users read again.
+    fn of_the_users(&mut self, request: &Request, asked: &Asked) -> bool {
+        let Body::User(_, Command::Server(command)) = &request.body else { return false };
+        let Some(part) = Part::reloaded_by(*command) else { return false };
         let (own, environment) = (self.own.clone(), Arc::clone(&self.environment));
         let slot = asked.slot.clone();
         let work = move || {
-            let shown = (&environment.lists, environment.home.display());
-            let lists = match environment.home.join(&environment.lists).exists() {
-                true => read_lists(&environment),
-                false => Err(format!(
-                    "The ECF_LISTS file {} does not exist. Server CWD : {}",
-                    shown.0, shown.1
-                )),
-            };
-            let _ = own.send(Message::Lists(lists, slot));
+            let _ = own.send(Message::Users(part.read_again(&environment), slot));
         };
         if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
             asked.slot.put(Answer::Reply(Reply::error("too much to do: try again")));

@@ -17,6 +17,11 @@ fn answer(port: u16, bytes: &[u8]) -> String {
     text
 }
 
+/// What is answered to a document.
+pub(crate) fn framed(port: u16, document: &[u8]) -> String {
+    answer(port, &[format!("{:8x}", document.len()).as_bytes(), document].concat())
+}
+
 #[test]
 fn no_bytes_harm_others() {
     let place = Place::new();

@@ -72,7 +72,7 @@ fn a_home_is_moved_in_and_back_unchanged_and_two_states_are_not_mixed() {
     place.told(&["--check_pt"]);
     let last = tree(&place);
     theirs.kill();
-    let why = served::refused(&place.home(), place.port);
+    let why = served::refusal(&place);
     assert!(why.contains("another server") && why.contains("journal"), "{why}");
     std::fs::remove_dir_all(place.home().join(".loadline/journal")).expect("removed");
     let ours = served::start(&place.home(), place.port);

@@ -4,12 +4,15 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use workflow::server::{BoundWorkflow, Environment, Limits};
+use workflow::server::{BoundWorkflow, Environment, Limits, WorkflowServer};
 
 use crate::place::Place;
 
 /// The variable by which a process of this test serves: a folder and a port.
 const SERVE: &str = "WORKFLOW_TEST_SERVES";
+
+/// The variable by which a process of this test runs `serve workflow`: its words, a line each.
+const RUN: &str = "WORKFLOW_TEST_RUNS";
 
 /// A server, killed when it is dropped.
 pub(crate) struct Served(Child);
@@ -35,10 +38,39 @@ impl Served {
         Self(child)
     }
 
+    /// This program's server by its command and an environment, once it accepts.
+    pub(crate) fn by_command(place: &Place, words: &[&str], more: &[(&str, &str)]) -> Self {
+        let (home, port) = (place.home().display().to_string(), place.port.to_string());
+        let common = ["--data", &home, "--port", &port, "--ecfinterval", "1"];
+        let words: Vec<_> = common.iter().chain(words).copied().collect();
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", "served::this_process_runs_the_command_it_is_told"]);
+        command.env(RUN, words.join("\n")).envs(more.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let served = Self(command.spawn().expect("a process"));
+        place.until("the server answers", || {
+            std::net::TcpStream::connect(("127.0.0.1", place.port)).is_ok()
+        });
+        served
+    }
+
+    /// Sends it a signal, and returns whether it ends well.
+    pub(crate) fn stop(mut self) -> bool {
+        let process = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a signal");
+        self.0.wait().expect("its end").success()
+    }
+
     /// ecFlow's server, ready.
     pub(crate) fn theirs(place: &Place) -> Self {
+        Self::theirs_with(place, &[], &[])
+    }
+
+    /// ecFlow's server with more arguments and environment.
+    pub(crate) fn theirs_with(place: &Place, words: &[&str], more: &[(&str, &str)]) -> Self {
         let mut command = Command::new("ecflow_server");
         command.arg(format!("--port={}", place.port)).arg("--ecfinterval=1");
+        command.args(words).envs(more.iter().copied());
         command.env("ECF_HOME", place.home()).current_dir(place.home());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let served = Self(command.spawn().expect("ecflow_server starts"));
@@ -55,16 +87,17 @@ impl Served {
 }
 
 /// Starts a server in this process.
-pub(crate) fn start(home: &Path, port: u16) -> workflow::server::WorkflowServer {
+pub(crate) fn start(home: &Path, port: u16) -> WorkflowServer {
     try_start(home, port).expect("it starts")
 }
 
 /// Why a server doesn't start.
-pub(crate) fn refused(home: &Path, port: u16) -> String {
-    try_start(home, port).expect_err("it doesn't start").to_string()
+pub(crate) fn refusal(place: &Place) -> String {
+    let started = try_start(&place.home(), place.port);
+    format!("{:#}", started.expect_err("it doesn't start"))
 }
 
-fn try_start(home: &Path, port: u16) -> anyhow::Result<workflow::server::WorkflowServer> {
+fn try_start(home: &Path, port: u16) -> anyhow::Result<WorkflowServer> {
     let address = format!("127.0.0.1:{port}").parse().expect("an address");
     let bound = BoundWorkflow::bind(&[address]).expect("the port is free");
     let environment = Environment::new(home, port, 1, |_| None).expect("an environment");
@@ -87,8 +120,17 @@ fn this_process_serves_where_it_is_told() {
     let (home, port) = told.split_once('\n').expect("a folder and a port");
     let _server = start(&PathBuf::from(home), port.parse().expect("a port"));
     println!("it serves");
-    // Whoever started it ends it.
+    // The test that started it ends it.
     loop {
         std::thread::park();
     }
+}
+
+#[test]
+fn this_process_runs_the_command_it_is_told() {
+    let Ok(words) = std::env::var(RUN) else { return };
+    let command = workflow::SERVICE.serve_command();
+    let matches = command.get_matches_from(std::iter::once("serve").chain(words.lines()));
+    let ended = workflow::SERVICE.serve.run(&matches);
+    assert!(ended.is_ok(), "{ended:?}");
 }

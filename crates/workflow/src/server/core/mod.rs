@@ -18,7 +18,6 @@ use std::sync::Arc;
 use anyhow::Context as _;
 
 use super::environment::{CheckSettings, Environment};
-use super::lists::Lists;
 use super::log::Category;
 use super::message::{CommandEnd, CommandWhat};
 use super::record::{Record, What};
@@ -37,14 +36,6 @@ use zombies::Zombies;
 
 pub(super) use parts::{CommandKind, Effect, Submission, Told};
 
-/// Whether a client may ask what it asks.
-pub(super) enum Access {
-    /// It may.
-    Granted,
-    /// It may not, and why.
-    Refused(String),
-}
-
 /// Renders a text on another thread.
 type Render = Box<dyn FnOnce() -> String + Send>;
 
@@ -57,7 +48,6 @@ pub(super) struct Core {
     pub(super) statistics: Statistics,
     /// As users have set them.
     pub(super) checks: CheckSettings,
-    lists: Lists,
     effects: Vec<Effect>,
     /// Submitted tasks whose command was not seen to start, with their try.
     unstarted: BTreeMap<String, i32>,
@@ -76,7 +66,6 @@ impl Core {
             environment,
             handles: Handles::default(),
             zombies: Zombies::default(),
-            lists: Lists::default(),
             effects: Vec::new(),
             unstarted: BTreeMap::new(),
             started_us: super::log::unix_us(),
@@ -111,19 +100,6 @@ impl Core {
     pub(super) fn log_path(&self) -> String {
         let path = self.tree.server_variable("ECF_LOG");
         path.map_or_else(String::new, ToString::to_string)
-    }
-
-    /// Takes a white list.
-    pub(super) fn set_lists(&mut self, lists: Lists) {
-        self.lists = lists;
-    }
-
-    /// Whether a request may be carried out.
-    pub(super) fn access(&self, request: &Request) -> Access {
-        match self.lists.check(request) {
-            Ok(()) => Access::Granted,
-            Err(why) => Access::Refused(why),
-        }
     }
 
     /// Whether a request may change the tree, so that the journal keeps it.

@@ -333,21 +333,11 @@ fn server(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) 
             parts.statistics.reset();
             Reply::OK
         }
-        ServerCommand::ReloadWhiteList => Reply::error(format!(
-            "The ECF_LISTS file {} does not exist. Server CWD : {}",
-            environment.lists,
-            environment.home.display()
-        )),
-        ServerCommand::ReloadPasswords => Reply::error(format!(
-            "The ECF_PASSWD file {} does not exist. Server CWD : {}",
-            environment.passwords,
-            environment.home.display()
-        )),
-        ServerCommand::ReloadCustomPasswords => Reply::error(format!(
-            "The ECF_CUSTOM_PASSWD file {} does not exist. Server CWD : {}",
-            environment.custom_passwords,
-            environment.home.display()
-        )),
+        ServerCommand::ReloadWhiteList
+        | ServerCommand::ReloadPasswords
+        | ServerCommand::ReloadCustomPasswords => {
+            Reply::error("a file is read again by a command of its own, not in a group")
+        }
         ServerCommand::Restore => Reply::error("restoring a checkpoint is not served yet"),
         _ => Reply::OK,
     })
@@ -371,7 +361,7 @@ fn stats(parts: &Parts<'_>, rules: &Rules<'_>) -> Stats {
         home: environment.home.display().to_string(),
         check_file: environment.check.display().to_string(),
         log_file: environment.log.display().to_string(),
-        encryption: "disabled".to_owned(),
+        encryption: environment.encryption(),
         counters: parts.statistics.sent(),
     }
 }
