@@ -2,7 +2,7 @@
 //! stated `extern`.
 
 use super::error::DefinitionError;
-use crate::model::{Attribute, Binary, From, Kind, NodeId, Operand, Snapshot, Step};
+use crate::model::{Attribute, Binary, Condition, From, Kind, NodeId, Operand, Snapshot, Step};
 
 /// Where an attribute with references was read.
 #[derive(Clone, Copy, Debug)]
@@ -27,20 +27,12 @@ const EXTERN: &str = "correct the path, or state it at the top: extern PATH";
 
 /// What is wrong with the references of a node.
 fn wrong(tree: &Snapshot, id: NodeId) -> Option<(String, &'static str)> {
-    let from = From { tree, node: id };
     for attribute in tree.node(id).attributes.iter() {
         match attribute {
             Attribute::Trigger(condition) | Attribute::Complete(condition) => {
-                let program = condition.expression.program.as_ref()?;
-                let missing = program.operands().find_map(|operand| missing(&from, operand));
-                if let Some(missing) = missing {
-                    let (word, text) = (attribute.word(), condition.expression.text());
-                    let at = format!("{}:{}", tree.node(id).kind.shout(), tree.path(id));
-                    return Some((format!("'{word} {text}' at {at}: {missing}"), EXTERN));
-                }
-                if divides_by_zero(&program.steps) {
-                    let text = condition.expression.text();
-                    return Some((format!("'{text}' divides by zero"), "use another divisor"));
+                let found = self::condition(tree, id, attribute.word(), condition);
+                if found.is_some() {
+                    return found;
                 }
             }
             Attribute::AutoRestore(paths) => {
@@ -69,6 +61,24 @@ fn wrong(tree: &Snapshot, id: NodeId) -> Option<(String, &'static str)> {
         }
     }
     None
+}
+
+/// What is wrong with the references of an expression.
+pub(super) fn condition(
+    tree: &Snapshot,
+    id: NodeId,
+    word: &str,
+    condition: &Condition,
+) -> Option<(String, &'static str)> {
+    let from = From { tree, node: id };
+    let program = condition.expression.program.as_ref()?;
+    let text = condition.expression.text();
+    if let Some(missing) = program.operands().find_map(|operand| missing(&from, operand)) {
+        let at = format!("{}:{}", tree.node(id).kind.shout(), tree.path(id));
+        return Some((format!("'{word} {text}' at {at}: {missing}"), EXTERN));
+    }
+    let divides = divides_by_zero(&program.steps);
+    divides.then(|| (format!("'{text}' divides by zero"), "use another divisor"))
 }
 
 /// What an operand names that isn't there.

@@ -22,6 +22,6 @@ pub use error::DefinitionError;
 pub use expression::{
     EXPRESSION_LIMIT, ExpressionError, PARENTHESES_LIMIT, expression, parse_expression,
 };
-pub use parser::{Parsed, only_node, parse, parse_node};
+pub use parser::{Parsed, only_node, parse, parse_attribute, parse_condition, parse_node};
 pub use print::{END, VERSION, append_node, print, print_head, print_node};
 pub use reader::{ATTRIBUTES_LIMIT, Style};

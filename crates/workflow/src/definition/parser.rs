@@ -1,11 +1,15 @@
 //! The structure of a definition: which node a line belongs to.
 
+use std::sync::Arc;
+
 use super::attributes;
 use super::error::{DefinitionError, Fault, Read, fault, short};
 use super::line::{Words, check_name, split, unquote};
 use super::reader::{Reader, Style};
 use super::state;
-use crate::model::{Attribute, Displayed, Kind, NodeId, Text, Tree, Variable};
+use crate::model::{
+    Attribute, Condition, Displayed, Joint, Kind, NodeId, Part, Text, Tree, Variable,
+};
 
 /// A definition that has been read.
 #[derive(Debug, Default)]
@@ -46,6 +50,46 @@ pub fn parse_node(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
     parser.lines.is_persistent = true;
     parser.run()?;
     Ok(Parsed { tree: parser.tree, style: Style::Migrate, warnings: parser.warnings })
+}
+
+/// Reads one attribute of a task: what stands behind its keyword in a definition.
+///
+/// # Errors
+/// It can't be read, or is more than one attribute; in words for the user.
+pub fn parse_attribute(keyword: &str, text: &str) -> Result<Attribute, String> {
+    let refused = |why: &str| format!("Could not parse {keyword} {:?}: {why}", short(text));
+    if text.contains([';', '\n', '#']) {
+        return Err(refused("it has a semicolon, a sign # or an end of line: drop it"));
+    }
+    let around = format!("suite s\ntask t\n{keyword} {text}\n");
+    let mut parser = Reader::new(&around, "");
+    parser.run().map_err(|error| refused(&format!("{}; {}", error.message, error.fix)))?;
+    let task = parser.tree.find("/s/t");
+    let all = task.map(|task| &*parser.tree.node(task).attributes).unwrap_or_default();
+    match all {
+        [one] if one.word() == keyword => Ok(one.clone()),
+        _ => Err(refused("it is not one attribute")),
+    }
+}
+
+/// Reads the expression of a trigger or complete for a node that is there: what it names has to
+/// be there, too.
+///
+/// # Errors
+/// It can't be read, or names what isn't there; in words for the user.
+pub fn parse_condition(tree: &mut Tree, id: NodeId, text: &str) -> Result<Condition, String> {
+    if text.contains(['\n', '#']) {
+        return Err("an expression has no end of line and no sign #: drop it".to_owned());
+    }
+    let parts = vec![Part { joint: Joint::First, text: Text::from(text) }];
+    let compiled = super::expression(parts, tree.texts_mut());
+    let expression = compiled
+        .map_err(|error| format!("Failed to parse expression '{}': {error}", short(text)))?;
+    let condition = Condition { expression: Arc::new(expression), free: false };
+    match super::check::condition(tree, id, "expression", &condition) {
+        Some((message, _)) => Err(message),
+        None => Ok(condition),
+    }
 }
 
 /// The node of a text that [`parse_node`] has read.

@@ -82,6 +82,18 @@ pub struct Limit {
     pub holders: Option<Arc<BTreeSet<Text>>>,
 }
 
+impl Limit {
+    /// Takes a path from those that hold tokens, and one token with it; whether it was there.
+    pub fn delete_holder(&mut self, path: &str) -> bool {
+        let Some(holders) = &mut self.holders else { return false };
+        let is_there = Arc::make_mut(holders).remove(&Text::from(path));
+        if is_there {
+            self.value = self.value.saturating_sub(1).max(0);
+        }
+        is_there
+    }
+}
+
 /// A node's use of a limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InLimit {

@@ -62,6 +62,12 @@ impl Range {
         if self.delta > 0 { self.value <= self.end } else { self.value >= self.end }
     }
 
+    const fn has(&self, number: i64) -> bool {
+        let (least, most) =
+            if self.delta > 0 { (self.start, self.end) } else { (self.end, self.start) };
+        number >= least && number <= most
+    }
+
     fn number(&self) -> i64 {
         if self.delta > 0 {
             self.value.min(self.end).max(self.start)
@@ -190,6 +196,53 @@ impl Over {
             Self::Enumerated(list) | Self::Text(list) => list.index = to,
             Self::Day { .. } => {}
         }
+    }
+
+    /// Puts it to a value that a user has written: a date or number of its range, or, of a list, a
+    /// value or its place.
+    ///
+    /// # Errors
+    /// It has no such value.
+    pub fn change(&mut self, word: &str) -> Result<(), String> {
+        let not_one = || format!("{word:?} is none of the repeat's values");
+        let number = || word.parse::<i32>().map(i64::from).map_err(|_| not_one());
+        let place = |words: &[Text]| {
+            let known = words.iter().position(|known| *known == *word);
+            let given = || word.parse().ok().filter(|place| *place < words.len());
+            known.or_else(given).map(|place| place as i64).ok_or_else(not_one)
+        };
+        let to = match self {
+            Self::Date(range) => {
+                let to = number()?;
+                let days = date_to_julian(to) - date_to_julian(range.start);
+                let is_date = Date::of_number(to).is_some();
+                if !is_date || !range.has(to) || range.delta == 0 || days % range.delta != 0 {
+                    return Err(not_one());
+                }
+                to
+            }
+            Self::Integer(range) => {
+                Some(number()?).filter(|to| range.has(*to)).ok_or_else(not_one)?
+            }
+            Self::DateTime(range) => {
+                let to = instant_of_text(word).filter(|to| range.has(*to));
+                to.ok_or_else(not_one)?
+            }
+            Self::DateList(list) => {
+                let to = number()?;
+                let place = list.items.iter().position(|date| i64::from(*date) == to);
+                place.ok_or_else(not_one)? as i64
+            }
+            Self::DateTimeList(list) => {
+                let to = instant_of_text(word);
+                let place = list.items.iter().position(|one| Some(*one) == to);
+                place.ok_or_else(not_one)? as i64
+            }
+            Self::Enumerated(list) | Self::Text(list) => place(&list.items)?,
+            Self::Day { .. } => return Ok(()),
+        };
+        self.set(to);
+        Ok(())
     }
 
     /// The number by which it is stored: the value of dates and numbers, the place in a list.

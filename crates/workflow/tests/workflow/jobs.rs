@@ -52,7 +52,7 @@ fn scripts(place: &Place) {
 }
 
 /// What is printed, without what is another at each run.
-fn normalised(place: &Place, text: &str) -> String {
+pub(crate) fn normalised(place: &Place, text: &str) -> String {
     let home = place.home().display().to_string();
     let mut lines = String::new();
     for line in text.lines() {

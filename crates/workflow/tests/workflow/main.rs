@@ -1,6 +1,7 @@
 //! The service from outside: definitions as ecFlow itself reads and prints them; the server by
 //! ecFlow's own client, with real jobs, and beside ecFlow's own server.
 
+mod alter;
 mod crash;
 mod damaged;
 mod definition;

@@ -90,7 +90,7 @@ impl Rules<'_> {
     }
 
     /// Starts a suite's calendar by its clock.
-    fn begin_calendar(&mut self, id: NodeId) {
+    pub(super) fn begin_calendar(&mut self, id: NodeId) {
         let now = self.moment.now;
         let clock = self.tree.node(id).attributes.iter().find_map(|attribute| match attribute {
             Attribute::Clock(clock) => Some(**clock),

@@ -1,10 +1,11 @@
 //! Changes of the tree itself: load, delete, order, attributes.
 
 use super::super::attribute::{Attribute, Variable};
+use super::super::calendar::Clock;
 use super::super::node::NodeId;
 use super::super::state::ServerState;
 use super::super::tree::{AddError, Snapshot, Tree};
-use super::change::Rules;
+use super::change::{Requeue, Rules};
 
 /// Why a definition is not loaded, in ecFlow's words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -198,7 +199,7 @@ impl Rules<'_> {
     }
 
     /// Deletes the attributes of a node for which `is_it` holds; whether there was one.
-    pub fn delete_attributes(&mut self, id: NodeId, is_it: impl Fn(&Attribute) -> bool) -> bool {
+    pub fn delete_attributes(&mut self, id: NodeId, is_it: impl FnMut(&Attribute) -> bool) -> bool {
         let is_there = self.tree.remove_attributes(id, is_it);
         if is_there {
             self.wake(id);
@@ -226,6 +227,48 @@ impl Rules<'_> {
         has_changed
     }
 
+    /// Sorts the attributes with these keywords by their names: letters before capitals.
+    pub fn sort_attributes(&mut self, id: NodeId, words: &[&str]) {
+        if !self.tree.node(id).attributes.iter().any(|one| words.contains(&one.word())) {
+            return;
+        }
+        let key = |one: &Attribute| {
+            let name = match one {
+                _ if !words.contains(&one.word()) => String::new(),
+                Attribute::Event(event) if event.name.is_empty() => {
+                    event.number.map_or_else(String::new, |number| number.to_string())
+                }
+                Attribute::Event(event) => event.name.to_string(),
+                one => one.name().map_or_else(String::new, ToString::to_string),
+            };
+            let letters = name.chars().map(|c| (c.to_ascii_uppercase(), c.is_ascii_uppercase()));
+            (one.rank(), letters.collect::<Vec<_>>())
+        };
+        self.tree.node_mut(id).attributes_mut().sort_by_cached_key(key);
+        self.tree.attributes_changed(id);
+    }
+
+    /// Takes a path from those that hold tokens of a limit; whether it had some.
+    pub fn delete_holder(&mut self, id: NodeId, limit: &str, path: &str) -> bool {
+        self.change_attributes(id, |one| match one {
+            Attribute::Limit(known) if known.name == *limit => known.delete_holder(path),
+            _ => false,
+        })
+    }
+
+    /// Gives a suite another clock: its calendar begins anew, and so do the times below.
+    pub fn set_clock(&mut self, suite: NodeId, clock: Clock) {
+        self.tree.remove_attributes(suite, |one| matches!(one, Attribute::Clock(_)));
+        self.add_attribute(suite, Attribute::Clock(Box::new(clock)));
+        self.begin_calendar(suite);
+        let calendar = self.calendar(suite);
+        let all: Vec<NodeId> = self.tree.walk(suite).filter(|id| self.has_times(*id)).collect();
+        for id in all {
+            self.requeue_times(id, &calendar, Requeue::FULL, true);
+            self.changed(id);
+        }
+    }
+
     /// Sets the state that begin and requeue give a node.
     pub fn set_default(&mut self, id: NodeId, state: super::super::state::Displayed) {
         self.tree.node_mut(id).default = state;
@@ -251,14 +294,14 @@ impl Tree {
     pub(in super::super) fn remove_attributes(
         &mut self,
         id: NodeId,
-        is_it: impl Fn(&Attribute) -> bool,
+        mut is_it: impl FnMut(&Attribute) -> bool,
     ) -> bool {
-        let node = self.node(id);
-        if !node.attributes.iter().any(&is_it) {
+        let all = &self.node(id).attributes;
+        let kept: Vec<Attribute> =
+            all.iter().filter(|attribute| !is_it(attribute)).cloned().collect();
+        if kept.len() == all.len() {
             return false;
         }
-        let kept: Vec<Attribute> =
-            node.attributes.iter().filter(|attribute| !is_it(attribute)).cloned().collect();
         self.node_mut(id).attributes = kept.into();
         self.attributes_changed(id);
         true

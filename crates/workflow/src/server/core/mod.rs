@@ -1,6 +1,7 @@
 //! What the owner has: the tree and what clients know of it. It gets what happens, and
 //! gives out what is to be done; so the journal's records, applied again, make the same of it.
 
+mod alter;
 mod children;
 mod handles;
 mod nodes;

@@ -1,12 +1,11 @@
-//! What users do to the definition, and what came of jobs.
+//! What users load and replace, and what came of jobs.
 
-use crate::model::{Attribute, Displayed, Flag, Label, Limit, NodeId, Rules, State, Text};
-use crate::protocol::Alteration;
+use crate::model::{Flag, NodeId, Rules, State};
 use crate::server::log::Category;
 
 use super::parts::{
     Effect, JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, STATUS_FAILED,
-    WRITTEN, flag_of,
+    WRITTEN,
 };
 
 /// Adds the suites of a definition. Returns their names.
@@ -66,106 +65,6 @@ pub(super) fn replace(
         rules.begin(name, true).map_err(|why| why.to_string())?;
     }
     Ok(())
-}
-
-/// Alters a node.
-pub(super) fn alter(
-    rules: &mut Rules<'_>,
-    id: NodeId,
-    alteration: Alteration,
-    name: &str,
-    value: &str,
-) -> Result<(), String> {
-    let missing = |what: &str| format!("AlterCmd failed: there is no {what} {name:?}");
-    let number = || value.parse::<i32>().map_err(|_| format!("{value:?} is no number"));
-    match alteration {
-        Alteration::Add("variable") => rules.set_variable(id, name, value),
-        Alteration::Change("variable") => {
-            if !has(rules, id, "edit", name) {
-                return Err(missing("variable"));
-            }
-            rules.set_variable(id, name, value);
-        }
-        Alteration::Add(word @ ("label" | "limit")) if has(rules, id, word, name) => {
-            return Err(format!("AlterCmd failed: there is a {word} {name:?} already"));
-        }
-        Alteration::Add("label") => {
-            let (name, value) = (Text::from(name), Text::from(value));
-            let label = Label { name, value, new_value: Text::default() };
-            rules.add_attribute(id, Attribute::Label(label));
-        }
-        Alteration::Add("limit") => {
-            let limit = Limit { name: Text::from(name), max: number()?, value: 0, holders: None };
-            rules.add_attribute(id, Attribute::Limit(limit));
-        }
-        Alteration::Delete(word) => {
-            let word = if word == "variable" { "edit" } else { word };
-            let is_it = |one: &Attribute| {
-                let is_named = || match one {
-                    Attribute::Event(event) => event.is_called(name),
-                    Attribute::InLimit(inlimit) => inlimit.name == *name,
-                    other => other.name().is_none_or(|own| *own == *name),
-                };
-                one.word() == word && (name.is_empty() || is_named())
-            };
-            if !rules.delete_attributes(id, is_it) {
-                return Err(missing(word));
-            }
-        }
-        Alteration::Change(word @ ("label" | "event" | "meter" | "limit_max" | "limit_value")) => {
-            change(rules, id, word, name, value)?;
-        }
-        Alteration::Change("defstatus") => {
-            let state = Displayed::of_word(name).ok_or_else(|| format!("{name:?} is no state"))?;
-            rules.set_default(id, state);
-        }
-        Alteration::Flag(bit, is_set) => {
-            let flag = flag_of(bit).ok_or_else(|| format!("there is no flag {bit}"))?;
-            rules.alter_flag(id, flag, is_set);
-        }
-        Alteration::Add(word) | Alteration::Change(word) => {
-            return Err(format!("altering {word} is not served yet"));
-        }
-        Alteration::Sort => return Err("sorting attributes is not served yet".to_owned()),
-    }
-    Ok(())
-}
-
-/// Whether a node has an attribute of this kind and name.
-fn has(rules: &Rules<'_>, id: NodeId, word: &str, name: &str) -> bool {
-    let is_it = |one: &Attribute| one.word() == word && one.name().is_some_and(|own| *own == *name);
-    rules.tree.node(id).attributes.iter().any(is_it)
-}
-
-/// Changes the value of an attribute that jobs change, too.
-fn change(
-    rules: &mut Rules<'_>,
-    id: NodeId,
-    word: &str,
-    name: &str,
-    value: &str,
-) -> Result<(), String> {
-    let number = || value.parse::<i32>().map_err(|_| format!("{value:?} is no number"));
-    let is_changed = match word {
-        "label" => rules.set_label(id, name, value),
-        "event" => rules.set_event(id, name, matches!(value, "" | "set")),
-        "meter" => rules.set_meter(id, name, number()?),
-        _ => {
-            let number = number()?;
-            rules.change_attributes(id, |one| match one {
-                Attribute::Limit(limit) if limit.name == *name => {
-                    let field = if word == "limit_max" { &mut limit.max } else { &mut limit.value };
-                    *field = number;
-                    true
-                }
-                _ => false,
-            })
-        }
-    };
-    if is_changed {
-        return Ok(());
-    }
-    Err(format!("AlterCmd failed: there is no {word} {name:?}, or {value:?} is out of its range"))
 }
 
 /// Takes what came of a task's command.

@@ -11,7 +11,7 @@ use crate::script::{Source, locate, manual};
 use crate::server::disk::Disk;
 
 use super::parts::{CommandKind, Effect, Parts, Told, number_of, scope, submission, version_line};
-use super::{nodes, query, text};
+use super::{alter, nodes, query, text};
 
 /// Carries a command out.
 pub(super) fn command(
@@ -226,12 +226,16 @@ fn of_node(
             rules.set_server_variable(name, Some(value));
         }
         Command::Alter { alteration: Alteration::Delete("variable"), name, .. } if path == "/" => {
-            let missing = || format!("AlterCmd failed: there is no variable {name:?}");
-            rules.set_server_variable(name, None).then_some(()).ok_or_else(missing)?;
+            let server = rules.tree.server();
+            let all = server.user_variables.iter().map(|known| known.name.to_string());
+            let gone: Vec<String> = all.filter(|known| name.is_empty() || known == name).collect();
+            for name in gone {
+                rules.set_server_variable(&name, None);
+            }
         }
         Command::Alter { alteration, name, value, .. } => {
             let id = find(rules, path, "AlterCmd: ")?;
-            nodes::alter(rules, id, *alteration, name, value)?;
+            alter::alter(rules, id, *alteration, name, value)?;
         }
         _ => {}
     }

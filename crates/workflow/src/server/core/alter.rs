@@ -1,0 +1,314 @@
+//! `--alter`: what users do to the attributes of a node.
+
+use crate::definition::{parse_attribute, parse_condition};
+use crate::model::{
+    Attribute, Clock, Cron, Displayed, Kind, Label, NodeId, Rules, Series, Text, ZombieType,
+};
+use crate::protocol::Alteration;
+
+use super::parts::flag_of;
+
+/// Alters a node.
+pub(super) fn alter(
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    alteration: Alteration,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
+    let (what, done) = match alteration {
+        Alteration::Add(word) => ("add", add(rules, id, word, name, value)),
+        Alteration::Delete(word) => ("delete", delete(rules, id, word, name, value)),
+        Alteration::Change(word) => ("change", change(rules, id, word, name, value)),
+        Alteration::Flag(bit, is_set) => {
+            let flag = flag_of(bit).ok_or_else(|| format!("there is no flag {bit}"))?;
+            rules.alter_flag(id, flag, is_set);
+            return Ok(());
+        }
+        Alteration::Sort => ("sort", sort(rules, id, name, value)),
+    };
+    done.map_err(|why| format!("Alter ({what}) failed for {} : {why}", rules.tree.path(id)))
+}
+
+fn add(
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    word: &str,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
+    let attribute = match word {
+        "variable" => {
+            rules.set_variable(id, name, value);
+            return Ok(());
+        }
+        "label" => {
+            let (name, value) = (Text::from(name), Text::from(value));
+            Attribute::Label(Label { name, value, new_value: Text::default() })
+        }
+        "limit" | "inlimit" => parse_attribute(word, &format!("{name} {value}"))?,
+        "time" | "today" | "date" | "day" if rules.tree.node(id).kind == Kind::Suite => {
+            return Err("Cannot add time based dependency on a suite".to_owned());
+        }
+        _ => parse_attribute(word, name)?,
+    };
+    let is_double = |known: &Attribute| match (known, &attribute) {
+        (Attribute::Label(known), Attribute::Label(new)) => known.name == new.name,
+        (Attribute::Limit(known), Attribute::Limit(new)) => known.name == new.name,
+        (Attribute::InLimit(known), Attribute::InLimit(new)) => {
+            (&known.name, &known.path) == (&new.name, &new.path)
+        }
+        (Attribute::Zombie(known), Attribute::Zombie(new)) => known.kind == new.kind,
+        (Attribute::Late(_), Attribute::Late(_)) => true,
+        _ => false,
+    };
+    if rules.tree.node(id).attributes.iter().any(is_double) {
+        return Err(format!("there is a {word} {name:?} already"));
+    }
+    rules.add_attribute(id, attribute);
+    Ok(())
+}
+
+fn delete(
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    word: &str,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
+    if word == "limit_path" {
+        return if rules.delete_holder(id, name, value) {
+            Ok(())
+        } else {
+            Err(format!("there is no limit {name:?}, or {value:?} holds none of its tokens"))
+        };
+    }
+    let keyword = if word == "variable" { "edit" } else { word };
+    // One of several equal times is deleted.
+    let is_timed = matches!(word, "time" | "today" | "date" | "day" | "cron");
+    let stated = match name {
+        "" => None,
+        name if is_timed => Some(bare(&parse_attribute(word, name)?)),
+        _ => None,
+    };
+    let kind = match (word, name) {
+        ("zombie", name) if !name.is_empty() => {
+            Some(ZombieType::of_word(name).ok_or_else(|| format!("{name:?} is no zombie's type"))?)
+        }
+        _ => None,
+    };
+    let mut is_over = false;
+    let is_deleted = rules.delete_attributes(id, |one| {
+        if one.word() != keyword || is_over {
+            return false;
+        }
+        let is_it = match one {
+            _ if name.is_empty() => true,
+            Attribute::Zombie(rule) => kind.is_none_or(|kind| rule.kind == kind),
+            Attribute::Event(event) if event.name.is_empty() => event.is_called(name),
+            Attribute::Event(event) => event.name == *name,
+            Attribute::InLimit(inlimit) => match name.rsplit_once(':') {
+                Some((path, name)) => inlimit.name == *name && inlimit.path == *path,
+                None => inlimit.name == *name,
+            },
+            one if stated.is_some() => stated.as_ref() == Some(&bare(one)),
+            one => one.name().is_none_or(|own| *own == *name),
+        };
+        is_over = is_it && stated.is_some();
+        is_it
+    });
+    let may_lack = ["trigger", "complete", "repeat", "late", "zombie", "queue", "generic"];
+    if is_deleted || name.is_empty() || may_lack.contains(&word) {
+        return Ok(());
+    }
+    Err(format!("Cannot find {word}: {name}"))
+}
+
+/// A time, day or date as it was stated, without its state.
+fn bare(attribute: &Attribute) -> Attribute {
+    let plain = |series: &Series| Series::new(series.start, series.until, series.relative);
+    match attribute {
+        Attribute::Time(series) => Attribute::Time(Box::new(plain(series))),
+        Attribute::Today(series) => Attribute::Today(Box::new(plain(series))),
+        Attribute::Cron(cron) => {
+            let series = plain(&cron.series);
+            Attribute::Cron(Box::new(Cron { series, ..(**cron).clone() }))
+        }
+        Attribute::Date(date) => {
+            let mut date = *date;
+            date.free = false;
+            Attribute::Date(date)
+        }
+        Attribute::Day(day) => {
+            let mut day = *day;
+            (day.free, day.expired, day.date) = (false, false, None);
+            Attribute::Day(day)
+        }
+        other => other.clone(),
+    }
+}
+
+fn change(
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    word: &'static str,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
+    match word {
+        "variable" => {
+            if rules.tree.own_variable(id, name).is_none() {
+                return Err(format!("Could not find variable {name}"));
+            }
+            rules.set_variable(id, name, value);
+        }
+        "defstatus" => {
+            let state = Displayed::of_word(name).ok_or_else(|| format!("{name:?} is no state"))?;
+            rules.set_default(id, state);
+        }
+        "trigger" | "complete" => {
+            if rules.tree.node(id).kind == Kind::Suite {
+                return Err(format!("Cannot add {word} on a suite"));
+            }
+            let condition = parse_condition(rules.tree, id, name)?;
+            let new = match word {
+                "trigger" => Attribute::Trigger(condition),
+                _ => Attribute::Complete(condition),
+            };
+            put(rules, id, new, |one| one.word() == word);
+        }
+        "late" => put(rules, id, parse_attribute(word, name)?, |one| one.word() == word),
+        "time" | "today" => {
+            let (old, new) = (bare(&parse_attribute(word, name)?), parse_attribute(word, value)?);
+            let is_old = |one: &Attribute| one.word() == word && bare(one) == old;
+            if !rules.tree.node(id).attributes.iter().any(is_old) {
+                return Err(format!("Cannot find {word} attribute: {name}"));
+            }
+            put(rules, id, new, is_old);
+        }
+        "repeat" => {
+            let Some(repeat) = rules.tree.repeat(id) else {
+                return Err("Could not find repeat".to_owned());
+            };
+            let mut over = repeat.over.clone();
+            over.change(name)?;
+            rules.change_attributes(id, |one| match one {
+                Attribute::Repeat(repeat) => {
+                    repeat.over.clone_from(&over);
+                    true
+                }
+                _ => false,
+            });
+        }
+        "clock_type" | "clock_gain" | "clock_date" | "clock_sync" => {
+            return change_clock(rules, id, word, name);
+        }
+        _ => return change_value(rules, id, word, name, value),
+    }
+    Ok(())
+}
+
+/// Puts an attribute in the place of the first that is `old`, or behind those of its kind.
+fn put(rules: &mut Rules<'_>, id: NodeId, new: Attribute, old: impl Fn(&Attribute) -> bool) {
+    let mut left = Some(new);
+    rules.change_attributes(id, |one| match left.take() {
+        Some(new) if old(one) => {
+            *one = new;
+            true
+        }
+        kept => {
+            left = kept;
+            false
+        }
+    });
+    if let Some(new) = left {
+        rules.add_attribute(id, new);
+    }
+}
+
+/// Changes the clock of a node's suite.
+fn change_clock(rules: &mut Rules<'_>, id: NodeId, word: &str, value: &str) -> Result<(), String> {
+    let Some(suite) = rules.tree.suite(id) else { return Err("there is no suite".to_owned()) };
+    let known = rules.tree.node(suite).attributes.iter().find_map(|one| match one {
+        Attribute::Clock(clock) => Some(**clock),
+        _ => None,
+    });
+    let none = Clock { hybrid: false, date: None, gain_s: 0, plus: false };
+    let mut clock = known.unwrap_or(none);
+    match word {
+        "clock_type" => {
+            clock.hybrid = match value {
+                "hybrid" => true,
+                "real" => false,
+                _ => return Err(format!("expected hybrid or real but found {value}")),
+            }
+        }
+        "clock_gain" => {
+            let gain: i32 = value.parse().map_err(|_| format!("{value:?} is no number"))?;
+            (clock.gain_s, clock.plus) = (gain.into(), gain > 0);
+        }
+        "clock_date" => match parse_attribute("date", value)? {
+            Attribute::Date(date) if date.day != 0 && date.month != 0 && date.year != 0 => {
+                clock.date = Some((date.day, date.month, date.year));
+            }
+            _ => return Err(format!("Invalid clock date:{value}")),
+        },
+        _ => clock = Clock { hybrid: clock.hybrid, ..none },
+    }
+    rules.set_clock(suite, clock);
+    Ok(())
+}
+
+/// Changes the value of an attribute that jobs change, too.
+fn change_value(
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    word: &str,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
+    let number = || value.parse::<i32>().map_err(|_| format!("{value:?} is no number"));
+    let is_changed = match word {
+        "label" => rules.set_label(id, name, value),
+        "event" if !matches!(value, "" | "set" | "clear") => {
+            return Err(format!("expected nothing, set or clear but found {value}"));
+        }
+        "event" => rules.set_event(id, name, value != "clear"),
+        "meter" => rules.set_meter(id, name, number()?),
+        _ => {
+            let number = number()?;
+            rules.change_attributes(id, |one| match one {
+                Attribute::Limit(limit) if limit.name == *name => {
+                    let field = if word == "limit_max" { &mut limit.max } else { &mut limit.value };
+                    *field = number;
+                    true
+                }
+                _ => false,
+            })
+        }
+    };
+    if is_changed {
+        return Ok(());
+    }
+    Err(format!("there is no {word} {name:?}, or {value:?} is out of its range"))
+}
+
+fn sort(rules: &mut Rules<'_>, id: NodeId, which: &str, how: &str) -> Result<(), String> {
+    let words: &[&str] = match which {
+        "event" => &["event"],
+        "meter" => &["meter"],
+        "label" => &["label"],
+        "variable" => &["edit"],
+        "limit" => &["limit"],
+        "all" => &["event", "meter", "label", "edit", "limit"],
+        _ => return Err(format!("{which:?} can't be sorted")),
+    };
+    let all: Vec<NodeId> = match how {
+        "recursive" => rules.tree.walk(id).collect(),
+        _ => vec![id],
+    };
+    for id in all {
+        rules.sort_attributes(id, words);
+    }
+    Ok(())
+}
