@@ -9,6 +9,7 @@ mod archive;
 mod captured;
 pub mod frame;
 mod json;
+mod memento;
 mod print;
 mod read;
 mod reply;
@@ -16,6 +17,7 @@ mod request;
 mod words;
 
 pub use json::BadJson;
+pub use memento::{Compound, Memento};
 pub use read::{BadRequest, read};
 pub use reply::{Changes, News, Reply, Standard, Stats, ZombieRow};
 pub use request::{

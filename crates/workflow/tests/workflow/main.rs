@@ -10,3 +10,4 @@ mod place;
 mod random_definition;
 mod rules;
 mod served;
+mod sync;

@@ -6,6 +6,7 @@ mod handles;
 mod nodes;
 mod parts;
 mod query;
+mod sync;
 mod text;
 mod users;
 mod zombies;
@@ -237,6 +238,11 @@ impl Core {
             What::Request(_) => return,
         }
         self.change_no += 1;
+    }
+
+    /// Has clients take all anew: what they knew was of another process.
+    pub(super) fn forget_changes(&mut self) {
+        self.tree.forget_changes();
     }
 
     /// Starts the jobs of tasks that were submitted before a crash and never started.
