@@ -7,6 +7,7 @@
 
 mod attribute;
 mod calendar;
+mod changes;
 mod evaluate;
 mod expression;
 mod index;
@@ -27,6 +28,7 @@ pub use attribute::{
     Limit, Meter, Queue, Variable, Verify, WEEKDAYS, ZombieAction, ZombieRule, ZombieType,
 };
 pub use calendar::{Calendar, Clock};
+pub use changes::{Aspect, Changed};
 pub use evaluate::{Found, From, Named};
 pub use expression::{
     Binary, Expression, Function, Joint, Operand, Operands, Part, Program, Step, Value,

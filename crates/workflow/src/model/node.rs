@@ -73,12 +73,6 @@ pub struct Node {
     pub is_begun: bool,
     /// Its flags.
     pub flags: Flags,
-    /// The state change number of its last change of state, flags or values.
-    pub state_no: u32,
-    /// The state change number of the last attribute added or deleted.
-    pub attributes_no: u32,
-    /// The state change number of the last child added, deleted or moved.
-    pub children_no: u32,
     /// When its state last changed: how long its suite had run.
     pub since: Duration,
     /// How long the state before had lasted.
@@ -105,9 +99,6 @@ impl Node {
             is_suspended: false,
             is_begun: false,
             flags: Flags::default(),
-            state_no: 0,
-            attributes_no: 0,
-            children_no: 0,
             since: Duration::ZERO,
             ran: Duration::ZERO,
             attributes: none(),

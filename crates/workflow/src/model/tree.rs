@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::attribute::{Attribute, Variable};
+use super::changes::{Aspect, Changed, Changes};
 use super::node::{Arena, Node, NodeId};
 use super::state::{Flags, Kind, ServerState, State};
 use super::text::{Text, Texts};
@@ -18,8 +19,6 @@ use super::waiting::Waiting;
 pub const DEPTH_LIMIT: usize = 256;
 /// The longest name of a node or attribute, in bytes.
 pub const NAME_LIMIT: usize = 1024;
-/// How many changes are remembered for a synchronisation that sends only them.
-const CHANGES_LIMIT: usize = 1 << 16;
 /// How many lines of a node's edit history are kept.
 const HISTORY_LIMIT: usize = 10;
 
@@ -310,9 +309,7 @@ pub struct Tree {
     pub(super) texts: Texts,
     pub(super) waiting: Waiting,
     free: Vec<NodeId>,
-    changes: VecDeque<(u32, NodeId)>,
-    /// The number before the oldest of `changes`.
-    forgotten: u32,
+    changes: Changes,
 }
 
 impl Deref for Tree {
@@ -499,52 +496,72 @@ impl Tree {
     pub fn set_change_numbers(&mut self, state: u32, modify: u32) {
         self.now.state_change_no = state;
         self.now.modify_change_no = modify;
-        self.forgotten = state;
-        self.changes.clear();
+        self.changes.forget(state);
     }
 
-    /// Notes that a node's state or values have changed.
+    /// Notes that something of a node has changed: clients get all of it but its children.
     pub(super) fn changed(&mut self, id: NodeId) {
+        self.changed_in(id, Aspect::Any);
+    }
+
+    /// Notes what of a node has changed.
+    pub(super) fn changed_in(&mut self, id: NodeId, aspect: Aspect) {
         let no = self.next_state_no();
-        self.node_mut(id).state_no = no;
-        self.remember(no, id);
+        self.changes.note(no, id, aspect);
+    }
+
+    /// Notes that values of those attributes of a node have changed for which `is_it` holds.
+    pub(super) fn values_changed(&mut self, id: NodeId, is_it: impl Fn(&Attribute) -> bool) {
+        let attributes = Arc::clone(&self.node(id).attributes);
+        for (place, _) in attributes.iter().enumerate().filter(|(_, attribute)| is_it(attribute)) {
+            let aspect = u16::try_from(place).map_or(Aspect::Attributes, Aspect::Attribute);
+            self.changed_in(id, aspect);
+        }
+    }
+
+    /// Notes that an attribute was altered: of what has a value it is that, else its definition.
+    pub(super) fn attribute_changed(&mut self, id: NodeId, place: usize) {
+        let has_value = matches!(
+            self.node(id).attributes.get(place),
+            Some(
+                Attribute::Variable(_)
+                    | Attribute::Label(_)
+                    | Attribute::Meter(_)
+                    | Attribute::Event(_)
+                    | Attribute::Limit(_)
+                    | Attribute::Repeat(_)
+            )
+        );
+        let aspect = match u16::try_from(place) {
+            Ok(place) if has_value => Aspect::Attribute(place),
+            _ => Aspect::Attributes,
+        };
+        self.changed_in(id, aspect);
     }
 
     /// Notes that attributes of a node were added or deleted.
     pub(super) fn attributes_changed(&mut self, id: NodeId) {
-        let no = self.next_state_no();
-        self.node_mut(id).attributes_no = no;
-        self.remember(no, id);
+        self.changed_in(id, Aspect::Attributes);
     }
 
-    /// Notes that children of a node were added, deleted or moved.
+    /// Notes that children of a node were added or deleted.
     pub(super) fn children_changed(&mut self, id: NodeId) {
-        let no = self.next_state_no();
-        self.node_mut(id).children_no = no;
-        self.remember(no, id);
+        self.changed_in(id, Aspect::Children);
     }
 
-    fn remember(&mut self, no: u32, id: NodeId) {
-        if self.changes.len() == CHANGES_LIMIT {
-            self.forgotten = self.changes.pop_front().map_or(no, |(no, _)| no);
-        }
-        self.changes.push_back((no, id));
-    }
-
-    /// The nodes that have changed after this number, each once, parents before children of equal
-    /// depth not promised; `None` when that is not remembered any more.
+    /// What has changed after this number, by node; `None` when that is not remembered any more.
     #[must_use]
-    pub fn changed_since(&self, no: u32) -> Option<Vec<NodeId>> {
-        if no < self.forgotten {
-            return None;
-        }
-        let from = self.changes.partition_point(|(known, _)| *known <= no);
-        let mut nodes: Vec<NodeId> = self.changes.range(from..).map(|(_, id)| *id).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        // Numbers of deleted nodes are not reported: their parents are.
-        nodes.retain(|id| self.has(*id));
+    pub fn changed_since(&self, no: u32) -> Option<BTreeMap<NodeId, Changed>> {
+        let mut nodes = self.changes.since(no)?;
+        // Of a deleted node there is nothing to send: its parent has it.
+        nodes.retain(|id, _| self.has(*id));
         Some(nodes)
+    }
+
+    /// Has every client take the whole text: what came before a restart is not remembered.
+    pub fn forget_changes(&mut self) {
+        self.next_modify_no();
+        self.changes.forget(self.now.state_change_no);
     }
 
     /// Adds a line to a path's edit history; the oldest of more than ten goes.

@@ -89,6 +89,11 @@ impl<'a> Archive<'a> {
 
     /// The members of a pointer to an object of a type that is known by its name only.
     pub(super) fn polymorphic(&mut self, kind: &'static str, write: impl FnOnce(&mut Self)) {
+        self.kind(kind);
+        self.pointer(kind, write);
+    }
+
+    fn kind(&mut self, kind: &'static str) {
         match self.kinds.iter().position(|one| *one == kind) {
             Some(place) => self.integer("polymorphic_id", place as i64 + 1),
             None => {
@@ -98,7 +103,6 @@ impl<'a> Archive<'a> {
                 self.text("polymorphic_name", kind);
             }
         }
-        self.pointer(kind, write);
     }
 
     /// The members of a pointer to an object.
@@ -108,6 +112,17 @@ impl<'a> Archive<'a> {
         self.object("ptr_wrapper", |archive| {
             archive.integer("id", id.into());
             archive.class("data", kind, write);
+        });
+    }
+
+    /// A member that is the only pointer to an object of a type that is known by its name only.
+    pub(super) fn unique(&mut self, name: &str, kind: &'static str, write: impl FnOnce(&mut Self)) {
+        self.object(name, |archive| {
+            archive.kind(kind);
+            archive.object("ptr_wrapper", |archive| {
+                archive.integer("valid", 1);
+                archive.class("data", kind, write);
+            });
         });
     }
 

@@ -113,7 +113,8 @@ fn versions_and_names_of_types_come_once_in_a_document() {
     assert!(text.contains("\"polymorphic_id\": 2,\n") && text.contains("\"suites_\": []"));
     let mut out = Vec::new();
     Reply::News(News::Full).write(&mut out);
-    Reply::Changes(Changes::Nothing { state_change_no: 7, modify_change_no: 2 }).write(&mut out);
+    Reply::Changes(Changes::Since { state_change_no: 7, modify_change_no: 2, nodes: Vec::new() })
+        .write(&mut out);
     assert!(String::from_utf8(out).expect("text").contains("\"server_state_change_no_\": 7,"));
 }
 

@@ -9,6 +9,7 @@ mod archive;
 mod captured;
 pub mod frame;
 mod json;
+mod memento;
 mod password;
 mod print;
 mod read;
@@ -17,6 +18,7 @@ mod request;
 mod words;
 
 pub use json::BadJson;
+pub use memento::{Compound, Memento};
 pub use password::hash_password;
 pub use read::{BadRequest, read};
 pub use reply::{Changes, News, Reply, Standard, Stats, ZombieRow};

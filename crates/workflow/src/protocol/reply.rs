@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::archive::Archive;
 use super::frame;
+use super::memento::Compound;
 
 /// The answers of `StcCmd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,23 +108,25 @@ pub struct Stats {
 const LAST_STATISTIC: usize = 81;
 
 /// What has changed since the numbers that the client named.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Changes {
     /// All of it.
     Full(Arc<String>),
     /// All of the suites of a handle.
     Some(Arc<String>),
-    /// Nothing since these numbers.
-    Nothing {
+    /// What has changed, by node, up to these numbers; nothing where that is empty.
+    Since {
         /// The number of the last change of state.
         state_change_no: i64,
         /// The number of the last change of structure.
         modify_change_no: i64,
+        /// The nodes, each once, and a suite once more for its calendar.
+        nodes: Vec<Compound>,
     },
 }
 
 /// An answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// One of those without contents.
     Standard(Standard),
@@ -270,22 +273,22 @@ impl Stats {
 
 impl Changes {
     fn write(&self, archive: &mut Archive<'_>) {
-        let numbers = match self {
-            Self::Nothing { state_change_no, modify_change_no } => {
-                (*state_change_no, *modify_change_no)
+        let (state_no, modify_no, nodes) = match self {
+            Self::Since { state_change_no, modify_change_no, nodes } => {
+                (*state_change_no, *modify_change_no, nodes.as_slice())
             }
-            _ => (0, 0),
+            _ => (0, 0, &[][..]),
         };
         archive.flag("full_defs_", matches!(self, Self::Full(_)));
         archive.class("incremental_changes_", "DefsDelta", |archive| {
-            archive.integer("server_state_change_no_", numbers.0);
-            archive.integer("server_modify_change_no_", numbers.1);
-            archive.objects("compound_mementos_", None::<()>, |_, ()| {});
+            archive.integer("server_state_change_no_", state_no);
+            archive.integer("server_modify_change_no_", modify_no);
+            archive.objects("compound_mementos_", nodes, |archive, node| node.write(archive));
         });
         let (some, full) = match self {
             Self::Full(text) => ("", text.as_str()),
             Self::Some(text) => (text.as_str(), ""),
-            Self::Nothing { .. } => ("", ""),
+            Self::Since { .. } => ("", ""),
         };
         archive.text("server_defs_", some);
         archive.text("value1", full);

@@ -160,6 +160,7 @@ impl BoundWorkflow {
             memory: slot::Memory::new(limits.receive_memory),
         });
         core.start_unstarted();
+        core.forget_changes();
         let owner = Owner {
             core,
             access,

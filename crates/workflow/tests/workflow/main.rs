@@ -14,4 +14,5 @@ mod random_definition;
 mod rules;
 mod served;
 mod statistics;
+mod sync;
 mod tls;

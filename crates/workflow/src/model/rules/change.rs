@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::super::attribute::Attribute;
 use super::super::calendar::Calendar;
+use super::super::changes::Aspect;
 use super::super::node::NodeId;
 use super::super::text::Text;
 use super::super::time::{Duration, Instant};
@@ -122,9 +124,21 @@ impl<'a> Rules<'a> {
         self.awake.insert(id);
     }
 
-    /// A node's state or values have changed: it is noted, and whoever waits is looked at.
+    /// Something of a node has changed: it is noted, and whoever waits is looked at.
     pub(super) fn changed(&mut self, id: NodeId) {
         self.tree.changed(id);
+        self.wake_waiters(id);
+    }
+
+    /// What of a node has changed is noted, and whoever waits is looked at.
+    pub(super) fn changed_in(&mut self, id: NodeId, aspect: Aspect) {
+        self.tree.changed_in(id, aspect);
+        self.wake_waiters(id);
+    }
+
+    /// Values of some attributes of a node have changed: whoever waits is looked at.
+    pub(super) fn values_changed(&mut self, id: NodeId, is_it: impl Fn(&Attribute) -> bool) {
+        self.tree.values_changed(id, is_it);
         self.wake_waiters(id);
     }
 

@@ -1,6 +1,7 @@
 //! Child commands: what jobs report, and whether they may.
 
 use super::super::attribute::{Attribute, Child, Variable, ZombieRule, ZombieType};
+use super::super::changes::Aspect;
 use super::super::evaluate::From;
 use super::super::expression::Program;
 use super::super::node::NodeId;
@@ -151,8 +152,8 @@ impl Rules<'_> {
     /// `--init`: the job runs, and is known by this identifier from now on. Variables are added.
     pub fn init(&mut self, id: NodeId, rid: &str, variables: &[(String, String)]) {
         self.tree.node_mut(id).job_mut().rid = Text::from(rid);
+        self.tree.changed_in(id, Aspect::Job);
         self.set_state(id, State::Active, How::PLAIN);
-        self.changed(id);
         for (name, value) in variables {
             self.set_variable(id, name, value);
         }
@@ -166,7 +167,7 @@ impl Rules<'_> {
             let job = self.tree.node_mut(id).job_mut();
             (job.password, job.rid) = (Text::default(), Text::default());
             job.abort_reason = Text::default();
-            self.tree.changed(id);
+            self.tree.changed_in(id, Aspect::Job);
         }
         for name in variables {
             self.delete_variable(id, name);
@@ -179,7 +180,7 @@ impl Rules<'_> {
         // ecFlow drops the first line's end and turns the first ';' into a blank.
         let reason = reason.replacen('\n', "", 1).replacen(';', " ", 1);
         self.tree.node_mut(id).job_mut().abort_reason = Text::from(reason);
-        self.tree.changed(id);
+        self.tree.changed_in(id, Aspect::Job);
         self.set_state(id, State::Aborted, How::PLAIN);
         self.wake(id);
     }
@@ -197,7 +198,9 @@ impl Rules<'_> {
             }
         }
         if is_there {
-            self.changed(id);
+            let is_it =
+                |one: &Attribute| matches!(one, Attribute::Event(event) if event.is_called(name));
+            self.values_changed(id, is_it);
         }
         is_there
     }
@@ -215,7 +218,9 @@ impl Rules<'_> {
             }
         }
         if is_set {
-            self.changed(id);
+            let is_it =
+                |one: &Attribute| matches!(one, Attribute::Meter(meter) if meter.name == *name);
+            self.values_changed(id, is_it);
         }
         is_set
     }
@@ -233,7 +238,9 @@ impl Rules<'_> {
         }
         if is_there {
             // Nothing compares labels, so nothing is woken.
-            self.tree.changed(id);
+            let is_it =
+                |one: &Attribute| matches!(one, Attribute::Label(label) if label.name == *name);
+            self.tree.values_changed(id, is_it);
         }
         is_there
     }
@@ -260,7 +267,7 @@ impl Rules<'_> {
                     variable.value = value.clone();
                 }
             }
-            self.changed(id);
+            self.values_changed(id, is_it);
         } else {
             let name = self.tree.share(name);
             self.tree.add_attribute(id, Attribute::Variable(Variable { name, value }));

@@ -39,7 +39,9 @@ impl Rules<'_> {
                         _ => {}
                     }
                 }
-                self.changed(id);
+                self.values_changed(id, |one| {
+                    matches!(one, Attribute::Late(_) | Attribute::Meter(_) | Attribute::Event(_))
+                });
             }
         }
         self.wake(id);
@@ -55,7 +57,7 @@ impl Rules<'_> {
                     repeat.over.increment();
                 }
             }
-            self.changed(id);
+            self.values_changed(id, |one| matches!(one, Attribute::Repeat(_)));
         }
     }
 
@@ -95,7 +97,7 @@ impl Rules<'_> {
                     condition.free = true;
                 }
             }
-            self.changed(id);
+            self.values_changed(id, |one| matches!(one, Attribute::Trigger(_)));
         }
         if which.date {
             self.free_date(id);

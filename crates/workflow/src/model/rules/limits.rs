@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::super::attribute::{Attribute, InLimit};
+use super::super::changes::Aspect;
 use super::super::node::NodeId;
 use super::super::state::{Kind, State};
 use super::super::text::Text;
@@ -107,7 +108,7 @@ impl Rules<'_> {
         {
             inlimit.incremented = is_incremented;
         }
-        self.changed(holder);
+        self.changed_in(holder, Aspect::Attributes);
     }
 
     fn add_holder(&mut self, at: NodeId, inlimit: &InLimit, path: Text) {
@@ -124,7 +125,7 @@ impl Rules<'_> {
             }
         }
         if is_new {
-            self.changed(at);
+            self.limit_changed(at, &inlimit.name);
         }
     }
 
@@ -151,8 +152,15 @@ impl Rules<'_> {
                 }
             }
         }
-        self.changed(at);
+        self.limit_changed(at, &inlimit.name);
         self.wake_limited(at);
+    }
+
+    fn limit_changed(&mut self, at: NodeId, name: &str) {
+        self.values_changed(
+            at,
+            |one| matches!(one, Attribute::Limit(limit) if limit.name == *name),
+        );
     }
 
     /// Whoever uses a limit of this node is looked at: there may be room.
@@ -174,7 +182,7 @@ impl Rules<'_> {
                 (limit.value, limit.holders) = (0, None);
             }
         }
-        self.changed(id);
+        self.values_changed(id, |one| matches!(one, Attribute::Limit(_)));
         self.wake_limited(id);
     }
 }

@@ -61,7 +61,7 @@ impl Rules<'_> {
             }
         }
         if action != QueueAction::CountAborted {
-            self.changed(at);
+            self.values_changed(at, is_it);
         }
         result
     }

@@ -2,6 +2,7 @@
 
 use super::super::attribute::{Attribute, Queue};
 use super::super::calendar::Calendar;
+use super::super::changes::Aspect;
 use super::super::node::NodeId;
 use super::super::repeat::Over;
 use super::super::state::{Displayed, Flag, Flags, Kind, State};
@@ -207,7 +208,13 @@ impl Rules<'_> {
             kept = if flags.has(flag) { kept.with(flag) } else { kept };
         }
         self.tree.node_mut(id).flags = kept;
-        self.changed(id);
+        if kept != flags {
+            self.tree.changed_in(id, Aspect::Flags);
+        }
+        if kind.is_job() {
+            self.tree.changed_in(id, Aspect::Job);
+        }
+        self.values_changed(id, |one| !matches!(one, Attribute::Variable(_)));
         self.reset_limits(id);
         if kind == Kind::Task {
             self.give_tokens(id, false);

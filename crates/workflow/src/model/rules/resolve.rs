@@ -1,6 +1,7 @@
 //! Dependencies: what may run now is submitted.
 
 use super::super::attribute::Attribute;
+use super::super::changes::Aspect;
 use super::super::evaluate::From;
 use super::super::node::NodeId;
 use super::super::state::{Flag, Kind, ServerState, State};
@@ -176,7 +177,9 @@ impl Rules<'_> {
                 }
             }
         }
-        self.changed(id);
+        self.tree.values_changed(id, |one| matches!(one, Attribute::Label(_)));
+        self.tree.changed_in(id, Aspect::Flags);
+        self.changed_in(id, Aspect::Job);
         self.set_state(id, State::Submitted, How::PLAIN);
         let path = self.tree.path(id);
         self.effects.push(Effect::Submit(Submit { node: id, path, try_no, password }));

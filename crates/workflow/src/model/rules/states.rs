@@ -1,6 +1,7 @@
 //! States of nodes, and how they go upwards.
 
 use super::super::attribute::Attribute;
+use super::super::changes::Aspect;
 use super::super::node::NodeId;
 use super::super::state::{Displayed, Flag, Kind, State};
 use super::super::time::Duration;
@@ -12,7 +13,7 @@ impl Rules<'_> {
         let new = if is_set { flags.with(flag) } else { flags.without(flag) };
         if new != flags {
             self.tree.node_mut(id).flags = new;
-            self.changed(id);
+            self.changed_in(id, Aspect::Flags);
         }
     }
 
@@ -43,6 +44,7 @@ impl Rules<'_> {
             self.log(format!(" {}: {path}{behind}", state.word()));
         }
         let node = self.tree.node_mut(id);
+        let has_flags = node.flags != flags;
         node.flags = flags;
         node.state = state;
         node.ran = if state == State::Queued { Duration::ZERO } else { duration.minus(since) };
@@ -59,8 +61,12 @@ impl Rules<'_> {
                     verify.actual = verify.actual.saturating_add(1);
                 }
             }
+            self.tree.values_changed(id, counts);
         }
-        self.changed(id);
+        if has_flags {
+            self.tree.changed_in(id, Aspect::Flags);
+        }
+        self.changed_in(id, Aspect::State);
     }
 
     /// Sets a node's state, with what follows: limits, repeats, and the nodes above.
@@ -184,7 +190,7 @@ impl Rules<'_> {
                     is_stepped = repeat.over.is_valid();
                 }
             }
-            self.changed(id);
+            self.values_changed(id, |one| matches!(one, Attribute::Repeat(_)));
         }
         if is_stepped {
             let how = Requeue {
@@ -236,21 +242,21 @@ impl Rules<'_> {
         let state = states.max_by_key(|state| state.significance()).unwrap_or(State::Unknown);
         if self.tree.node(NodeId::ROOT).state != state {
             self.tree.node_mut(NodeId::ROOT).state = state;
-            self.changed(NodeId::ROOT);
+            self.changed_in(NodeId::ROOT, Aspect::State);
         }
     }
 
     /// Suspends a node: nothing below it is submitted.
     pub fn suspend(&mut self, id: NodeId) {
         self.tree.node_mut(id).is_suspended = true;
-        self.changed(id);
+        self.changed_in(id, Aspect::Suspended);
     }
 
     /// Resumes a node; what may run now is submitted.
     pub fn resume(&mut self, id: NodeId) {
         if self.tree.node(id).is_suspended {
             self.tree.node_mut(id).is_suspended = false;
-            self.changed(id);
+            self.changed_in(id, Aspect::Suspended);
         }
         self.wake(id);
     }
@@ -260,12 +266,15 @@ impl Rules<'_> {
         let duration = self.duration(id);
         let default = self.tree.node(id).default;
         let how = if is_logged { How::PLAIN } else { How::SILENT };
-        self.tree.node_mut(id).since = duration;
+        if self.tree.node(id).since != duration {
+            self.tree.node_mut(id).since = duration;
+            self.tree.changed_in(id, Aspect::State);
+        }
         if default == Displayed::Suspended {
             self.suspend(id);
         } else if resumes > 0 && self.tree.node(id).is_suspended {
             self.tree.node_mut(id).is_suspended = false;
-            self.changed(id);
+            self.changed_in(id, Aspect::Suspended);
         }
         self.set_state_only(id, default.state(), how);
     }

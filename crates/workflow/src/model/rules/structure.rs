@@ -2,6 +2,7 @@
 
 use super::super::attribute::{Attribute, Variable};
 use super::super::calendar::Clock;
+use super::super::changes::Aspect;
 use super::super::node::NodeId;
 use super::super::state::ServerState;
 use super::super::tree::{AddError, Snapshot, Tree};
@@ -162,13 +163,13 @@ impl Rules<'_> {
             }
         }
         self.tree.reorder(parent, &all);
-        self.tree.children_changed(parent);
+        self.tree.changed_in(parent, Aspect::Order);
     }
 
     /// Halts, shuts down or restarts the server.
     pub fn set_server_state(&mut self, state: ServerState) {
         self.tree.server_mut().state = state;
-        self.tree.changed(NodeId::ROOT);
+        self.tree.changed_in(NodeId::ROOT, Aspect::Server);
         if state == ServerState::Running {
             self.awake.extend(self.tree.suites());
         }
@@ -184,8 +185,7 @@ impl Rules<'_> {
             (None, Some(value)) => known.push(Variable { name: name.into(), value: value.into() }),
             (None, None) => return false,
         }
-        self.tree.next_modify_no();
-        self.changed(NodeId::ROOT);
+        self.changed_in(NodeId::ROOT, Aspect::Variables);
         place.is_some()
     }
 
@@ -214,17 +214,23 @@ impl Rules<'_> {
         id: NodeId,
         mut change: impl FnMut(&mut Attribute) -> bool,
     ) -> bool {
-        let mut has_changed = false;
-        for attribute in self.tree.node_mut(id).attributes_mut() {
-            has_changed |= change(attribute);
+        let mut places = Vec::new();
+        for (place, attribute) in self.tree.node_mut(id).attributes_mut().iter_mut().enumerate() {
+            if change(attribute) {
+                places.push(place);
+            }
         }
-        if has_changed {
-            self.tree.index(id);
-            self.changed(id);
-            self.wake(id);
-            self.wake_limited(id);
+        if places.is_empty() {
+            return false;
         }
-        has_changed
+        for place in places {
+            self.tree.attribute_changed(id, place);
+        }
+        self.tree.index(id);
+        self.wake_waiters(id);
+        self.wake(id);
+        self.wake_limited(id);
+        true
     }
 
     /// Sorts the attributes with these keywords by their names: letters before capitals.
@@ -272,7 +278,7 @@ impl Rules<'_> {
     /// Sets the state that begin and requeue give a node.
     pub fn set_default(&mut self, id: NodeId, state: super::super::state::Displayed) {
         self.tree.node_mut(id).default = state;
-        self.tree.changed(id);
+        self.tree.changed_in(id, Aspect::Default);
     }
 
     /// Sets or clears a flag of a node, as an operator asks.
@@ -346,6 +352,5 @@ impl Tree {
         let next = node.next;
         *node = source;
         (node.parent, node.first_child, node.last_child, node.next) = (parent, first, last, next);
-        (node.state_no, node.attributes_no, node.children_no) = (0, 0, 0);
     }
 }

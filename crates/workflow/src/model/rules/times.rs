@@ -309,7 +309,7 @@ impl Rules<'_> {
                 has_changed |= self.reach_series(id, calendar);
             }
             if has_changed {
-                self.changed(id);
+                self.times_changed(id);
                 self.wake(id);
             }
         }
@@ -429,6 +429,7 @@ impl Rules<'_> {
                 late.is_late = true;
             }
         }
+        self.tree.values_changed(id, |one| matches!(one, Attribute::Late(_)));
         self.set_flag(id, Flag::Late, true);
     }
 
@@ -491,7 +492,7 @@ impl Rules<'_> {
                 *done = true;
             }
         }
-        self.changed(id);
+        self.times_changed(id);
     }
 
     /// Frees the first date of a node that holds it.
@@ -505,7 +506,7 @@ impl Rules<'_> {
                 break;
             }
         }
-        self.changed(id);
+        self.times_changed(id);
     }
 
     /// Frees the first time, today, day and cron of a node that holds it.
@@ -542,7 +543,20 @@ impl Rules<'_> {
                 _ => {}
             }
         }
-        self.changed(id);
+        self.times_changed(id);
+    }
+
+    fn times_changed(&mut self, id: NodeId) {
+        self.values_changed(id, |one| {
+            matches!(
+                one,
+                Attribute::Time(_)
+                    | Attribute::Today(_)
+                    | Attribute::Cron(_)
+                    | Attribute::Day(_)
+                    | Attribute::Date(_)
+            )
+        });
     }
 }
 

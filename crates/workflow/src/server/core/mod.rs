@@ -8,6 +8,7 @@ mod nodes;
 mod parts;
 mod query;
 mod statistics;
+mod sync;
 mod text;
 mod users;
 mod zombies;
@@ -222,6 +223,11 @@ impl Core {
             What::Request(_) => return,
         }
         self.change_no += 1;
+    }
+
+    /// Has clients take all anew: what they knew was of another process.
+    pub(super) fn forget_changes(&mut self) {
+        self.tree.forget_changes();
     }
 
     /// Starts the jobs of tasks that were submitted before a crash and never started.

@@ -4,14 +4,14 @@ use crate::model::{
     Flag, Free, Kind, NodeId, Order as To, Rules, ServerState, State, Which, ZombieAction as Action,
 };
 use crate::protocol::{
-    Alteration, Changes, Command, FileKind, News, NodeCommand, Order, PathsCommand, Reply, Request,
-    Requeue, ServerCommand, Standard, Stats, SyncKind, ZombieAction,
+    Alteration, Command, FileKind, NodeCommand, Order, PathsCommand, Reply, Request, Requeue,
+    ServerCommand, Standard, Stats, ZombieAction,
 };
 use crate::script::{Source, locate, manual};
 use crate::server::disk::Disk;
 
 use super::parts::{CommandKind, Effect, Parts, Told, number_of, scope, submission, version_line};
-use super::{alter, nodes, query, text};
+use super::{alter, nodes, query, sync, text};
 
 /// Carries a command out.
 pub(super) fn command(
@@ -31,7 +31,8 @@ pub(super) fn command(
             Ok(Reply::OK)
         }
         Command::Sync { kind, handle, state_change_no, modify_change_no } => {
-            return sync(parts, rules, *kind, *handle, (*state_change_no, *modify_change_no));
+            let known = (*state_change_no, *modify_change_no);
+            return sync::sync(parts, rules.tree, *kind, *handle, known);
         }
         Command::Handle(command) => Ok(parts.handles.command(user, command)),
         Command::Node(command, path) => return node(parts, rules, *command, path),
@@ -394,55 +395,6 @@ fn node(parts: &Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &s
         None => Told::Reply(Reply::error(format!("Cannot find node at path '{path}' "))),
         Some(id) => Told::Later(Box::new(move || Reply::Node(text::node(&snapshot, id, command)))),
     }
-}
-
-fn sync(
-    parts: &mut Parts<'_>,
-    rules: &Rules<'_>,
-    kind: SyncKind,
-    handle: i64,
-    (state, modify): (i64, i64),
-) -> Told {
-    let own = (i64::from(rules.tree.state_change_no()), i64::from(rules.tree.modify_change_no()));
-    let is_ahead = state > own.0 || modify > own.1;
-    if handle != 0 && parts.handles.suites(handle).is_none() {
-        if kind == SyncKind::News {
-            return Told::Reply(Reply::News(News::Full));
-        }
-        return Told::Reply(Reply::error(format!(
-            "ClientSuiteMgr::max_change_no: handle({handle}) does not exist. Handle dropped? \
-             Please refresh GUI/re-register suites"
-        )));
-    }
-    let is_changed = handle != 0 && parts.handles.is_changed(handle);
-    if kind == SyncKind::News {
-        let news = match () {
-            () if is_ahead => News::Full,
-            () if is_changed || modify < own.1 || state < own.0 => News::Some,
-            () => News::None,
-        };
-        return Told::Reply(Reply::News(news));
-    }
-    let is_full = kind == SyncKind::Full;
-    if !is_full && !is_ahead && !is_changed && (state, modify) == own {
-        return Told::Reply(Reply::Changes(Changes::Nothing {
-            state_change_no: own.0,
-            modify_change_no: own.1,
-        }));
-    }
-    let snapshot = rules.tree.snapshot();
-    if handle == 0 {
-        return Told::Later(Box::new(move || {
-            let text = text::whole(&snapshot, text::NET);
-            Reply::Changes(Changes::Full(text.into()))
-        }));
-    }
-    parts.handles.taken(handle);
-    let suites = parts.handles.suites(handle).unwrap_or_default().to_vec();
-    Told::Later(Box::new(move || {
-        let text = text::of_suites(&snapshot, &suites);
-        Reply::Changes(Changes::Some(text.into()))
-    }))
 }
 
 fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
