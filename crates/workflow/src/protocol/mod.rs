@@ -4,7 +4,9 @@
 //! library cereal ([`read`]), and then the same with the answer ([`Reply::write`]). The types
 //! follow ecFlow 5.9.2 (`Base/src/cts`, `Base/src/stc`), as its client was seen to write them.
 
+mod answer;
 mod archive;
+mod ask;
 #[cfg(test)]
 mod captured;
 pub mod frame;
@@ -15,6 +17,8 @@ mod reply;
 mod request;
 mod words;
 
+pub use answer::{Answer, read_answer};
+pub use ask::{Ask, Asker, Told};
 pub use json::BadJson;
 pub use read::{BadRequest, read};
 pub use reply::{Changes, News, Reply, Standard, Stats, ZombieRow};

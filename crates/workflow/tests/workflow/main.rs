@@ -4,6 +4,7 @@
 mod crash;
 mod damaged;
 mod definition;
+mod generated;
 mod hostile;
 mod jobs;
 mod place;
