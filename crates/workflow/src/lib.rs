@@ -3,25 +3,30 @@
 //!
 //! [`model`] holds the tree and its rules, [`definition`] reads and prints its text, [`protocol`]
 //! is the requests and answers of ecFlow's clients, [`script`] makes jobs of scripts; none of them
-//! does I/O. [`server`] does.
+//! does I/O. [`server`] does. [`load`] is the workload and dialect of the lab.
 
 #![deny(unsafe_code)]
 
 pub mod definition;
+pub mod load;
 pub mod model;
 pub mod protocol;
 pub mod script;
 pub mod server;
 
+mod command;
 mod serve;
 
 use service::{Service, Subcommand};
 
-/// The service's row: `loadline serve workflow`.
+/// The service's row: `loadline serve workflow` and `loadline workflow`.
 pub static SERVICE: Service = Service {
     name: "workflow",
     doc: "Serve suites of tasks to ecFlow's clients, and run their jobs",
     is_hidden: false,
     serve: Subcommand::of::<serve::WorkflowArgs>(),
-    command: None,
+    command: Some((
+        "Write definitions of any size",
+        Subcommand::of::<command::WorkflowCommandArgs>(),
+    )),
 };

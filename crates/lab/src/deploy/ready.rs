@@ -55,8 +55,20 @@ pub(super) fn accepts(address: &Address, medium: Medium) -> bool {
     }
 }
 
-/// A loopback port that is free at this moment.
+/// The last port that is not of the dynamic range of RFC 6335: ecFlow's server takes none beyond.
+const LAST_REGISTERED: u16 = 49_151;
+
+/// A loopback port that is free at this moment, and not of the dynamic range where the kernel has
+/// such a one.
 pub(super) fn free_port() -> std::io::Result<u16> {
-    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
-    Ok(listener.local_addr()?.port())
+    // Those that are refused stay bound meanwhile, so that each try brings another one.
+    let mut tried = Vec::new();
+    loop {
+        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let port = listener.local_addr()?.port();
+        if port <= LAST_REGISTERED || tried.len() >= 32 {
+            return Ok(port);
+        }
+        tried.push(listener);
+    }
 }

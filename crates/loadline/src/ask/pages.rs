@@ -59,6 +59,7 @@ static DOCUMENTS: &[Document] = documents![
     "in-process" "libraries, without a socket",
     "adding-a-service" "a protocol of your own",
     "records-load" "live records under load",
+    "workflow-load" "workflows under load",
     "conditions" "conditions over HTTP, and under load",
     "nopayloaddb" "NoPayloadDB's requests to conditions",
 ];

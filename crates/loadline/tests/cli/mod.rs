@@ -26,6 +26,7 @@ mod targets;
 mod teaching;
 mod toys;
 mod ui;
+mod workflow;
 
 /// The page that shows how a service is added shows what is compiled.
 #[test]

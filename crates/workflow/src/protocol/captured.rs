@@ -4,7 +4,7 @@
 use super::frame::{self, HEAD_BYTES};
 use super::reply::{Changes, News, Reply, Standard};
 use super::request::{Alteration, Body, Command, Report, Request, ServerCommand};
-use super::{Stats, read};
+use super::{Answer, Ask, Asker, NodeCommand, Stats, Told, read, read_answer};
 
 const REQUESTS: &[u8] = include_bytes!("captured.requests");
 const REPLIES: &[u8] = include_bytes!("captured.replies");
@@ -134,4 +134,54 @@ fn compact_json_in_any_order_of_members_is_read_too() {
     ] {
         read(wrong).expect_err("no request");
     }
+}
+
+/// A request as we ask it, read again and logged.
+fn asked(ask: &Ask<'_>) -> String {
+    let mut out = Vec::new();
+    ask.write(Asker { host: "vm", user: "root" }, &mut out);
+    read(&out[HEAD_BYTES..]).expect("a request").line()
+}
+
+#[test]
+fn requests_are_written_as_ecflow_s_client_writes_them() {
+    let captured = documents(REQUESTS);
+    for ask in [
+        Ask::Server(ServerCommand::Ping),
+        Ask::Server(ServerCommand::Stats),
+        Ask::Node(NodeCommand::GetState, ""),
+        Ask::Query { kind: "state", path: "/t/f/a", attribute: "" },
+    ] {
+        let mut out = Vec::new();
+        ask.write(Asker { host: "vm", user: "root" }, &mut out);
+        assert!(captured.contains(&&out[HEAD_BYTES..]), "{}", String::from_utf8_lossy(&out));
+    }
+    let label = Ask::ChangeLabel { path: "/t/f/b", name: "l", value: "new" };
+    assert_eq!(asked(&label), "--alter change label l new /t/f/b :root@vm");
+    let event = Ask::Child { path: "/t/f/a", report: Told::Event("e") };
+    assert_eq!(asked(&event), "chd:event e 1 /t/f/a");
+    let meter = Ask::Child { path: "/t/f/a", report: Told::Meter("m", 50) };
+    assert_eq!(asked(&meter), "chd:meter m 50 /t/f/a");
+    let load = Ask::Load { definition: "suite t\nendsuite\n", file: "t.def" };
+    asked(&Ask::Group(vec![load, Ask::Server(ServerCommand::Restart), Ask::BeginAll]));
+}
+
+#[test]
+fn answers_are_read_by_their_kind() {
+    let mut kinds: Vec<_> = documents(REPLIES)
+        .iter()
+        .map(|document| match read_answer(document).expect("an answer") {
+            Answer::Standard(number) => format!("{number}"),
+            Answer::Error(_) => "error".to_owned(),
+            Answer::Text(_) => "text".to_owned(),
+            Answer::Definition(text) => text.lines().next().unwrap_or_default().to_owned(),
+            Answer::Other(kind) => kind.into_owned(),
+        })
+        .collect();
+    kinds.sort();
+    kinds.dedup();
+    for kind in ["#5.9.2", "0", "2", "SNodeCmd", "error", "text"] {
+        assert!(kinds.iter().any(|one| one == kind), "{kind} is none of {kinds:?}");
+    }
+    read_answer(b"{}").expect_err("no answer");
 }

@@ -4,7 +4,9 @@
 //! library cereal ([`read`]), and then the same with the answer ([`Reply::write`]). The types
 //! follow ecFlow 5.9.2 (`Base/src/cts`, `Base/src/stc`), as its client was seen to write them.
 
+mod answer;
 mod archive;
+mod ask;
 #[cfg(test)]
 mod captured;
 pub mod frame;
@@ -17,6 +19,8 @@ mod reply;
 mod request;
 mod words;
 
+pub use answer::{Answer, read_answer};
+pub use ask::{Ask, Asker, Told};
 pub use json::BadJson;
 pub use memento::{Compound, Memento};
 pub use password::hash_password;

@@ -5,6 +5,7 @@ mod alter;
 mod crash;
 mod damaged;
 mod definition;
+mod generated;
 mod hostile;
 mod jobs;
 mod moving;

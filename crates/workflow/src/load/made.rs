@@ -1,0 +1,211 @@
+//! What requests say, made once for all of them: the bytes around what differs.
+
+use std::io::Write as _;
+
+use bytes::Bytes;
+use load::kv::Keys;
+use wire::Output;
+
+use super::generate::{Counts, generate};
+use super::operations::{
+    EVENT, LABEL, METER, OPERATIONS, PING, QUERY_LABEL, QUERY_METER, SYNC_FULL,
+};
+use crate::protocol::{Ask, Asker, ServerCommand, SyncKind, Told};
+
+/// The suite of the tasks that are asked about.
+pub(super) const SUITE: &str = "load";
+
+/// Versions as texts and numbers have ten digits, so that all requests of a kind are equally long.
+pub(super) const VERSION_BYTES: usize = 10;
+
+/// A meter's value is its version above this.
+pub(super) const METER_BASE: u64 = 1_000_000_000;
+
+/// The largest value that a meter has.
+const METER_MOST: u64 = 2_000_000_000;
+
+/// Who asks.
+const ASKER: Asker<'static> = Asker { host: "loadline", user: "loadline" };
+
+/// A piece of a request.
+#[derive(Clone, Debug)]
+enum Piece {
+    /// The same in all.
+    Bytes(Bytes),
+    /// The task's name.
+    Task,
+    /// The version, in ten digits.
+    Version,
+}
+
+/// A request in pieces.
+type Template = Vec<Piece>;
+
+/// What all connections of a target send.
+#[derive(Debug)]
+pub(super) struct Made {
+    templates: [Template; OPERATIONS.len()],
+    /// The request that prepares a target.
+    pub(super) prepare: Bytes,
+}
+
+/// What stands in a template for the task's name: as long as one.
+const TASK_MARK: u8 = b'@';
+
+/// What stands in a template for the version; where a number belongs it is this one.
+const VERSION_MARK: &str = "1987654321";
+const VERSION_MARK_NUMBER: i64 = 1_987_654_321;
+
+impl Made {
+    /// The requests about tasks that are called by `keys`, beside a definition of `counts`.
+    pub(super) fn new(keys: &Keys, counts: Option<&Counts>) -> Self {
+        let task = String::from(char::from(TASK_MARK)).repeat(keys.bytes());
+        let path = format!("/{SUITE}/tasks/{task}");
+        let value = format!("{task} {VERSION_MARK}");
+        let path = path.as_str();
+        let child = |report| Ask::Child { path, report };
+        let query = |kind, attribute| Ask::Query { kind, path, attribute };
+        let mut templates = [const { Vec::new() }; OPERATIONS.len()];
+        for (operation, ask) in [
+            (PING, Ask::Server(ServerCommand::Ping)),
+            (LABEL, Ask::ChangeLabel { path, name: "l", value: &value }),
+            (QUERY_LABEL, query("label", "l")),
+            (METER, child(Told::Meter("m", VERSION_MARK_NUMBER))),
+            (QUERY_METER, query("meter", "m")),
+            (EVENT, child(Told::Event("e"))),
+            (
+                SYNC_FULL,
+                Ask::Sync { kind: SyncKind::Full, state_change_no: 0, modify_change_no: 0 },
+            ),
+        ] {
+            let mut frame = Vec::new();
+            ask.write(ASKER, &mut frame);
+            templates[operation] = split(&frame, task.as_bytes());
+        }
+        Self { templates, prepare: preparation(keys, counts) }
+    }
+
+    /// Appends a request.
+    #[inline]
+    pub(super) fn send(
+        &self,
+        operation: usize,
+        (keys, key): (&Keys, u64),
+        version: u64,
+        out: &mut Output,
+    ) {
+        for piece in self.templates.get(operation).into_iter().flatten() {
+            match piece {
+                Piece::Bytes(bytes) => out.put(bytes),
+                Piece::Task => keys.put(key, out.tail()),
+                Piece::Version => out.put(&digits(version)),
+            }
+        }
+    }
+}
+
+/// A number below 10^10 in ten digits.
+#[inline]
+pub(super) fn digits(mut number: u64) -> [u8; VERSION_BYTES] {
+    let mut digits = [b'0'; VERSION_BYTES];
+    for digit in digits.iter_mut().rev() {
+        *digit += (number % 10) as u8;
+        number /= 10;
+    }
+    digits
+}
+
+/// Cuts a request where the task's name and the version belong.
+fn split(frame: &[u8], task: &[u8]) -> Template {
+    let (mut pieces, mut rest) = (Vec::new(), frame);
+    let marks = [(task, Piece::Task), (VERSION_MARK.as_bytes(), Piece::Version)];
+    loop {
+        let places = marks.iter().filter_map(|(mark, piece)| {
+            let place = rest.windows(mark.len()).position(|window| window == *mark)?;
+            Some((place, mark.len(), piece))
+        });
+        let Some((place, length, piece)) = places.min_by_key(|(place, ..)| *place) else { break };
+        pieces.push(Piece::Bytes(Bytes::copy_from_slice(&rest[..place])));
+        pieces.push(piece.clone());
+        rest = &rest[place + length..];
+    }
+    pieces.push(Piece::Bytes(Bytes::copy_from_slice(rest)));
+    pieces
+}
+
+/// The first value of a task's label, and every later one: the task's name and the version.
+pub(super) fn label(keys: &Keys, key: u64, version: u32, into: &mut Vec<u8>) {
+    keys.put(key, into);
+    into.push(b' ');
+    into.extend_from_slice(&digits(version.into()));
+}
+
+/// One request that loads the tasks and what is beside them, begins all suites, and has the server
+/// run: no task is free to run.
+fn preparation(keys: &Keys, counts: Option<&Counts>) -> Bytes {
+    let mut definition = Vec::new();
+    // Writing to memory doesn't fail.
+    let _ = write_tasks(keys, &mut definition);
+    if let Some(counts) = counts {
+        let _ = generate(counts, &mut definition);
+    }
+    let definition = String::from_utf8(definition).unwrap_or_default();
+    let load = Ask::Load { definition: &definition, file: "load.def" };
+    let all = vec![load, Ask::BeginAll, Ask::Server(ServerCommand::Restart)];
+    let mut frame = Vec::new();
+    Ask::Group(all).write(ASKER, &mut frame);
+    frame.into()
+}
+
+/// The suite of the tasks, which wait for an event that nothing sets.
+fn write_tasks(keys: &Keys, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let first = load::kv::PREPARED;
+    writeln!(out, "suite {SUITE}\n  task gate\n    defstatus complete\n    event go")?;
+    writeln!(out, "  family tasks")?;
+    for key in 0..keys.count() {
+        out.extend_from_slice(b"    task ");
+        keys.put(key, out);
+        writeln!(out, "\n      trigger ../gate:go == set\n      edit ECF_PASS 'FREE'")?;
+        out.extend_from_slice(b"      label l \"");
+        label(keys, key, first, out);
+        let least = METER_BASE + u64::from(first);
+        writeln!(out, "\"\n      meter m {least} {METER_MOST} {METER_MOST}\n      event e")?;
+    }
+    writeln!(out, "  endfamily\nendsuite")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::frame::{HEAD_BYTES, length};
+
+    #[test]
+    fn a_request_has_its_task_and_version_and_its_length() {
+        let keys = Keys::new(100, 8).expect("keys");
+        let made = Made::new(&keys, None);
+        for operation in 0..OPERATIONS.len() {
+            let mut out = Output::new(1 << 20);
+            made.send(operation, (&keys, 42), METER_BASE + 7, &mut out);
+            let bytes = out.take();
+            let (head, document) = bytes.split_first_chunk::<HEAD_BYTES>().expect("a head");
+            assert_eq!(length(*head, 1 << 20), Ok(document.len() as u64));
+            let line = crate::protocol::read(document).expect("a request").line();
+            let said = match operation {
+                LABEL => "--alter change label l k0000042 1000000007 /load/tasks/k0000042 :",
+                METER => "chd:meter m 1000000007 /load/tasks/k0000042",
+                EVENT => "chd:event e 1 /load/tasks/k0000042",
+                QUERY_LABEL => "--query=label /load/tasks/k0000042:l",
+                QUERY_METER => "--query=meter /load/tasks/k0000042:m",
+                _ => "--",
+            };
+            assert!(line.starts_with(said), "{line}");
+        }
+        let definition = {
+            let mut text = Vec::new();
+            write_tasks(&keys, &mut text).expect("memory");
+            String::from_utf8(text).expect("text")
+        };
+        let parsed = crate::definition::parse(&definition, "load.def").expect("a definition");
+        assert!(parsed.tree.find("/load/tasks/k0000099").is_some());
+    }
+}

@@ -1,0 +1,36 @@
+//! The lab's side of workflows: the workload of tasks that are asked about, and the dialect that
+//! speaks it to any server of ecFlow's protocol.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `workload` | `[workload]`: which tasks there are, and what is loaded beside them |
+//! | `operations` | the operations |
+//! | `made` | what requests say, made once, and the definition that prepares a target |
+//! | `target` | what the tasks' labels and meters should be |
+//! | `ecflow` | the dialect |
+//! | `generate` | a definition of any size, with the counts of ECMWF's own performance tests |
+
+mod ecflow;
+mod generate;
+mod made;
+mod operations;
+mod target;
+mod workload;
+
+pub use ecflow::EcFlow;
+pub use generate::{Counts, SCALES, generate};
+pub use operations::{EVENT, LABEL, METER, PING, QUERY_LABEL, QUERY_METER, SYNC_FULL};
+
+use load::{DialectRow, Reach, Service};
+
+/// The service.
+pub static SERVICE: Service = Service {
+    name: "workflow",
+    doc: "Tasks whose labels, meters and events are changed and asked for, over ecFlow's protocol.",
+    read: workload::read,
+    dialects: &[DialectRow::new(
+        "ecflow",
+        "ecFlow 5.9.2's requests, a connection for each.",
+        Reach::Stream,
+    )],
+};

@@ -1,0 +1,33 @@
+//! The operations of a workload of tasks.
+
+use load::{Kind, Operation};
+
+/// The operation `ping`, as an index into the workload's operations.
+pub const PING: usize = 0;
+/// The operation `label`.
+pub const LABEL: usize = 1;
+/// The operation `query-label`.
+pub const QUERY_LABEL: usize = 2;
+/// The operation `meter`.
+pub const METER: usize = 3;
+/// The operation `query-meter`.
+pub const QUERY_METER: usize = 4;
+/// The operation `event`.
+pub const EVENT: usize = 5;
+/// The operation `sync-full`.
+pub const SYNC_FULL: usize = 6;
+
+/// All of them, in this order.
+pub(super) static OPERATIONS: [Operation; 7] = [
+    Operation::new("ping", Kind::Read, "Asks whether the server is there."),
+    Operation::new("label", Kind::Write, "Gives a task's label its next value, as a user does."),
+    Operation::new("query-label", Kind::Read, "Asks for the value of a task's label."),
+    Operation::new("meter", Kind::Write, "Gives a task's meter its next value, as its job does."),
+    Operation::new("query-meter", Kind::Read, "Asks for the value of a task's meter."),
+    Operation::new("event", Kind::Write, "Sets a task's event, as its job does."),
+    Operation::new(
+        "sync-full",
+        Kind::Read,
+        "Takes the whole definition; the label of the drawn task has to be right in it.",
+    ),
+];
