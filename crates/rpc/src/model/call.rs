@@ -168,6 +168,13 @@ impl Call {
         self.shared.with(|exchange| exchange.kept_bytes += bytes);
     }
 
+    /// Notes that it keeps this much less.
+    pub(crate) fn release(&self, bytes: usize) {
+        self.shared.with(|exchange| {
+            exchange.kept_bytes = exchange.kept_bytes.saturating_sub(bytes);
+        });
+    }
+
     /// Adds metadata that is sent before the first message.
     pub(crate) fn add_header(&self, name: impl Into<String>, value: impl Into<Bytes>) {
         self.shared.with(|exchange| exchange.headers.add(name, value));

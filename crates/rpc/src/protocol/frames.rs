@@ -13,9 +13,9 @@ pub(crate) const PREFIX_BYTES: usize = 5;
 pub(crate) struct Reader {
     most_bytes: usize,
     encoding: Option<Encoding>,
-    /// What has come and is not read. A whole message in one piece is not copied.
+    /// The piece that has come last. A whole message in one piece is not copied.
     buffer: Bytes,
-    /// The beginning of a message whose end is in a later piece.
+    /// Where it isn't empty, all that is not read: several pieces, the first within a message.
     partial: BytesMut,
 }
 
@@ -35,7 +35,11 @@ impl Reader {
             self.partial.extend_from_slice(&self.buffer);
             self.buffer = Bytes::new();
         }
-        // Grows with what comes, whatever length the prefix claims.
+        // Grows with what comes, whatever length the prefix claims; by half at least, since what is
+        // behind a message that was taken is moved when it grows.
+        if self.partial.capacity() - self.partial.len() < piece.len() {
+            self.partial.reserve(piece.len().max(self.partial.len() / 2));
+        }
         self.partial.extend_from_slice(&piece);
     }
 
@@ -52,6 +56,7 @@ impl Reader {
     pub(crate) fn next(&mut self) -> Result<Option<(Bytes, bool)>, Status> {
         let there: &[u8] = if self.partial.is_empty() { &self.buffer } else { &self.partial };
         let Some((prefix, rest)) = there.split_first_chunk::<PREFIX_BYTES>() else {
+            self.keep();
             return Ok(None);
         };
         let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;
@@ -68,21 +73,27 @@ impl Reader {
             return Err(too_large(length, self.most_bytes));
         }
         if rest.len() < length {
+            self.keep();
             return Ok(None);
         }
         let message = if self.partial.is_empty() {
             self.buffer.advance(PREFIX_BYTES);
             self.buffer.split_to(length)
         } else {
-            let mut all = std::mem::take(&mut self.partial).freeze();
-            all.advance(PREFIX_BYTES);
-            let message = all.split_to(length);
-            self.buffer = all;
-            message
+            self.partial.advance(PREFIX_BYTES);
+            self.partial.split_to(length).freeze()
         };
         match self.encoding.filter(|_| flag == 1) {
             Some(encoding) => Ok(Some((encoding.decompress(&message, self.most_bytes)?, true))),
             None => Ok(Some((message, false))),
+        }
+    }
+
+    /// Copies the beginning of a message: a piece of one byte would keep all that was read from the
+    /// socket with it.
+    fn keep(&mut self) {
+        if !self.buffer.is_empty() {
+            self.partial.extend_from_slice(&std::mem::take(&mut self.buffer));
         }
     }
 

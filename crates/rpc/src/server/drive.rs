@@ -17,7 +17,7 @@ use super::answer::{head, only_trailers, trailers};
 use super::gate::Gate;
 use super::memory::Taken;
 use super::shared::{Shared, Stage};
-use crate::model::call::{Call, Got, Shared as Exchanged, Want};
+use crate::model::call::{Call, Got, Info, Shared as Exchanged, Want};
 use crate::model::function::{Outcome, Run};
 use crate::protocol::compression::Encoding;
 use crate::protocol::frames::{Reader, frame};
@@ -63,13 +63,26 @@ enum Answer {
 
 type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// A call that waits for its client.
+struct Stalled {
+    timer: Pin<Box<Sleep>>,
+    /// The call's progress when the timer began, and how many calls had found too little memory.
+    since: (u64, u64),
+}
+
 /// One call.
 pub(super) struct Driver {
     admitted: Admitted,
     body: RecvStream,
     /// The body has ended.
     is_ended: bool,
+    /// The client has reset the stream.
+    is_broken: bool,
+    /// What has come and is still taken from the client's window.
+    unreleased: usize,
     reader: Reader,
+    /// The bytes of the message that the function was given last.
+    given: usize,
     answer: Answer,
     /// The compression that the head of the answer names.
     named: Option<Encoding>,
@@ -77,6 +90,9 @@ pub(super) struct Driver {
     /// Until the server ends it.
     forced: Option<Waiting>,
     taken: Taken,
+    /// Pieces of messages that were received and sent.
+    progress: u64,
+    stalled: Option<Stalled>,
     exchanged: Exchanged,
     shared: Arc<Shared>,
     gate: Arc<Gate>,
@@ -97,12 +113,17 @@ impl Driver {
             admitted,
             body,
             is_ended: false,
+            is_broken: false,
+            unreleased: 0,
             reader,
+            given: 0,
             answer: Answer::Unsent(respond),
             named,
             deadline,
             forced: None,
             taken: Taken::none(&shared.memory),
+            progress: 0,
+            stalled: None,
             exchanged: Exchanged::default(),
             shared,
             gate,
@@ -138,7 +159,7 @@ impl Driver {
             }
         };
         if answer.len() > AT_ONCE_BYTES || !self.gate.is_open() {
-            return Progress::Answer(answer);
+            return self.later(answer);
         }
         if self.has_passed() {
             self.finish(&passed());
@@ -146,15 +167,27 @@ impl Driver {
         }
         let framed = self.framed(&answer, None);
         if !self.send_now(&framed) {
-            return Progress::Answer(answer);
+            return self.later(answer);
         }
         self.finish(&Status::ok());
         Progress::Done
     }
 
+    /// Counts an answer that waits, whatever its compressed form takes later.
+    fn later(&mut self, answer: Bytes) -> Progress {
+        self.given = answer.len();
+        match self.count() {
+            Ok(()) => Progress::Answer(answer),
+            Err(status) => {
+                self.finish(&status);
+                Progress::Done
+            }
+        }
+    }
+
     /// Sends the answer of a function that has ended.
     pub(super) async fn deliver(mut self, answer: Bytes) {
-        let sent = self.send(&answer, None).await;
+        let sent = self.send(answer, None).await;
         self.end(sent);
     }
 
@@ -164,14 +197,18 @@ impl Driver {
         let result = match &function.run {
             Run::AtOnce(run) => match self.receive_only().await {
                 Ok(message) => match run(&self.admitted.info, message) {
-                    Ok(answer) => self.send(&answer, None).await,
+                    Ok(answer) => self.send(answer, None).await,
                     Err(status) => Err(status.into()),
                 },
                 Err(end) => Err(end),
             },
             Run::InSteps(run) => {
-                let call = Call::new(self.exchanged.clone(), self.admitted.info.clone());
-                self.steps(run(call)).await
+                // Metadata is there once, with the call, and counts as kept by it.
+                let kept = self.admitted.info.metadata.kept_bytes();
+                self.exchanged.with(|exchange| exchange.kept_bytes = kept);
+                let metadata = std::mem::take(&mut self.admitted.info.metadata);
+                let info = Info { metadata, ..self.admitted.info.clone() };
+                self.steps(run(Call::new(self.exchanged.clone(), info))).await
             }
         };
         self.end(result);
@@ -188,6 +225,7 @@ impl Driver {
 
     async fn steps(&mut self, mut function: Outcome) -> Result<(), End> {
         loop {
+            self.count()?;
             // It waits for nothing but what it asks for.
             let polled = function.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             if let Poll::Ready(result) = polled {
@@ -211,7 +249,7 @@ impl Driver {
                 });
             }
             Want::SendHeaders => drop(self.begin()?),
-            Want::Send(message, compress) => self.send(&message, compress).await?,
+            Want::Send(message, compress) => self.send(message, compress).await?,
             Want::Sleep(time) => self.wait(Box::pin(sleep(time))).await?,
             Want::Stop => {
                 let wait = until(Arc::clone(&self.shared), Stage::Draining);
@@ -237,7 +275,8 @@ impl Driver {
             Answer::Unsent(respond) => respond.poll_reset(context),
             Answer::Begun(stream) => stream.poll_reset(context),
         };
-        if reset.is_ready() {
+        self.take_body(context);
+        if reset.is_ready() || self.is_broken {
             return Poll::Ready(End::GivenUp);
         }
         if let Some((at, timer)) = &mut self.deadline {
@@ -256,13 +295,48 @@ impl Driver {
         self.deadline.as_ref().is_some_and(|(at, _)| *at <= Instant::now())
     }
 
+    /// Takes what has come of the body, even while its function waits: h2 keeps each frame by itself,
+    /// and ends the connection where small ones are many. It stays taken from the client's window.
+    fn take_body(&mut self, context: &mut Context<'_>) {
+        while !self.is_ended {
+            match self.body.poll_data(context) {
+                Poll::Ready(Some(Ok(piece))) => {
+                    self.unreleased += piece.len();
+                    self.progress += 1;
+                    self.reader.push(piece);
+                }
+                Poll::Ready(Some(Err(_))) => {
+                    self.is_broken = true;
+                    return;
+                }
+                Poll::Ready(None) => self.is_ended = true,
+                Poll::Pending => return,
+            }
+        }
+    }
+
+    /// Gives back all of the client's window but this much.
+    fn release(&mut self, keep: usize) {
+        let released = self.unreleased.saturating_sub(keep);
+        self.unreleased -= released;
+        // The client has more to send than it may only if it breaks the protocol.
+        let _ = self.body.flow_control().release_capacity(released);
+    }
+
+    /// Counts what the call keeps, but for what the client's window already limits.
+    fn count(&mut self) -> Result<(), Status> {
+        let kept = self.exchanged.with(|exchange| exchange.kept_bytes);
+        let partial = self.reader.kept_bytes().saturating_sub(self.unreleased);
+        self.taken.set(partial + kept + self.given)
+    }
+
     /// The next message.
     async fn receive(&mut self) -> Result<Option<(Bytes, bool)>, End> {
         loop {
             let next = self.reader.next()?;
-            let kept = self.exchanged.with(|exchange| exchange.kept_bytes);
-            let given = next.as_ref().map_or(0, |(message, _)| message.len());
-            self.taken.set(self.reader.kept_bytes() + kept + given)?;
+            self.given = next.as_ref().map_or(0, |(message, _)| message.len());
+            self.release(if next.is_some() { self.reader.kept_bytes() } else { 0 });
+            self.count()?;
             if next.is_some() {
                 self.shared.counters.received.fetch_add(1, Relaxed);
                 return Ok(next);
@@ -271,21 +345,41 @@ impl Driver {
                 self.reader.finish()?;
                 return Ok(None);
             }
-            let piece = poll_fn(|context| {
+            let before = self.progress;
+            poll_fn(|context| {
                 if let Poll::Ready(end) = self.poll_end(context) {
                     return Poll::Ready(Err(end));
                 }
-                self.body.poll_data(context).map(Ok)
+                if self.progress != before || self.is_ended {
+                    return Poll::Ready(Ok(()));
+                }
+                match self.taken.bytes() {
+                    0 => Poll::Pending,
+                    _ => self.poll_stalled(context).map(Err),
+                }
             })
             .await?;
-            match piece {
-                Some(Ok(piece)) => {
-                    // As above.
-                    let _ = self.body.flow_control().release_capacity(piece.len());
-                    self.reader.push(piece);
-                }
-                Some(Err(_)) => return Err(End::GivenUp),
-                None => self.is_ended = true,
+        }
+    }
+
+    /// Ends a call that has waited for its client for too long, if others have found too little
+    /// memory meanwhile; else a client may take its time.
+    fn poll_stalled(&mut self, context: &mut Context<'_>) -> Poll<End> {
+        let limit = self.shared.settings.take_timeout;
+        let now = (self.progress, self.shared.memory.refused());
+        loop {
+            let begin = || Stalled { timer: Box::pin(sleep(limit)), since: now };
+            let stalled = self.stalled.get_or_insert_with(begin);
+            std::task::ready!(stalled.timer.as_mut().poll(context));
+            let (progress, refused) = stalled.since;
+            self.stalled = None;
+            if progress == now.0 && refused != now.1 {
+                let words = format!(
+                    "the client has waited {} s within a message while others found no memory: \
+                     read answers as they come, and send messages whole",
+                    limit.as_secs_f64()
+                );
+                return Poll::Ready(Status::new(Code::ResourceExhausted, words).into());
             }
         }
     }
@@ -339,7 +433,7 @@ impl Driver {
     }
 
     /// Sends a message, as there is room for it.
-    async fn send(&mut self, message: &Bytes, compress: Option<bool>) -> Result<(), End> {
+    async fn send(&mut self, message: Bytes, compress: Option<bool>) -> Result<(), End> {
         if u32::try_from(message.len()).is_err() {
             let words = format!("an answer of {} bytes is over 4 GiB", message.len());
             return Err(Status::new(Code::ResourceExhausted, words).into());
@@ -347,12 +441,23 @@ impl Driver {
         if self.has_passed() {
             return Err(passed().into());
         }
-        let mut rest = self.framed(message, compress);
-        let waits = self.taken_by(&rest)?;
+        let mut rest = self.framed(&message, compress);
+        let waits = match &self.admitted.function.run {
+            // Its request and its answer are gone.
+            Run::AtOnce(_) => {
+                self.given = 0;
+                self.count()?;
+                self.taken_by(rest.len())?
+            }
+            // It keeps what it has made the message of.
+            Run::InSteps(_) => self.taken_by(rest.len() + message.len())?,
+        };
+        drop(message);
         while !rest.is_empty() {
             let length = rest.len();
             let room = poll_fn(|context| self.poll_room(context, length)).await?;
             let piece = rest.split_to(room.min(length));
+            self.progress += 1;
             let (gate, stream) = (Arc::clone(&self.gate), self.begin()?);
             gate.add(piece.len());
             stream.send_data(piece, false).map_err(|_| End::GivenUp)?;
@@ -363,9 +468,9 @@ impl Driver {
     }
 
     /// Counts what waits to be sent.
-    fn taken_by(&self, framed: &Bytes) -> Result<Taken, Status> {
+    fn taken_by(&self, bytes: usize) -> Result<Taken, Status> {
         let mut taken = Taken::none(&self.shared.memory);
-        taken.set(framed.len())?;
+        taken.set(bytes)?;
         Ok(taken)
     }
 
@@ -376,7 +481,7 @@ impl Driver {
             return Poll::Ready(Err(end));
         }
         if self.gate.poll_open(context).is_pending() {
-            return Poll::Pending;
+            return self.poll_stalled(context).map(Err);
         }
         let stream = match self.begin() {
             Ok(stream) => stream,
@@ -391,7 +496,7 @@ impl Driver {
             match stream.poll_capacity(context) {
                 Poll::Ready(Some(Ok(_))) => {}
                 Poll::Ready(_) => return Poll::Ready(Err(End::GivenUp)),
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => return self.poll_stalled(context).map(Err),
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Looks at the frames that a client sends, as they pass, for what h2 leaves to its user: pings and
-//! settings without end, which cost work and bring nothing.
+//! settings without end, which cost work and bring nothing, and answers to pings that were never sent,
+//! each of which h2 logs.
 
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,9 @@ const MOST_STRIKES: u32 = 2;
 /// SETTINGS that a client may send; one is usual.
 const MOST_SETTINGS: u32 = 100;
 
+/// Answers to pings that a client may send; the server pings once, when it stops.
+const MOST_PONGS: u32 = 10;
+
 /// The frames of one connection.
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -30,6 +34,7 @@ pub(super) struct Watch {
     last_ping: Option<Instant>,
     strikes: u32,
     settings: u32,
+    pongs: u32,
 }
 
 impl Watch {
@@ -43,6 +48,7 @@ impl Watch {
             last_ping: None,
             strikes: 0,
             settings: 0,
+            pongs: 0,
         }
     }
 
@@ -71,15 +77,19 @@ impl Watch {
             self.have = 0;
             let [a, b, c, kind, flags, ..] = self.head;
             self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
-            if flags & ACK == 0 && self.is_too_much(kind) {
+            if self.is_too_much(kind, flags & ACK != 0) {
                 return true;
             }
         }
     }
 
-    fn is_too_much(&mut self, kind: u8) -> bool {
+    fn is_too_much(&mut self, kind: u8, is_ack: bool) -> bool {
         match kind {
-            SETTINGS => {
+            PING if is_ack => {
+                self.pongs += 1;
+                self.pongs > MOST_PONGS
+            }
+            SETTINGS if !is_ack => {
                 self.settings += 1;
                 self.settings > MOST_SETTINGS
             }
@@ -135,6 +145,13 @@ mod tests {
             // The last head is whole eight bytes before the end.
             assert_eq!(at, (all.len() - 9) / size, "{size}");
         }
+    }
+
+    #[test]
+    fn answers_to_pings_that_were_not_sent_have_an_end() {
+        let mut watch = begun();
+        let pong = [0, 0, 8, PING, ACK, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+        assert_eq!((0..100).position(|_| watch.see(&pong)), Some(10));
     }
 
     #[test]

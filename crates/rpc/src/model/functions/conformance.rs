@@ -58,7 +58,12 @@ fn values(headers: Vec<Header>) -> impl Iterator<Item = (String, Bytes)> {
     })
 }
 
+/// What a request, or a header that is asked for, takes beside its bytes while it is kept.
+const KEPT_BYTES: usize = 128;
+
 fn add(call: &Call, before: Vec<Header>, behind: Vec<Header>) {
+    let count = before.iter().chain(&behind).map(|header| 1 + header.value.len()).sum::<usize>();
+    call.keep(KEPT_BYTES * count);
     values(before).for_each(|(name, value)| call.add_header(name, value));
     values(behind).for_each(|(name, value)| call.add_trailer(name, value));
 }
@@ -115,9 +120,6 @@ pub(super) async fn idempotent(mut call: Call) -> Result<(), Status> {
     call.send(&IdempotentUnaryResponse { payload }).await;
     Ok(())
 }
-
-/// What a request takes beside its bytes while it is kept.
-const KEPT_BYTES: usize = 128;
 
 pub(super) async fn client_stream(mut call: Call) -> Result<(), Status> {
     let mut kept = Vec::new();

@@ -84,6 +84,9 @@ pub(super) async fn unary(mut call: Call) -> Result<(), Status> {
     Ok(())
 }
 
+/// What an answer that is asked for takes while it is kept; two bytes on the wire ask for one.
+const KEPT_BYTES: usize = 32;
+
 async fn send_all(call: &mut Call, parameters: &[ResponseParameters]) -> Result<(), Status> {
     for ResponseParameters { size, interval_us, compressed } in parameters {
         if !(0..=MOST_INTERVAL_US).contains(interval_us) {
@@ -104,6 +107,7 @@ pub(super) async fn output(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
     let (bytes, _) = call.receive_only().await?;
     let request: StreamingOutputCallRequest = decode(bytes)?;
+    call.keep(KEPT_BYTES * request.response_parameters.len());
     send_all(&mut call, &request.response_parameters).await?;
     check(request.response_status)
 }
@@ -125,13 +129,13 @@ pub(super) async fn full_duplex(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
     while let Some(request) = call.receive::<StreamingOutputCallRequest>().await? {
         check(request.response_status)?;
+        let kept = KEPT_BYTES * request.response_parameters.len();
+        call.keep(kept);
         send_all(&mut call, &request.response_parameters).await?;
+        call.release(kept);
     }
     Ok(())
 }
-
-/// What an answer that is asked for takes while it is kept.
-const KEPT_BYTES: usize = 32;
 
 pub(super) async fn half_duplex(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
