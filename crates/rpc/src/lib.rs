@@ -1,14 +1,16 @@
-//! The `rpc` service: typed messages and remote calls over gRPC, and why a call takes its time.
+//! The `rpc` service: typed messages and remote calls over gRPC and own frames.
 //!
 //! [`protocol`] is the bytes of messages and frames, [`model`] the functions that can be called;
-//! neither does I/O. [`server`] serves them, [`client`] calls those of any server of gRPC, [`load`]
-//! is the workload and dialect of the lab; [`SERVICE`] holds the two commands, `serve rpc` and
-//! `rpc`. README.md lists what is spoken, what isn't, and the limits.
+//! neither does I/O. [`server`] serves them, [`client`] calls them over [`carriers`], and those of
+//! any server of gRPC, [`load`] is the workload and dialect of the lab; [`SERVICE`] holds the two
+//! commands, `serve rpc` and `rpc`. README.md lists what is spoken, what isn't, and the limits.
 //!
 //! Server and client are there with the feature `grpc`.
 
 #![deny(unsafe_code)]
 
+#[cfg(feature = "grpc")]
+pub mod carriers;
 #[cfg(feature = "grpc")]
 pub mod client;
 pub mod load;
@@ -31,7 +33,7 @@ pub static SERVICE: Service = Service {
     is_hidden: false,
     serve: Subcommand::of::<serve::RpcArgs>(),
     command: Some((
-        "Call functions of any server of gRPC: call, list, describe, health",
+        "Call functions of any server of gRPC: call, list, describe, health; and ping",
         Subcommand::of::<command::RpcArgs>(),
     )),
 };

@@ -18,6 +18,7 @@ Examples:
   loadline serve rpc                               on 127.0.0.1:50051
   loadline serve rpc --listen 127.0.0.1:0          any free port
   loadline serve rpc --listen 127.0.0.1 --unix /run/rpc.sock
+  loadline rpc ping 'pipe:loadline serve rpc --pipe'   serves its parent
   loadline serve rpc --listen 0.0.0.0 --public --token-file tokens
       --tls-cert server.pem --tls-key server.key
 
@@ -37,6 +38,10 @@ pub(crate) struct RpcArgs {
     /// Listen at this Unix socket, too
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
+
+    /// Serve one connection over standard input and output, which are pipes, and end with it
+    #[arg(long, conflicts_with_all = ["listen", "unix", "metrics", "threads", "tls_cert"])]
+    pipe: bool,
 
     #[command(flatten)]
     threads: ThreadArgs,
@@ -139,7 +144,7 @@ impl Run for RpcArgs {
         let tls = files.map(|files| harness.read_tls(files)).transpose()?;
         warn(&addresses, tls.is_some(), tokens.is_some());
         let threads = self.threads.threads;
-        let settings = crate::server::Settings {
+        let mut settings = crate::server::Settings {
             threads: threads.into(),
             max_message_bytes: self.max_message.bytes as usize,
             max_streams: self.max_streams,
@@ -152,6 +157,13 @@ impl Run for RpcArgs {
             handshake_timeout: self.encryption.handshake_timeout(),
             ..crate::server::Settings::default()
         };
+        if self.pipe {
+            // Its user is already who it has to be: it opens nothing.
+            let _unprivileged = harness.drop_privileges(&[])?;
+            settings.threads = 1;
+            crate::server::serve_standard(settings, service::DRAIN)?;
+            return Ok(std::process::ExitCode::SUCCESS);
+        }
         let bound = crate::server::BoundRpc::bind(&addresses, settings)?;
         harness.bind_metrics(&HttpArgs { metrics: self.metrics, token_file: None })?;
         let mut harness = harness.drop_privileges(bound.listeners())?;

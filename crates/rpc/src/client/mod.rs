@@ -1,8 +1,10 @@
-//! A client of any server of gRPC, for people and scripts. Control plane.
+//! A client of any server of gRPC, and one of own frames ([`native`]), for people and scripts.
+//! Control plane.
 
 mod address;
 mod call;
 mod connect;
+pub mod native;
 mod schema;
 
 pub use address::{BadAddress, ServerAddress};

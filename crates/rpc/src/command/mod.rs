@@ -8,6 +8,8 @@ mod describe;
 #[cfg(feature = "grpc")]
 mod input;
 #[cfg(feature = "grpc")]
+mod ping;
+#[cfg(feature = "grpc")]
 mod session;
 
 use service::{Outcome, Run};
@@ -22,6 +24,9 @@ Examples:
   loadline rpc call unix:/run/rpc.sock grpc.testing.TestService/FullDuplexCall - < requests.jsonl
   loadline rpc call grpcs://example my.Service/Get @request.json --proto my.proto --tls-ca ca.pem
   loadline rpc health 127.0.0.1:50051
+  loadline rpc ping tcp:127.0.0.1:50051
+  loadline rpc ping 'pipe:loadline serve rpc --pipe' --function echo --bytes 1000
+  loadline rpc ping tcp:127.0.0.1:50051 --writes field --nagle     the 44 ms of two small writes
 
 What functions take is asked of the server's reflection, or read from --proto. Requests and answers
 are JSON, a line each where there are several. A call that ends with another status than OK has the
@@ -37,9 +42,20 @@ pub(crate) struct RpcArgs {
 
     #[command(subcommand)]
     #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
-    command: RpcCommand,
+    command: Any,
 }
 
+#[derive(Debug, clap::Subcommand)]
+#[cfg_attr(not(feature = "grpc"), allow(dead_code))]
+enum Any {
+    #[command(flatten)]
+    Ask(RpcCommand),
+    /// Measure how long a call takes: over gRPC, TCP, a Unix socket, a pipe, or within this process
+    #[cfg(feature = "grpc")]
+    Ping(ping::PingArgs),
+}
+
+/// What is asked of a server of gRPC.
 #[derive(Debug, clap::Subcommand)]
 #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
 enum RpcCommand {
@@ -90,6 +106,10 @@ impl Run for RpcArgs {
 
         let Self { session, command } = self;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let command = match command {
+            Any::Ask(command) => command,
+            Any::Ping(args) => return ping::ping(&args, session, &runtime),
+        };
         let address = match &command {
             RpcCommand::Call { address, .. }
             | RpcCommand::List { address, .. }

@@ -49,16 +49,7 @@ impl Session {
             }
             _ => {}
         }
-        let mut metadata = Metadata::default();
-        for written in &args.header {
-            add_header(&mut metadata, written).map_err(Failure::Usage)?;
-        }
-        let options = CallOptions {
-            metadata,
-            timeout: args.timeout.map(|time| time.duration()),
-            gzip: args.gzip,
-            max_message_bytes: args.max_message.bytes as usize,
-        };
+        let options = options(&args)?;
         Ok(Self { address, args, encryption, options })
     }
 
@@ -90,6 +81,20 @@ impl Session {
     pub(super) fn has_files(&self) -> bool {
         !self.args.proto.is_empty()
     }
+}
+
+/// How calls are made.
+pub(super) fn options(args: &SessionArgs) -> Result<CallOptions, Failure> {
+    let mut metadata = Metadata::default();
+    for written in &args.header {
+        add_header(&mut metadata, written).map_err(Failure::Usage)?;
+    }
+    Ok(CallOptions {
+        metadata,
+        timeout: args.timeout.map(|time| time.duration()),
+        gzip: args.gzip,
+        max_message_bytes: args.max_message.bytes as usize,
+    })
 }
 
 /// What names nothing, or a file that is wrong, was typed wrong.

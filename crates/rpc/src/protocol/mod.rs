@@ -1,4 +1,5 @@
-//! The bytes of gRPC: messages of protobuf, their prefix, HTTP/2 as a client under load speaks it.
+//! The bytes of gRPC: messages of protobuf, their prefix, HTTP/2 as a client under load speaks it;
+//! and own frames ([`native`]).
 
 #[cfg(feature = "grpc")]
 pub(crate) mod compression;
@@ -9,6 +10,7 @@ pub mod http2;
 pub(crate) mod message;
 #[cfg(feature = "grpc")]
 pub mod metadata;
+pub mod native;
 #[cfg(feature = "grpc")]
 pub(crate) mod percent;
 #[cfg(feature = "grpc")]

@@ -18,7 +18,7 @@ use crate::protocol::timeout;
 const FIELD_BYTES: usize = 32;
 
 /// The service that needs no token: who asks whether a server is well has none.
-const HEALTH: &str = "/grpc.health.v1.Health/";
+pub(super) const HEALTH: &str = "/grpc.health.v1.Health/";
 
 /// A call whose head is right.
 pub(super) struct Admitted {
@@ -107,13 +107,14 @@ pub(super) fn admit(
         Run::InSteps(_) => metadata(headers),
     };
     let is_stopping = shared.is_stopping();
-    let (pid, core) = (shared.pid, rustix_core as fn() -> u32);
+    let (pid, core) = (shared.pid, current_core as fn() -> u32);
     let info = Info { pid, core, carrier, metadata, timeout, is_stopping };
     let function = Arc::clone(function);
     Ok(Admitted { function, info, encoding, accepted, content_type })
 }
 
-fn rustix_core() -> u32 {
+/// The core that this runs on.
+pub(super) fn current_core() -> u32 {
     rustix::thread::sched_getcpu() as u32
 }
 

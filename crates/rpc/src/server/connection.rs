@@ -19,10 +19,12 @@ use super::admit::admit;
 use super::answer::refuse;
 use super::drive::{Driver, Progress};
 use super::gate::Gate;
+use super::native;
 use super::pipe::Pipe;
 use super::settings::Settings;
 use super::shared::{FORCED, Shared, Stage};
 use super::watch::{PREFACE, Watch};
+use crate::protocol::native::FIRST_BYTE;
 
 /// What a client may send of one call before it is asked for more, and of all of a connection: what
 /// is not read yet.
@@ -44,6 +46,9 @@ where
     let limit = shared.settings.handshake_timeout;
     let Ok(Ok(opening)) = timeout(limit, open(&mut stream)).await else { return };
     let Opening { early, is_http2 } = opening;
+    if early.first() == Some(&FIRST_BYTE) {
+        return native::converse(stream, early, carrier, shared).await;
+    }
     if !is_http2 {
         if is_http1(&early) {
             // A client that doesn't take it can't be helped.

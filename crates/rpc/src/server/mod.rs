@@ -12,6 +12,7 @@ mod connection;
 mod drive;
 mod gate;
 mod memory;
+pub(crate) mod native;
 mod pipe;
 mod settings;
 mod shared;
@@ -31,6 +32,7 @@ use wire::{Address, ListenOptions, Listener};
 use accept::Accepted;
 use shared::{FORCED, Shared, Stage};
 
+pub use native::serve_standard;
 pub use settings::Settings;
 
 /// A server whose addresses are bound, and that accepts no connection yet.

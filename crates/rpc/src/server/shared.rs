@@ -9,6 +9,7 @@ use service::metrics::{Kind, Metrics};
 use tokio::sync::watch;
 
 use super::memory::Memory;
+use super::native::Methods;
 use super::settings::Settings;
 use crate::model::{self, function::Function};
 use crate::protocol::status::Code;
@@ -32,6 +33,8 @@ pub(super) enum Stage {
 pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) functions: HashMap<String, Arc<Function>>,
+    /// Those that own frames carry.
+    pub(super) methods: Methods,
     pub(super) memory: Arc<Memory>,
     pub(super) counters: Counters,
     pub(super) connections: AtomicUsize,
@@ -41,8 +44,10 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(settings: Settings) -> Self {
+        let functions = model::all();
         Self {
-            functions: model::all(),
+            methods: Methods::of(&functions),
+            functions,
             memory: Arc::new(Memory::of(settings.max_memory_bytes)),
             counters: Counters::default(),
             connections: AtomicUsize::new(0),

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value as Json;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_rpc-program");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rpc-program");
 
 /// A server that is ended with this value.
 pub(crate) struct Served {

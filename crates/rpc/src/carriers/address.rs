@@ -1,0 +1,105 @@
+//! Which carrier, and to where, as it is typed.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::Carrier;
+use super::child::ChildPipe;
+use super::here::Here;
+use super::stream::{Stream, Tuning};
+
+/// A server of own frames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CarrierAddress {
+    /// Within this process.
+    Here,
+    /// The file of a Unix socket.
+    Unix(PathBuf),
+    /// A host and port.
+    Tcp(String),
+    /// A command for the shell, whose standard input and output are the connection.
+    Pipe(String),
+}
+
+/// What is typed names no carrier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadCarrier(String);
+
+impl fmt::Display for BadCarrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "\"{}\" names no carrier: write here:, unix:PATH, tcp:HOST:PORT, pipe:COMMAND or \
+             grpc://HOST:PORT",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for BadCarrier {}
+
+impl FromStr for CarrierAddress {
+    type Err = BadCarrier;
+
+    fn from_str(typed: &str) -> Result<Self, BadCarrier> {
+        let bad = || BadCarrier(typed.to_owned());
+        match typed.split_once(':').ok_or_else(bad)? {
+            ("here", "") => Ok(Self::Here),
+            ("unix", path) if !path.is_empty() => Ok(Self::Unix(path.into())),
+            ("tcp", address) => {
+                let (host, port) = address.rsplit_once(':').ok_or_else(bad)?;
+                let is_port = port.parse::<u16>().is_ok_and(|port| port != 0);
+                if host.is_empty() || !is_port { Err(bad()) } else { Ok(Self::Tcp(address.into())) }
+            }
+            ("pipe", command) if !command.trim().is_empty() => Ok(Self::Pipe(command.into())),
+            _ => Err(bad()),
+        }
+    }
+}
+
+impl fmt::Display for CarrierAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Here => f.write_str("here:"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Tcp(address) => write!(f, "tcp:{address}"),
+            Self::Pipe(command) => write!(f, "pipe:{command}"),
+        }
+    }
+}
+
+impl CarrierAddress {
+    /// Connects within a time, or starts the command.
+    ///
+    /// # Errors
+    /// When nothing is there, or the command can't be started.
+    pub fn connect(&self, tuning: Tuning, limit: Duration) -> io::Result<Box<dyn Carrier>> {
+        Ok(match self {
+            Self::Here => Box::new(Here::default()),
+            Self::Unix(path) => Box::new(Stream::unix(path)?),
+            Self::Tcp(address) => Box::new(Stream::tcp(address, tuning, limit)?),
+            Self::Pipe(command) => Box::new(ChildPipe::start(command)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_its_carrier() {
+        for typed in ["here:", "unix:/run/a", "tcp:localhost:7", "tcp:[::1]:7", "pipe:a b | c"] {
+            let address: CarrierAddress = typed.parse().expect(typed);
+            assert_eq!(address.to_string(), typed);
+        }
+        for wrong in
+            ["", "a", "here:x", "unix:", "tcp:a", "tcp::7", "tcp:a:0", "tcp:a:99999", "pipe: "]
+        {
+            assert!(wrong.parse::<CarrierAddress>().is_err(), "{wrong}");
+        }
+    }
+}

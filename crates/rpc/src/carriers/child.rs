@@ -1,0 +1,83 @@
+//! The standard input and output of a child.
+
+use std::io::{self, IoSlice, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+use super::{Carrier, wait_for};
+
+/// How long a child may take to end once its input has.
+const END_TIME: Duration = Duration::from_secs(2);
+
+/// How often it is asked whether it has ended.
+const END_STEP: Duration = Duration::from_millis(2);
+
+/// A child, which ends with this value.
+#[derive(Debug)]
+pub(super) struct ChildPipe {
+    child: Child,
+    /// `None` once it is closed.
+    input: Option<ChildStdin>,
+    output: ChildStdout,
+}
+
+impl ChildPipe {
+    /// Starts a command of the shell, which is replaced by it where it is a single one.
+    pub(super) fn start(command: &str) -> io::Result<Self> {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", command])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let input = child.stdin.take().ok_or_else(missing)?;
+        let output = child.stdout.take().ok_or_else(missing)?;
+        // Sending doesn't wait; the child's own end isn't changed by it.
+        fcntl_setfl(&input, fcntl_getfl(&input)? | OFlags::NONBLOCK)?;
+        Ok(Self { child, input: Some(input), output })
+    }
+}
+
+impl Carrier for ChildPipe {
+    fn send(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Some(input) = &mut self.input else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        loop {
+            match input.write_vectored(pieces) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                written => return written,
+            }
+        }
+    }
+
+    fn receive(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.output.read(space) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
+    }
+
+    fn wait(&mut self, for_room: bool, until: Option<Instant>) -> io::Result<bool> {
+        wait_for(&self.output, self.input.as_ref().filter(|_| for_room), until)
+    }
+}
+
+impl Drop for ChildPipe {
+    fn drop(&mut self) {
+        // The end of its input is the end of the connection.
+        self.input = None;
+        let until = Instant::now() + END_TIME;
+        while Instant::now() < until {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(END_STEP);
+        }
+        // It may end right now.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

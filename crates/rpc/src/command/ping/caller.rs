@@ -1,0 +1,172 @@
+//! What a trial calls: one function, over any carrier or gRPC, each answer compared with the right
+//! one.
+
+use std::fs;
+
+use anyhow::{Context as _, bail};
+use bytes::Bytes;
+use prost::Message as _;
+use service::Failure;
+
+use super::super::args::SessionArgs;
+use super::super::session::{self, Session};
+use crate::carriers::{CarrierAddress, Tuning};
+use crate::client::native::{NativeClient, NativeOptions, Writes};
+use crate::client::{CallOptions, Client};
+use crate::protocol::proto::table::{Number, Sample};
+use crate::protocol::status::Status;
+
+/// The exit code of a call is for its status; here any status is a failure.
+fn failed(status: Status) -> anyhow::Error {
+    anyhow::Error::new(status)
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Function {
+    /// A message that comes back
+    Echo,
+    /// The server's total, which grows by one
+    Add,
+}
+
+impl Function {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Echo => "/loadline.rpc.v1.Table/Echo",
+            Self::Add => "/loadline.rpc.v1.Table/Add",
+        }
+    }
+}
+
+/// Whether an address is one of gRPC.
+pub(super) fn is_grpc(address: &str) -> bool {
+    ["grpc://", "grpcs://"].iter().any(|scheme| address.starts_with(scheme))
+}
+
+/// A connection.
+pub(super) enum Caller<'a> {
+    Native(Box<NativeClient>, CallOptions),
+    Grpc(&'a tokio::runtime::Runtime, Client, CallOptions),
+}
+
+impl<'a> Caller<'a> {
+    pub(super) fn connect(
+        address: &str,
+        session: SessionArgs,
+        runtime: &'a tokio::runtime::Runtime,
+        tuning: Tuning,
+        writes: Writes,
+    ) -> Result<Self, Failure> {
+        if is_grpc(address) {
+            let session = Session::begin(address, session)?;
+            let client = runtime.block_on(session.connect())?;
+            return Ok(Self::Grpc(runtime, client, session.options));
+        }
+        let parsed: CarrierAddress = address.parse().map_err(Failure::usage)?;
+        let limit = session.connect_timeout.duration();
+        let carrier = parsed.connect(tuning, limit);
+        let carrier = carrier.with_context(|| format!("cannot connect to {address}"))?;
+        let calls = session::options(&session)?;
+        let options = NativeOptions {
+            token: token(&calls),
+            max_message_bytes: u32::try_from(calls.max_message_bytes).unwrap_or(u32::MAX),
+            connect_timeout: limit,
+            writes,
+        };
+        let client = NativeClient::connect(carrier, &options).map_err(failed);
+        let client = client.with_context(|| format!("cannot connect to {address}"))?;
+        Ok(Self::Native(Box::new(client), calls))
+    }
+
+    /// One call.
+    fn call(&mut self, path: &str, request: &Bytes) -> Result<Bytes, Status> {
+        match self {
+            Self::Native(client, options) => {
+                let method = client.method(path)?;
+                client.call(method, request, options.timeout)
+            }
+            Self::Grpc(runtime, client, options) => runtime.block_on(async {
+                let (mut sender, mut receiver) = client.open(path, options).await?;
+                // The receiver says how a call ends.
+                let _ = sender.send(request).await;
+                let _ = sender.end();
+                let answer = receiver.next().await;
+                while receiver.next().await.is_some() {}
+                answer.ok_or_else(|| receiver.ended().status)
+            }),
+        }
+    }
+}
+
+/// The token of `--header "authorization: Bearer TOKEN"`, which the greeting carries.
+fn token(options: &CallOptions) -> Bytes {
+    let mut values = options.metadata.iter().filter(|(name, _)| *name == "authorization");
+    let token = values.next().and_then(|(_, value)| value.strip_prefix(b"Bearer "));
+    token.map(Bytes::copy_from_slice).unwrap_or_default()
+}
+
+/// The calls of a trial, and what their answers have to be.
+pub(super) struct Work {
+    pub(super) function: Function,
+    pub(super) bytes: usize,
+    request: Bytes,
+    /// The server's total before the first call, and after the last.
+    totals: Option<(i64, i64)>,
+    calls: u64,
+}
+
+impl Work {
+    pub(super) fn new(function: Function, bytes: u32) -> Self {
+        let request = match function {
+            Function::Add => Number { value: 1 }.encode_to_vec(),
+            Function::Echo => {
+                let blob = vec![b'x'; bytes as usize].into();
+                Sample { blob, ..Sample::default() }.encode_to_vec()
+            }
+        };
+        Self { function, bytes: request.len(), request: request.into(), totals: None, calls: 0 }
+    }
+
+    /// How many calls there were.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// The server's total before the first call, and after the last.
+    pub(super) fn totals(&self) -> Option<(i64, i64)> {
+        self.totals
+    }
+
+    /// One call, whose answer has to be right.
+    pub(super) fn once(&mut self, caller: &mut Caller<'_>) -> anyhow::Result<()> {
+        let answer = caller.call(self.function.path(), &self.request).map_err(failed)?;
+        self.calls += 1;
+        match self.function {
+            Function::Echo if answer == self.request => Ok(()),
+            Function::Echo => bail!("a wrong answer: echo has returned another message"),
+            Function::Add => {
+                let Number { value } = Number::decode(answer).context("a wrong answer")?;
+                let (first, last) =
+                    self.totals.unwrap_or((value.wrapping_sub(1), value.wrapping_sub(1)));
+                let right = last.wrapping_add(1);
+                if value != right {
+                    bail!(
+                        "a wrong answer: the total is {value}, and not {right}; if someone else \
+                         adds at this server, use --function echo"
+                    );
+                }
+                self.totals = Some((first, value));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// CPU time of a process, in user mode and in the kernel, in clock ticks.
+pub(super) fn cpu_ticks(pid: &str) -> Option<(u64, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may have blanks.
+    let mut fields = stat.rsplit_once(") ")?.1.split_ascii_whitespace().skip(11);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}

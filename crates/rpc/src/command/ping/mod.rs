@@ -1,0 +1,96 @@
+//! `loadline rpc ping`: how long a call takes, over any carrier, each answer checked. Control
+//! plane.
+
+mod caller;
+mod show;
+mod trial;
+
+use std::process::ExitCode;
+
+use base::units::Span;
+use service::{Failure, Outcome, out};
+use tokio::runtime::Runtime;
+
+use super::args::SessionArgs;
+use crate::carriers::Tuning;
+use crate::client::native::Writes;
+use caller::{Caller, Function};
+use trial::{Limits, Trial};
+
+/// What is called, and how often.
+#[derive(Debug, clap::Args)]
+pub(super) struct PingArgs {
+    /// The server: here: (within this process), unix:PATH, tcp:HOST:PORT, pipe:COMMAND (its
+    /// standard input and output) by own frames, or grpc://HOST:PORT
+    address: String,
+
+    /// The function; the totals of add are checked, so no one else may add meanwhile
+    #[arg(long, value_name = "NAME", default_value = "add")]
+    function: Function,
+
+    /// Bytes that echo sends and returns
+    #[arg(long, value_name = "NUMBER", default_value_t = 8,
+        value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
+    bytes: u32,
+
+    /// The most samples
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000,
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    count: u32,
+
+    /// The most time
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = span)]
+    time: Span,
+
+    /// Divide each request into writes, to see what that costs
+    #[arg(long, value_name = "HOW", default_value = "array")]
+    writes: Writes,
+
+    /// Leave Nagle's algorithm on, to see what that costs (tcp:)
+    #[arg(long)]
+    nagle: bool,
+
+    /// Acknowledge at once what comes to this side (tcp:)
+    #[arg(long)]
+    quickack: bool,
+}
+
+fn span(written: &str) -> Result<Span, String> {
+    written.parse().map_err(|error| format!("{error}"))
+}
+
+impl PingArgs {
+    /// The connection that is typed.
+    fn caller<'a>(
+        &self,
+        session: SessionArgs,
+        runtime: &'a Runtime,
+    ) -> Result<Caller<'a>, Failure> {
+        let tuning = Tuning { nagle: self.nagle, quickack: self.quickack };
+        let (is_tuned, is_tcp) = (tuning != Tuning::default(), self.address.starts_with("tcp:"));
+        if is_tuned && !is_tcp {
+            let words = "--nagle and --quickack are for tcp: addresses";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        if caller::is_grpc(&self.address) && self.writes != Writes::default() {
+            let words = "--writes is for own frames: tcp:, unix:, pipe: and here:";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        Caller::connect(&self.address, session, runtime, tuning, self.writes)
+    }
+}
+
+/// Runs the trial, and shows it.
+pub(super) fn ping(args: &PingArgs, session: SessionArgs, runtime: &Runtime) -> Outcome {
+    let json = session.json;
+    let mut caller = args.caller(session, runtime)?;
+    let limits = Limits { samples: args.count as usize, time: args.time.duration() };
+    let mut work = caller::Work::new(args.function, args.bytes);
+    let trial = Trial::run(limits, || work.once(&mut caller))?;
+    let shown = match json {
+        true => show::json(&args.address, &work, &trial),
+        false => show::text(&args.address, &work, &trial),
+    };
+    out::print(shown)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,144 @@
+//! A trial: samples of how long a call takes, each the mean of a few where a call is short against
+//! the clock; and what is computed of them.
+
+use std::time::{Duration, Instant};
+
+use super::caller::cpu_ticks;
+
+/// A sample lasts this long at least: the clock costs 20 ns of it.
+const LEAST_SAMPLE: Duration = Duration::from_micros(1);
+
+/// Calls before the first sample, and the most time that they take.
+const WARM_UP_CALLS: u32 = 1_000;
+const WARM_UP_TIME: Duration = Duration::from_millis(200);
+
+/// What a trial ends with, whichever comes first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) samples: usize,
+    pub(super) time: Duration,
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub(super) struct Trial {
+    /// Nanoseconds of a call, sorted.
+    pub(super) samples_ns: Vec<f64>,
+    /// Calls of a sample.
+    pub(super) evaluations: u32,
+    /// The share of this process's CPU time that was spent in the kernel; `None` where there was
+    /// too little of it to say.
+    pub(super) kernel_share: Option<f64>,
+}
+
+impl Trial {
+    /// Calls `once` until a limit is reached.
+    pub(super) fn run(
+        limits: Limits,
+        mut once: impl FnMut() -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
+        let start = Instant::now();
+        let mut calls = 0;
+        while calls < WARM_UP_CALLS && start.elapsed() < WARM_UP_TIME.min(limits.time) {
+            once()?;
+            calls += 1;
+        }
+        let per_call = start.elapsed() / calls.max(1);
+        let evaluations = LEAST_SAMPLE.as_nanos().div_ceil(per_call.as_nanos().max(1)) as u32;
+        let before = cpu_ticks("self");
+        let mut samples_ns = Vec::with_capacity(limits.samples);
+        let start = Instant::now();
+        let mut last = start;
+        while samples_ns.len() < limits.samples {
+            for _ in 0..evaluations {
+                once()?;
+            }
+            let now = Instant::now();
+            samples_ns.push((now - last).as_nanos() as f64 / f64::from(evaluations));
+            if now - start >= limits.time {
+                break;
+            }
+            // What is between two samples counts with neither.
+            last = Instant::now();
+        }
+        samples_ns.sort_by(f64::total_cmp);
+        let kernel_share = before.zip(cpu_ticks("self")).and_then(|(before, after)| {
+            let (user, system) =
+                (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
+            let all = user + system;
+            (all >= 10).then(|| system as f64 / all as f64)
+        });
+        Ok(Self { samples_ns, evaluations, kernel_share })
+    }
+
+    /// What is computed of the samples; there is one at least.
+    pub(super) fn summary(&self) -> Summary {
+        Summary::of(&self.samples_ns)
+    }
+}
+
+/// What the samples come to, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Summary {
+    pub(super) min: f64,
+    pub(super) max: f64,
+    pub(super) median: f64,
+    pub(super) p99: f64,
+    pub(super) mean: f64,
+    pub(super) sigma: f64,
+}
+
+impl Summary {
+    fn of(sorted: &[f64]) -> Self {
+        let count = sorted.len().max(1) as f64;
+        let mean = sorted.iter().sum::<f64>() / count;
+        let squares = sorted.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
+        Self {
+            min: quantile(sorted, 0.0),
+            max: quantile(sorted, 1.0),
+            median: quantile(sorted, 0.5),
+            p99: quantile(sorted, 0.99),
+            mean,
+            sigma: (squares / (count - 1.0).max(1.0)).sqrt(),
+        }
+    }
+}
+
+/// A quantile, between two samples where it lies between them.
+pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let at = share * sorted.len().saturating_sub(1) as f64;
+    let (low, high) = (at.floor() as usize, at.ceil() as usize);
+    let of = |index: usize| sorted.get(index).copied().unwrap_or(0.0);
+    of(low) + (of(high) - of(low)) * (at - at.floor())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_has_the_figures_of_its_samples() {
+        let summary = Summary::of(&[1.0, 2.0, 3.0, 4.0, 10.0]);
+        assert_eq!((summary.min, summary.median, summary.max), (1.0, 3.0, 10.0));
+        assert_eq!(summary.mean, 4.0);
+        assert!((summary.sigma - 12.5_f64.sqrt()).abs() < 1e-12);
+        assert!((quantile(&[0.0, 10.0], 0.25) - 2.5).abs() < 1e-12);
+        assert_eq!(Summary::of(&[5.0]).sigma, 0.0);
+    }
+
+    #[test]
+    fn a_trial_ends_with_its_count_or_with_the_first_error() {
+        let limits = Limits { samples: 7, time: Duration::from_secs(60) };
+        let mut calls = 0;
+        let trial = Trial::run(limits, || {
+            calls += 1;
+            Ok(())
+        });
+        let trial = trial.expect("samples");
+        assert_eq!(trial.samples_ns.len(), 7);
+        assert!(trial.evaluations > 1, "a call of no time needs several");
+        assert!(calls >= 1_000 + 7 * trial.evaluations);
+        let error = Trial::run(limits, || anyhow::bail!("wrong")).expect_err("an error");
+        assert_eq!(error.to_string(), "wrong");
+    }
+}

@@ -1,0 +1,202 @@
+//! Frames from bytes, in whichever pieces they come.
+
+use bytes::{Buf as _, Bytes, BytesMut};
+
+use super::fault::Fault;
+use super::frame::{HEADER_BYTES, Header};
+
+/// What an idle connection may keep of its buffer.
+const KEPT_BYTES: usize = 16 << 10;
+
+/// The most that is asked for in one read.
+const MOST_ROOM_BYTES: usize = 256 << 10;
+
+/// What the bytes hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A frame.
+    Frame(Header, Bytes),
+    /// A frame whose payload is over the limit; the payload is passed over.
+    TooLarge(Header),
+}
+
+/// Takes frames from what has come.
+#[derive(Debug)]
+pub struct Decoder {
+    buffer: BytesMut,
+    max_payload: usize,
+    /// The header of the frame that is under way.
+    header: Option<Header>,
+    /// What is still to be passed over.
+    skip: usize,
+}
+
+impl Decoder {
+    /// For payloads of at most so many bytes.
+    pub fn new(max_payload: usize) -> Self {
+        Self { buffer: BytesMut::new(), max_payload, header: None, skip: 0 }
+    }
+
+    /// Where the next bytes are appended, with room for what the frame under way still lacks, up to
+    /// 256 KiB.
+    pub fn space(&mut self) -> &mut BytesMut {
+        let missing = self.header.map_or(0, |header| header.length as usize);
+        let missing = missing.saturating_sub(self.buffer.len()).max(self.skip);
+        if self.buffer.is_empty() && self.buffer.capacity() > MOST_ROOM_BYTES {
+            self.buffer = BytesMut::new();
+        }
+        self.buffer.reserve(missing.clamp(KEPT_BYTES, MOST_ROOM_BYTES));
+        &mut self.buffer
+    }
+
+    /// The bytes that have come and are not taken yet.
+    pub fn buffer(&mut self) -> &mut BytesMut {
+        &mut self.buffer
+    }
+
+    /// How many bytes of a frame that isn't whole are kept.
+    pub fn kept_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// The next frame, as far as it has come.
+    ///
+    /// # Errors
+    /// When the bytes are none; then the connection has to end.
+    pub fn next_item(&mut self) -> Result<Option<Item>, Fault> {
+        let skipped = self.skip.min(self.buffer.len());
+        self.buffer.advance(skipped);
+        self.skip -= skipped;
+        if self.skip > 0 {
+            return Ok(None);
+        }
+        let header = match self.header {
+            Some(header) => header,
+            None => {
+                let Some(bytes) = self.buffer.first_chunk::<HEADER_BYTES>() else {
+                    return Ok(None);
+                };
+                let header = Header::decode(bytes)?;
+                self.buffer.advance(HEADER_BYTES);
+                header
+            }
+        };
+        let length = header.length as usize;
+        if length > self.max_payload {
+            self.skip = length;
+            return Ok(Some(Item::TooLarge(header)));
+        }
+        if self.buffer.len() < length {
+            self.header = Some(header);
+            return Ok(None);
+        }
+        self.header = None;
+        Ok(Some(Item::Frame(header, self.buffer.split_to(length).freeze())))
+    }
+
+    /// The connection has ended.
+    ///
+    /// # Errors
+    /// When it did so within a frame.
+    pub fn finish(&self) -> Result<(), Fault> {
+        let header = self.header.map_or(0, |_| HEADER_BYTES);
+        match self.buffer.len() + header {
+            0 if self.skip == 0 => Ok(()),
+            bytes => Err(Fault::Torn(bytes)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::Outbox;
+    use super::super::frame::{Kind, MOST_TEXT_BYTES, PROTOBUF};
+    use super::*;
+
+    fn frames() -> impl Strategy<Value = Vec<(Header, Vec<u8>)>> {
+        let kinds = [Kind::Call, Kind::Answer, Kind::Failure, Kind::Goodbye];
+        let one = (
+            proptest::sample::select(kinds.to_vec()),
+            any::<(u8, u64, u32, u32)>(),
+            proptest::collection::vec(any::<u8>(), 0..MOST_TEXT_BYTES),
+        );
+        let one = one.prop_map(|(kind, (codec, id, method, timeout_us), payload)| {
+            let length = payload.len() as u32;
+            (Header { length, kind, codec, id, method, timeout_us }, payload)
+        });
+        proptest::collection::vec(one, 0..8)
+    }
+
+    /// All items of these bytes, which come in pieces of this size.
+    fn decoded(bytes: &[u8], size: usize, most: usize) -> Result<(Vec<Item>, Decoder), Fault> {
+        let (mut decoder, mut items) = (Decoder::new(most), Vec::new());
+        for piece in bytes.chunks(size) {
+            decoder.space().extend_from_slice(piece);
+            while let Some(item) = decoder.next_item()? {
+                items.push(item);
+            }
+        }
+        Ok((items, decoder))
+    }
+
+    proptest! {
+        #[test]
+        fn frames_come_back_in_any_pieces_and_large_ones_are_passed_over(
+            frames in frames(), size in 1..5_000_usize, most in 0..MOST_TEXT_BYTES
+        ) {
+            let mut out = Outbox::default();
+            frames.iter().for_each(|(header, payload)| out.push(header, &payload.clone().into()));
+            let (items, decoder) = decoded(&out.to_vec(), size, most).expect("frames");
+            let right: Vec<_> = frames.into_iter().map(|(header, payload)| {
+                match payload.len() > most {
+                    true => Item::TooLarge(header),
+                    false => Item::Frame(header, payload.into()),
+                }
+            }).collect();
+            prop_assert_eq!(items, right);
+            prop_assert_eq!(decoder.finish(), Ok(()));
+        }
+
+        #[test]
+        fn any_bytes_end_in_frames_or_a_fault_the_same_in_all_pieces(
+            bytes in proptest::collection::vec(0..6_u8, 0..300), size in 1..300_usize
+        ) {
+            let whole = decoded(&bytes, bytes.len().max(1), 100).map(|(items, _)| items);
+            let pieces = decoded(&bytes, size, 100).map(|(items, _)| items);
+            prop_assert_eq!(whole, pieces);
+        }
+    }
+
+    #[test]
+    fn an_end_within_a_frame_is_torn() {
+        let mut out = Outbox::default();
+        let kind = Kind::Call;
+        let header = Header { length: 9, kind, codec: PROTOBUF, id: 1, method: 0, timeout_us: 0 };
+        out.push(&header, &Bytes::from_static(&[7; 9]));
+        let bytes = out.to_vec();
+        for length in 1..bytes.len() {
+            let (items, decoder) = decoded(&bytes[..length], 5, 100).expect("no fault");
+            assert!(items.is_empty());
+            assert_eq!(decoder.finish(), Err(Fault::Torn(length)));
+            let (_, decoder) = decoded(&bytes[..length], 5, 8).expect("no fault");
+            assert!(decoder.finish().is_err());
+        }
+    }
+
+    #[test]
+    fn a_length_of_4_gib_takes_no_memory() {
+        let header = Header {
+            length: u32::MAX,
+            kind: Kind::Call,
+            codec: PROTOBUF,
+            id: 1,
+            method: 0,
+            timeout_us: 0,
+        };
+        let (items, mut decoder) = decoded(&header.encode(), 24, 100).expect("a frame");
+        assert_eq!(items, [Item::TooLarge(header)]);
+        assert!(decoder.space().capacity() <= 2 * MOST_ROOM_BYTES);
+    }
+}

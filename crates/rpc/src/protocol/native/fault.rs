@@ -1,0 +1,54 @@
+//! How the other side broke the protocol.
+
+use std::fmt;
+
+/// What ends a connection: the other side broke the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The greeting begins with other bytes than the magic.
+    Magic,
+    /// The other side speaks this version.
+    Version(u16),
+    /// A greeting is longer than it may be, by this count of bytes.
+    Greeting(usize),
+    /// A name in the table of methods is no UTF-8.
+    Name,
+    /// A frame of an unknown kind.
+    Kind(u8),
+    /// A frame with flags that are not known.
+    Flags(u16),
+    /// A text, of a failure or a goodbye, longer than one may be.
+    Text(u32),
+    /// A frame that this side may not send.
+    Side(&'static str),
+    /// The number of a call that is outstanding already, or of an answer to no call.
+    Id(u64),
+    /// The connection ended within a frame or greeting, after this many of its bytes.
+    Torn(usize),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Magic => f.write_str("the other side doesn't speak own frames"),
+            Self::Version(theirs) => {
+                write!(
+                    f,
+                    "the other side speaks version {theirs} of own frames, which isn't known here"
+                )
+            }
+            Self::Greeting(bytes) => write!(f, "a greeting of {bytes} bytes is too long"),
+            Self::Name => f.write_str("the name of a method is no UTF-8"),
+            Self::Kind(kind) => write!(f, "a frame of the unknown kind {kind}"),
+            Self::Flags(flags) => write!(f, "a frame with the unknown flags {flags:#06x}"),
+            Self::Text(bytes) => write!(f, "a text of {bytes} bytes is too long"),
+            Self::Side(kind) => write!(f, "a frame of the kind \"{kind}\" from the wrong side"),
+            Self::Id(id) => write!(f, "call {id} is outstanding already, or was never made"),
+            Self::Torn(bytes) => {
+                write!(f, "the connection ended {bytes} bytes into a frame or greeting")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,80 @@
+//! What waits to be sent: small frames in one piece, large payloads as they are, so that one
+//! vectored write takes all of them without a copy of what is large.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+
+use super::frame::Header;
+
+/// A payload from here on is a piece of its own; a smaller one is copied.
+const APART_FROM_BYTES: usize = 4 << 10;
+
+/// Frames that wait to be sent.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    pieces: VecDeque<Bytes>,
+    tail: BytesMut,
+}
+
+impl Outbox {
+    /// Adds a frame.
+    pub fn push(&mut self, header: &Header, payload: &Bytes) {
+        self.raw().put_slice(&header.encode());
+        if payload.len() < APART_FROM_BYTES {
+            self.tail.put_slice(payload);
+        } else {
+            self.pieces.push_back(self.tail.split().freeze());
+            self.pieces.push_back(payload.clone());
+        }
+    }
+
+    /// Where a greeting is appended.
+    pub fn raw(&mut self) -> &mut BytesMut {
+        &mut self.tail
+    }
+
+    /// How many bytes wait.
+    pub fn bytes(&self) -> usize {
+        self.pieces.iter().map(Bytes::len).sum::<usize>() + self.tail.len()
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.tail.is_empty()
+    }
+
+    /// Fills `slices` with the first pieces; returns how many.
+    pub fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let all = self.pieces.iter().map(|piece| &piece[..]).chain([&self.tail[..]]);
+        let mut count = 0;
+        for (slice, piece) in slices.iter_mut().zip(all.filter(|piece| !piece.is_empty())) {
+            *slice = IoSlice::new(piece);
+            count += 1;
+        }
+        count
+    }
+
+    /// This many bytes are sent.
+    pub fn advance(&mut self, mut count: usize) {
+        while count > 0 {
+            let Some(first) = self.pieces.front_mut() else {
+                self.tail.advance(count.min(self.tail.len()));
+                return;
+            };
+            let taken = count.min(first.len());
+            first.advance(taken);
+            count -= taken;
+            if first.is_empty() {
+                self.pieces.pop_front();
+            }
+        }
+    }
+
+    /// All of it as one piece.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let all = self.pieces.iter().map(|piece| &piece[..]).chain([&self.tail[..]]);
+        all.flatten().copied().collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! Own frames that are torn, or that no client sends: the connection ends with a reason, and the
+//! server serves on.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use crate::native::{ADD, connect};
+use crate::served::Served;
+
+/// The greeting of a client that takes 1 MiB.
+const GREETING: [u8; 12] = [0x9b, b'l', b'r', b'f', 1, 0, 0, 0, 0, 0, 16, 0];
+
+/// A header: length, kind, codec, flags, number of the call, method, time.
+fn header(length: u32, kind: u8, flags: u16, id: u64, method: u32) -> Vec<u8> {
+    let mut bytes = length.to_le_bytes().to_vec();
+    bytes.extend([kind, 0]);
+    bytes.extend(flags.to_le_bytes());
+    bytes.extend(id.to_le_bytes());
+    bytes.extend(method.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes
+}
+
+/// All that the server sends until it closes.
+fn sent(server: &Served, bytes: &[u8], close: bool) -> Vec<u8> {
+    let mut socket = TcpStream::connect(server.socket()).expect("a connection");
+    socket.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+    socket.write_all(bytes).expect("sent");
+    if close {
+        socket.shutdown(Shutdown::Write).expect("shut");
+    }
+    let mut all = Vec::new();
+    socket.read_to_end(&mut all).expect("an end");
+    all
+}
+
+#[test]
+fn a_torn_or_hostile_frame_ends_its_connection_with_a_reason() {
+    let server = Served::start(&[]);
+    let sleep = {
+        let client = connect(&format!("tcp:{}", server.address()));
+        client.method(crate::native::SLEEP).expect("a method")
+    };
+    // Ten seconds.
+    let pause = [8, 0x80, 0xc8, 0xaf, 0xa0, 0x25];
+    let again = [header(6, 1, 0, 7, sleep), pause.to_vec()].concat().repeat(2);
+    for (bytes, close, reason) in [
+        (header(0, 9, 0, 1, 0), false, "unknown kind 9"),
+        (header(0, 1, 3, 1, 0), false, "unknown flags 0x0003"),
+        (header(0, 2, 0, 1, 0), false, "wrong side"),
+        (header(9_999, 4, 0, 1, 0), false, "a text of 9999 bytes"),
+        (header(u32::MAX, 2, 0, 1, 0), false, "wrong side"),
+        (again, false, "call 7 is outstanding already"),
+        (header(10, 1, 0, 1, 0), true, "24 bytes into"),
+        (vec![1, 0, 0], true, "3 bytes into"),
+    ] {
+        let all = sent(&server, &[&GREETING[..], &bytes].concat(), close);
+        let text = String::from_utf8_lossy(&all);
+        assert!(text.contains(reason), "{reason}: {text}");
+    }
+    for (bytes, reason) in [
+        (&b"\x9blrf\x02\0"[..], "version 2"),
+        (b"\x9bxxx", "doesn't speak own frames"),
+        (b"\x9blrf\x01\0\xff\xff\0\0\0\0", "a greeting of 65535 bytes"),
+        (b"\x9blrf\x01", "5 bytes into"),
+    ] {
+        let text = String::from_utf8_lossy(&sent(&server, bytes, true)).into_owned();
+        assert!(text.contains(reason), "{reason}: {text}");
+        assert!(text.contains(ADD), "its greeting, with the table: {text}");
+    }
+    let mut client = connect(&format!("tcp:{}", server.address()));
+    let add = client.method(ADD).expect("add");
+    assert!(client.call(add, &vec![8, 1].into(), None).is_ok(), "it serves on");
+}
+
+#[test]
+fn a_frame_of_4_gib_is_refused_by_its_header_and_passed_over() {
+    let server = Served::start(&["--max-streams", "1"]);
+    let mut socket = TcpStream::connect(server.socket()).expect("a connection");
+    socket.write_all(&GREETING).expect("sent");
+    socket.write_all(&header(u32::MAX, 1, 0, 5, 0)).expect("sent");
+    let mut all = Vec::new();
+    let mut buffer = [0; 4_096];
+    while !String::from_utf8_lossy(&all).contains("--max-message") {
+        let count = socket.read(&mut buffer).expect("an answer");
+        assert!(count > 0, "the connection goes on");
+        all.extend(&buffer[..count]);
+    }
+}

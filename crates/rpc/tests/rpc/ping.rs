@@ -1,0 +1,70 @@
+//! `loadline rpc ping`: a trial over every carrier, each answer checked.
+
+use crate::served::{PROGRAM, Served, lines, rpc, said};
+
+#[test]
+fn a_trial_over_every_carrier_has_exact_totals() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket").display().to_string();
+    let server = Served::start(&["--unix", &path]);
+    let at = server.address();
+    for address in [
+        "here:".to_owned(),
+        format!("pipe:exec {PROGRAM} serve --pipe"),
+        format!("tcp:{at}"),
+        format!("unix:{path}"),
+        format!("grpc://{at}"),
+    ] {
+        let out = rpc(&["ping", &address, "--count", "50", "--time", "10s", "--json"]);
+        assert!(out.status.success(), "{address}: {}", said(&out));
+        let trial = &lines(&out)[0];
+        let number = |key: &str| trial[key].as_f64().unwrap_or_else(|| panic!("{key}: {trial}"));
+        assert_eq!(number("samples"), 50.0);
+        assert!(number("min_ns") > 0.0 && number("min_ns") <= number("median_ns"), "{trial}");
+        assert!(number("median_ns") <= number("p99_ns") && number("p99_ns") <= number("max_ns"));
+        let total = |at: usize| trial["totals"][at].as_i64().expect("a total");
+        assert_eq!((total(1) - total(0)) as f64, number("calls"), "{trial}");
+        let out =
+            rpc(&["ping", &address, "--count", "9", "--function", "echo", "--bytes", "70000"]);
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(out.status.success(), "{address}: {}", said(&out));
+        for words in ["9 samples with 1 evaluation.", "Histogram: ", "answers are right."] {
+            assert!(text.contains(words), "{address}: {text}");
+        }
+    }
+}
+
+#[test]
+fn two_small_writes_with_nagle_take_the_time_of_a_delayed_acknowledgement() {
+    let server = Served::start(&[]);
+    let address = format!("tcp:{}", server.address());
+    let median = |more: &[&str]| {
+        let args = [&["ping", &address, "--count", "25", "--time", "20s", "--json"], more].concat();
+        let out = rpc(&args);
+        assert!(out.status.success(), "{}", said(&out));
+        lines(&out)[0]["median_ns"].as_f64().expect("a time") / 1e6
+    };
+    let planted = median(&["--writes", "struct", "--nagle"]);
+    assert!(planted > 30.0, "{planted} ms");
+    // One write has nothing to wait for.
+    let whole = median(&["--writes", "buffer", "--nagle"]);
+    assert!(whole < planted / 2.0, "{whole} ms against {planted} ms");
+    let nodelay = median(&["--writes", "field", "--quickack"]);
+    assert!(nodelay < planted / 2.0, "{nodelay} ms against {planted} ms");
+}
+
+#[test]
+fn what_is_typed_wrong_or_is_not_there_is_named() {
+    for (args, code, words) in [
+        (&["ping", "127.0.0.1:1"][..], 2, "tcp:HOST:PORT"),
+        (&["ping", "unix:/no/such/socket"], 1, "cannot connect to unix:/no/such/socket"),
+        (&["ping", "tcp:127.0.0.1:1"], 1, "refused"),
+        (&["ping", "pipe:exit 3"], 1, "the server has closed the connection"),
+        (&["ping", "here:", "--nagle"], 2, "tcp:"),
+        (&["ping", "grpc://127.0.0.1:1", "--writes", "field"], 2, "own frames"),
+    ] {
+        let out = rpc(args);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {}", said(&out));
+        assert!(said(&out).contains(words), "{args:?}: {}", said(&out));
+    }
+}
