@@ -286,6 +286,13 @@ impl Seal {
     pub fn segments(&self) -> BTreeSet<u64> {
         self.bases.values().flat_map(Base::parts).map(|part| part.id).collect()
     }
+
+    /// How many bytes they have together.
+    pub fn segment_bytes(&self) -> u64 {
+        // A part may be in several places.
+        let parts = self.bases.values().flat_map(Base::parts).map(|part| (part.id, part.bytes));
+        parts.collect::<BTreeMap<_, _>>().values().sum()
+    }
 }
 
 /// A piece to be written.

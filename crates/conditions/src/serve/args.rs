@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use base::units::ByteCount;
+use base::units::{ByteCount, Span};
 use service::{CommonArgs, DataArgs, ListenArgs, TlsArgs, socket_address};
 
 use crate::server::TierSettings;
@@ -44,6 +44,20 @@ pub(crate) struct ConditionsArgs {
 
     #[command(flatten)]
     pub(super) shared: SharedArgs,
+
+    /// Connections open at once; one more ends the one that has been open for longest
+    #[arg(
+        long,
+        short = 'c',
+        value_name = "NUMBER",
+        default_value_t = 1024,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(super) max_connections: u32,
+
+    /// Close a connection that has had no request for this long since its last answer
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = idle)]
+    pub(super) idle_timeout: Span,
 
     /// Make changes only for requests with a token of this file, a line each, as
     /// `Authorization: Bearer`; questions need none
@@ -95,6 +109,15 @@ impl SharedArgs {
         let password = std::env::var("PGPASSWORD").ok();
         let (endpoint, cache_bytes) = (self.segments_endpoint, self.cache_size.bytes);
         Some(TierSettings { metadata, password, segments, endpoint, cache_bytes })
+    }
+}
+
+/// A time that is not zero.
+fn idle(written: &str) -> Result<Span, String> {
+    let time: Span = written.parse().map_err(|error| format!("{error}"))?;
+    match time.duration().is_zero() {
+        true => Err("each connection would end after one answer: write a time such as 60s".into()),
+        false => Ok(time),
     }
 }
 

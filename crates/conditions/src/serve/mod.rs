@@ -5,7 +5,8 @@ mod args;
 use std::time::Duration;
 
 use service::{
-    Face, Failure, Harness, HttpArgs, HttpSettings, Outcome, Run, Running, Tokens, is_local,
+    Face, Failure, Harness, HttpArgs, HttpLimits, HttpSettings, Outcome, Run, Running, Tokens,
+    is_local, raise_descriptor_limit,
 };
 use wire::Address;
 
@@ -35,7 +36,9 @@ impl Run for ConditionsArgs {
         let settings =
             addresses.iter().map(|address| settings(address, tokens.as_ref(), is_encrypted));
         let bound = BoundConditions::bind(settings.collect::<Result<_, _>>()?)?;
-        let mut bound = bound.seal_after(self.seal_after.bytes);
+        let connections = raise_descriptor_limit(self.max_connections, 2);
+        let limits = HttpLimits { connections, idle: self.idle_timeout.duration() };
+        let mut bound = bound.seal_after(self.seal_after.bytes).limited(limits);
         if let Some(tls) = tls {
             bound = bound.encrypted(&tls, self.encryption.handshake_timeout());
         }

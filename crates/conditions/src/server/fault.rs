@@ -6,8 +6,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::store::WriteError;
 use super::unsent::NoRoom;
+use super::write_error::WriteError;
 use crate::model::{ANSWER, ANSWER_BYTES, Refusal};
 use crate::protocol::{ErrorBody, ErrorObject};
 
@@ -180,6 +180,11 @@ impl From<WriteError> for Fault {
                 StatusCode::SERVICE_UNAVAILABLE,
                 error,
                 "see to what can't be written or is damaged; it is tried again, and reads go on",
+            ),
+            WriteError::Shared(_) => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                error,
+                "see to what is full or can't be reached; it is tried again, and reads go on",
             ),
             WriteError::Disk(_) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,

@@ -10,9 +10,13 @@ use futures_util::FutureExt as _;
 use journal::{Disk, DiskFile, FaultyDisk};
 
 use super::crash::{count, folder, insert, make, segments};
+use super::log::{Followed, Log, NewBase, NotWritten};
 use super::segments::Segments;
+use super::shared::Shared;
 use super::store::Store;
-use crate::model::{Batch, Change, ColumnSpec, Kind, Object, Table, Value, Versioning, segment_id};
+use crate::model::{
+    Batch, Change, ColumnSpec, Kind, Object, Revision, Table, Value, Versioning, segment_id,
+};
 
 /// What is called before a segment is made.
 type Hook = Box<dyn FnMut() + Send>;
@@ -189,8 +193,11 @@ fn a_journal_grows_no_further_over_several_starts() {
         for n in 0..4 {
             make(&store, set(4 * start + n)).expect("a change");
         }
+        // A store that ends gives a seal up.
+        if start == 2 {
+            wait_for_snapshot(&disk);
+        }
     }
-    wait_for_snapshot(&disk);
 }
 
 /// A runtime for what waits.
@@ -254,6 +261,63 @@ fn changes_are_refused_where_too_much_has_come_and_nothing_can_be_sealed() {
         n += 1;
     }
     assert_eq!(segments(&disk).len(), 1);
+}
+
+/// Changes of several servers, of which others' can't be taken in.
+struct Stuck {
+    is_behind: bool,
+}
+
+impl Log for Stuck {
+    fn write(
+        &mut self,
+        _: Revision,
+        _: &[Vec<u8>],
+        _: &std::sync::atomic::AtomicBool,
+    ) -> Result<(), NotWritten> {
+        Ok(())
+    }
+
+    fn unsealed_bytes(&self) -> u64 {
+        10_000
+    }
+
+    fn begin_base(&mut self, _: Revision) -> anyhow::Result<Box<dyn NewBase>> {
+        anyhow::bail!("it is stuck")
+    }
+
+    fn may_seal(&self) -> bool {
+        false
+    }
+
+    fn sealed(&mut self, _: Revision) {}
+
+    fn pause(&self) -> Option<std::time::Duration> {
+        Some(std::time::Duration::from_millis(1))
+    }
+
+    fn stuck(&self) -> Option<&str> {
+        Some("--cache-size is too little")
+    }
+
+    fn follow(&mut self, _: &Shared, _: bool, _: bool) -> anyhow::Result<Followed> {
+        Ok(Followed { is_replaced: false, is_behind: self.is_behind })
+    }
+}
+
+#[test]
+fn where_what_servers_share_has_no_room_changes_are_refused_at_once_and_say_why() {
+    for (is_behind, most) in [(true, u64::MAX), (false, 10_000)] {
+        let segments = Segments::in_memory(Arc::new(FaultyDisk::default()));
+        let (log, limits) = (Box::new(Stuck { is_behind }), (u64::MAX, most));
+        let store = Store::begin(Shared::default(), log, segments, limits).expect("a store");
+        let begun = std::time::Instant::now();
+        let refused = make(&store, set(0)).expect_err("there is no room");
+        assert!(refused.contains("nothing can be changed here: --cache-size is"), "{refused}");
+        let unsealed = store.seal().expect_err("there is no room");
+        assert!(unsealed.contains("--cache-size is"), "{unsealed}");
+        assert!(begun.elapsed().as_secs() < 20, "it waited");
+    }
 }
 
 #[test]

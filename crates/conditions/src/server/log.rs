@@ -17,6 +17,8 @@ use crate::model::Revision;
 pub(super) enum NotWritten {
     /// Changes of another server come first; of this group nothing was written.
     Behind,
+    /// Nothing of it was written, nor will be; others may be.
+    Refused(String),
     /// It may be durable, or become so; others can be written.
     Unknown(String),
     /// It may be durable, or become so, and nothing more can be written.
@@ -62,6 +64,11 @@ pub(super) trait Log: Send {
 
     /// How long changes of others may go unseen; `None` where there are none.
     fn pause(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Why what other servers have changed can't be taken in, where that is so.
+    fn stuck(&self) -> Option<&str> {
         None
     }
 

@@ -27,6 +27,7 @@ pub(crate) mod store;
 mod tier;
 mod tier_args;
 mod unsent;
+pub(crate) mod write_error;
 mod writes;
 
 use std::fmt;
@@ -39,7 +40,7 @@ use axum::Router;
 use axum::extract::State as Extract;
 use axum::http::{StatusCode, header};
 use axum::routing::{MethodRouter, get};
-use service::{BoundHttp, HttpServer, HttpSettings, metrics};
+use service::{BoundHttp, HttpLimits, HttpServer, HttpSettings, metrics};
 
 use crate::nopayload::server::{router as nopayload, storage::Storage};
 use crate::protocol::BASE;
@@ -94,6 +95,13 @@ impl BoundConditions {
     #[must_use]
     pub fn seal_after(self, bytes: u64) -> Self {
         Self { seal_after: bytes, ..self }
+    }
+
+    /// Has these limits of connections at each address.
+    #[must_use]
+    pub fn limited(self, limits: HttpLimits) -> Self {
+        let limit = |bound: BoundHttp| bound.limited(limits);
+        Self { bound: self.bound.into_iter().map(limit).collect(), ..self }
     }
 
     /// Encrypts all connections; a handshake may take `limit`.

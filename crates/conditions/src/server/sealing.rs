@@ -121,6 +121,8 @@ fn store(
         let bytes = segments.store(made.id, &made.bytes)?;
         seal.stored(made.id, bytes)?;
     }
+    // A snapshot that this server could not start from must not count.
+    segments.check_room(seal.segment_bytes())?;
     Ok(segments.sync()?)
 }
 

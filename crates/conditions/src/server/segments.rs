@@ -20,6 +20,9 @@ pub(super) trait Origin: Send + Sync {
     /// Keeps a segment, for ever under its number.
     fn put(&self, id: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// Refuses segments that have more bytes together than the directory may have copies of.
+    fn check_room(&self, bytes: u64) -> io::Result<()>;
+
     /// Brings those that the directory lacks, each with its size and checksum. One that is damaged
     /// there is left out.
     #[cfg(feature = "tier")]
@@ -107,6 +110,12 @@ impl Segments {
         write_all(&mut *file, bytes, 0).map_err(self.failed(Some(id), "it is written"))?;
         file.sync().map_err(self.failed(Some(id), "it is made durable"))?;
         (self.map)(&*self.disk, &name).map_err(self.failed(Some(id), "it is opened"))
+    }
+
+    /// Refuses segments that have more bytes together than may be here.
+    pub(super) fn check_room(&self, bytes: u64) -> Result<(), SegmentError> {
+        let checked = self.origin.as_ref().map_or(Ok(()), |origin| origin.check_room(bytes));
+        checked.map_err(self.failed(None, "its size is checked"))
     }
 
     /// Makes the names of all files durable.

@@ -29,10 +29,8 @@ use super::log::{BaseError, Log, NotWritten, OwnJournal};
 use super::sealing::{SealError, Sealed, Sealing};
 use super::segments::Segments;
 use super::shared::Shared;
-use crate::model::{Added, BLOCK_BYTES, Change, Entry, Group, Loader, Refusal, Revision, State};
-
-/// The most changes that wait for their turn.
-const WAITING: usize = 1_024;
+use super::write_error::{WAITING, WriteError};
+use crate::model::{Added, BLOCK_BYTES, Change, Entry, Group, Loader, Revision, State};
 
 /// The most changes of a group, and their bytes unless it has one change: less than the journal
 /// lets wait.
@@ -41,29 +39,6 @@ const GROUP_BYTES: usize = 32 << 20;
 
 /// Changes wait for a seal once this many bytes aren't sealed, or 4 times what is sealed at once.
 const UNSEALED: u64 = 256 << 20;
-
-/// Why a change is not made.
-#[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum WriteError {
-    /// The model refuses it.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// It is too large for the journal.
-    #[error("a change of {0} bytes: {MAX_RECORD_BYTES} bytes are the most")]
-    TooLarge(usize),
-    /// Too many wait.
-    #[error("{WAITING} changes wait already")]
-    Busy,
-    /// Nothing is written any more; it was not made.
-    #[error("nothing can be written: {0}")]
-    Disk(String),
-    /// Too much is not sealed.
-    #[error("too many changes are in memory, and they can't be put into segments: {0}")]
-    Unsealed(String),
-    /// It may be durable already, or become so.
-    #[error("it is unknown whether the change was, or will be, made: {0}")]
-    Unknown(String),
-}
 
 /// How long a change is waited for, after which its client has to see for itself.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -231,7 +206,7 @@ impl Store {
             seal_at: seal_after,
             most,
             sealing: None,
-            not_sealed: String::new(),
+            not_sealed: None,
             asked: (Vec::new(), Vec::new()),
             is_unsure: false,
             wake: queue.clone(),
@@ -345,8 +320,8 @@ struct Owner {
     /// When there are this many, changes wait until they are.
     most: u64,
     sealing: Option<Sealing>,
-    /// Why the last seal failed.
-    not_sealed: String,
+    /// Why the last seal failed, if it has.
+    not_sealed: Option<String>,
     /// Who waits for the seal under way, and for the next one.
     asked: (Vec<SealAnswer>, Vec<SealAnswer>),
     /// Whether it isn't known which snapshot counts: no file is removed then.
@@ -382,7 +357,7 @@ impl Owner {
                 }
             }
             self.follow();
-            if !self.is_behind && (is_ending || !self.waits()) {
+            if self.stuck().is_some() || !self.is_behind && (is_ending || !self.waits()) {
                 waiting = self.turn(waiting);
             }
             self.see_to_seals();
@@ -415,10 +390,12 @@ impl Owner {
         };
         self.is_behind = followed.is_behind;
         if followed.is_replaced {
-            self.seal_at = self.seal_after;
+            (self.seal_at, self.not_sealed) = (self.seal_after, None);
         }
         if !self.is_behind {
             self.following.drain(..).for_each(|asked| drop(asked.send(Ok(()))));
+        } else if let Some(why) = self.log.stuck() {
+            self.following.drain(..).for_each(|asked| drop(asked.send(Err(why.to_owned()))));
         } else if self.sealing.take().is_some() {
             self.seal_failed("another server has sealed");
         }
@@ -429,9 +406,18 @@ impl Owner {
         self.log.unsealed_bytes().max(self.shared.read().unsealed_bytes())
     }
 
-    /// Whether changes have to wait for the seal under way, or for another server's.
+    /// Whether changes have to wait for the seal under way, or for another server's. Where the last
+    /// one has failed they are refused meanwhile.
     fn waits(&self) -> bool {
-        (self.sealing.is_some() || !self.log.may_seal()) && self.unsealed() >= self.most
+        let is_sealed_soon = self.sealing.is_some() && self.not_sealed.is_none();
+        (is_sealed_soon || !self.log.may_seal()) && self.unsealed() >= self.most
+    }
+
+    /// Why no change is made until what servers share is seen to, where that is so.
+    fn stuck(&self) -> Option<WriteError> {
+        let why = self.log.stuck()?;
+        let is_stuck = self.is_behind || self.unsealed() >= self.most;
+        is_stuck.then(|| WriteError::Shared(why.to_owned()))
     }
 
     /// Takes in a seal that is done, and begins one that is due.
@@ -442,6 +428,9 @@ impl Owner {
         }
         let unsealed = self.unsealed();
         let is_due = unsealed > 0 && unsealed >= self.seal_at || !self.asked.1.is_empty();
+        if let Some(why) = self.log.stuck() {
+            self.asked.1.drain(..).for_each(|answer| drop(answer.send(Err(why.to_owned()))));
+        }
         if is_due && self.sealing.is_none() && self.log.may_seal() {
             self.asked.0.append(&mut self.asked.1);
             if let Err(why) = self.begin_seal() {
@@ -472,7 +461,7 @@ impl Owner {
         drop(old);
         match result {
             Ok(()) => {
-                self.is_unsure = false;
+                (self.is_unsure, self.not_sealed) = (false, None);
                 self.log.sealed(seal.revision());
                 self.seal_at = self.seal_after;
                 tracing::debug!(revision = seal.revision(), "sealed");
@@ -493,19 +482,18 @@ impl Owner {
     /// It is tried again when as much more has come.
     fn seal_failed(&mut self, why: &str) {
         self.seal_at = self.unsealed().saturating_add(self.seal_after);
-        why.clone_into(&mut self.not_sealed);
+        self.not_sealed = Some(why.to_owned());
         self.asked.0.drain(..).for_each(|answer| drop(answer.send(Err(why.to_owned()))));
     }
 
     /// Why no change is made, where too much isn't sealed and the last seal has failed. Then it is
     /// tried again, because something is asked for.
     fn refuses(&mut self, is_asked: bool) -> Option<WriteError> {
-        let is_sealed_soon = self.sealing.is_some() || !self.log.may_seal();
-        let refuses = is_asked && !is_sealed_soon && self.unsealed() >= self.most;
-        refuses.then(|| {
-            self.seal_at = 0;
-            WriteError::Unsealed(self.not_sealed.clone())
-        })
+        if !is_asked || self.unsealed() < self.most || self.waits() {
+            return None;
+        }
+        self.seal_at = 0;
+        Some(WriteError::Unsealed(self.not_sealed.clone().unwrap_or_default()))
     }
 
     /// Makes as many changes as form a group, and returns those that have to wait.
@@ -515,7 +503,8 @@ impl Owner {
         let mut made: Vec<(Answer, Revision, Vec<u8>, Room)> = Vec::new();
         let mut records: Vec<Vec<u8>> = Vec::new();
         let mut size = 0;
-        let refused = self.has_failed.clone().or_else(|| self.refuses(!waiting.is_empty()));
+        let refused = self.has_failed.clone().or_else(|| self.stuck());
+        let refused = refused.or_else(|| self.refuses(!waiting.is_empty()));
         let state = self.shared.read();
         for Request { change, bytes, answer, room } in waiting {
             if size > 0 && size + bytes.len() > GROUP_BYTES {
@@ -566,6 +555,7 @@ impl Owner {
                 });
                 return again.chain(later).collect();
             }
+            Err(NotWritten::Refused(why)) => Err(WriteError::Shared(why)),
             Err(NotWritten::Unknown(why)) => Err(WriteError::Unknown(why)),
             Err(NotWritten::Failed(why)) => {
                 tracing::error!("{why}: changes are refused until the service is started again");

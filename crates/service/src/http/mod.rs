@@ -19,7 +19,7 @@ use axum::http::{StatusCode, header};
 use axum::routing::get;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -29,11 +29,11 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::metrics;
 use encrypted::Encryption;
 use guard::Guard;
-use patient::Patient;
+use patient::{Patient, Requests, Waits};
 
-pub use settings::{Face, HttpArgs, HttpSettings, socket_address};
+pub use settings::{Face, HttpArgs, HttpLimits, HttpSettings, socket_address};
 
-/// How long a request's head may take, and how long a connection may be without one.
+/// How long a request's head may take, and a connection until its first one.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request's line and headers may be this long together.
@@ -88,6 +88,8 @@ pub struct BoundHttp {
     settings: HttpSettings,
     listener: TcpListener,
     encryption: Option<Encryption>,
+    limits: HttpLimits,
+    head: Duration,
 }
 
 impl BoundHttp {
@@ -102,7 +104,14 @@ impl BoundHttp {
             Ok(listener)
         });
         let listener = listener.with_context(|| format!("cannot listen at {wanted}"))?;
-        Ok(Self { settings, listener, encryption: None })
+        let limits = settings.face.limits();
+        Ok(Self { settings, listener, encryption: None, limits, head: HEAD_TIMEOUT })
+    }
+
+    /// Has other limits than those of its face.
+    #[must_use]
+    pub fn limited(self, limits: HttpLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Encrypts all connections; a handshake may take `limit`.
@@ -116,9 +125,9 @@ impl BoundHttp {
     /// # Errors
     /// When the system has no thread for it.
     pub fn start(self, router: impl FnOnce(SocketAddr) -> Router) -> anyhow::Result<HttpServer> {
-        let Self { settings, listener, encryption } = self;
+        let Self { settings, listener, encryption, limits, head } = self;
         let address = listener.local_addr()?;
-        let max_connections = settings.face.max_connections();
+        let waits = Waits { head, idle: limits.idle };
         let guard = Arc::new(Guard::new(settings, address.port()));
         let router = TowerToHyperService::new(router(address));
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -129,7 +138,8 @@ impl BoundHttp {
         let (end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
             let _whole = OrExit;
-            runtime.block_on(serve(listener, encryption, (guard, router), max_connections, ended));
+            let limits = (limits.connections as usize, waits);
+            runtime.block_on(serve(listener, encryption, (guard, router), limits, ended));
             // What still runs on another thread is not waited for.
             runtime.shutdown_background();
         });
@@ -168,7 +178,7 @@ async fn serve(
     listener: TcpListener,
     encryption: Option<Encryption>,
     (guard, router): (Arc<Guard>, Routed),
-    max_connections: usize,
+    (max_connections, waits): (usize, Waits),
     mut ended: oneshot::Receiver<Duration>,
 ) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
@@ -189,12 +199,12 @@ async fn serve(
                     let _ = stream.set_nodelay(true);
                     let (guard, router) = (Arc::clone(&guard), router.clone());
                     let (encryption, watcher) = (encryption.clone(), graceful.watcher());
-                    open.push_back(tasks.spawn(async {
+                    open.push_back(tasks.spawn(async move {
                         match encryption {
-                            None => converse(stream, guard, router, watcher).await,
+                            None => converse(stream, waits, guard, router, watcher).await,
                             Some(encryption) => {
                                 if let Some(stream) = encryption.begin(stream).await {
-                                    converse(stream, guard, router, watcher).await;
+                                    converse(stream, waits, guard, router, watcher).await;
                                 }
                             }
                         }
@@ -214,30 +224,33 @@ async fn serve(
 /// One connection.
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    waits: Waits,
     guard: Arc<Guard>,
     router: Routed,
     watcher: Watcher,
 ) {
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    builder.max_buf_size(MAX_HEAD_BYTES);
+    // The stream has limits of its own, which tell a head without an end from a client that waits.
+    builder.header_read_timeout(None).max_buf_size(MAX_HEAD_BYTES);
+    let requests = Arc::new(Requests::default());
+    let stream = Patient::new(stream, waits, Arc::clone(&requests));
     let service = service_fn(move |request| {
         // What is not for this server, or wants more than to read, doesn't come to the router.
         let answer = match guard.refusal(&request) {
             Some(refusal) => Err(refusal),
             None => Ok(router.call(request)),
         };
-        let guard = Arc::clone(&guard);
+        let (guard, open) = (Arc::clone(&guard), requests.begin());
         async move {
             let mut answer = match answer {
                 Ok(routed) => routed.await?,
                 Err(refusal) => refusal,
             };
             guard.add_headers(&mut answer);
-            Ok::<_, Infallible>(answer)
+            Ok::<_, Infallible>(open.until_sent(answer))
         }
     });
-    let connection = builder.serve_connection(TokioIo::new(Patient::new(stream)), service);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
     // A client that breaks the protocol or goes away is no concern of others.
     let _ = watcher.watch(connection).await;
 }
@@ -295,7 +308,7 @@ mod tests {
     fn connections_that_never_finish_their_heads_keep_nobody_out() {
         let server = HttpServer::start(settings(None), |_| metrics_router(counting()));
         let server = server.expect("a server");
-        let slow: Vec<_> = (0..2 * Face::Pages.max_connections())
+        let slow: Vec<_> = (0..2 * Face::Pages.limits().connections)
             .map(|_| {
                 let mut socket = TcpStream::connect(server.address()).expect("a connection");
                 // The first ones may have been closed again.
@@ -305,6 +318,53 @@ mod tests {
             .collect();
         assert!(ask(&server, GET).starts_with("HTTP/1.1 200 "));
         drop(slow);
+    }
+
+    /// Sends, and reads an answer of the test's router without closing; or nothing, where the
+    /// connection is closed.
+    fn exchange(socket: &mut TcpStream, sent: &str) -> String {
+        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        let mut answer = Vec::new();
+        let mut byte = [0];
+        // One that is closed already is seen when it is read.
+        let _ = socket.write_all(sent.as_bytes());
+        while !answer.ends_with(b"made\n") {
+            match socket.read(&mut byte) {
+                Ok(0) => break,
+                Ok(_) => answer.push(byte[0]),
+                Err(why) if why.kind() == std::io::ErrorKind::ConnectionReset => break,
+                Err(why) => panic!("{why} after {:?}", String::from_utf8_lossy(&answer)),
+            }
+        }
+        String::from_utf8(answer).expect("text")
+    }
+
+    #[test]
+    fn a_client_may_be_idle_for_longer_than_a_head_may_take() {
+        let short = Duration::from_millis(100);
+        let start = |head, idle| {
+            let bound = BoundHttp::bind(settings(None)).expect("an address");
+            let limits = HttpLimits { idle, ..Face::Pages.limits() };
+            let bound = BoundHttp { head, ..bound.limited(limits) };
+            bound.start(|_| metrics_router(|| "made\n".to_owned())).expect("a server")
+        };
+        let server = start(short, Duration::from_secs(60));
+        let get = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", server.address());
+        let connect =
+            |server: &HttpServer| TcpStream::connect(server.address()).expect("connected");
+        let mut idle = connect(&server);
+        assert!(exchange(&mut idle, &get).ends_with("made\n"));
+        // Neither a connection without any request nor half of one is waited for any longer.
+        assert_eq!(exchange(&mut connect(&server), ""), "");
+        let mut half = connect(&server);
+        assert!(exchange(&mut half, &get).ends_with("made\n"));
+        assert_eq!(exchange(&mut half, &get[..20]), "");
+        assert!(exchange(&mut idle, &get).ends_with("made\n"), "after both of these");
+        let server = start(Duration::from_secs(60), short);
+        let get = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", server.address());
+        let mut idle = connect(&server);
+        assert!(exchange(&mut idle, &get).ends_with("made\n"));
+        assert_eq!(exchange(&mut idle, ""), "", "idle for too long");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use wire::Address;
 
@@ -59,13 +60,23 @@ pub enum Face {
 }
 
 impl Face {
-    /// Connections open at once; one more ends the one that has been open for longest.
-    pub(super) fn max_connections(self) -> usize {
-        match self {
-            Self::Pages => 128,
-            Self::Api => 1_024,
-        }
+    /// Its limits, unless others are set.
+    pub fn limits(self) -> HttpLimits {
+        let (connections, idle_s) = match self {
+            Self::Pages => (128, 10),
+            Self::Api => (1_024, 60),
+        };
+        HttpLimits { connections, idle: Duration::from_secs(idle_s) }
     }
+}
+
+/// Limits of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// Connections open at once; one more ends the one that has been open for longest.
+    pub connections: u32,
+    /// How long a connection may be without a request after one that was answered.
+    pub idle: Duration,
 }
 
 /// How a control plane is reached.

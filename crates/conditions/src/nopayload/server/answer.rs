@@ -12,7 +12,7 @@ use crate::nopayload::model::{Nopayload, Refused};
 use crate::nopayload::protocol::{BadBody, TooManyRows};
 use crate::server::app::App;
 use crate::server::fault::Fault;
-use crate::server::store::WriteError;
+use crate::server::write_error::WriteError;
 
 /// A refusal, as it is answered.
 #[derive(Debug)]
@@ -103,6 +103,7 @@ impl From<WriteError> for Refusal {
             WriteError::Busy
             | WriteError::Disk(_)
             | WriteError::Unsealed(_)
+            | WriteError::Shared(_)
             | WriteError::Unknown(_) => Self::detail(StatusCode::SERVICE_UNAVAILABLE, error),
         }
     }

@@ -15,6 +15,7 @@ use object_store::{
     Error, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, RetryConfig, WriteMultipart,
 };
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::nopayload::server::storage::Origin;
@@ -25,6 +26,10 @@ const RETRY_WITHIN: Duration = Duration::from_secs(30);
 /// How many objects are fetched or removed at once.
 const AT_ONCE: usize = 8;
 
+/// The most bytes of them that are in memory at once, of all that fetch, in KiB. One that is larger
+/// by itself is fetched alone.
+const FETCHED_KIB: u32 = 64 << 10;
+
 /// The size of the parts in which a large object is sent, and how many are on their way at once.
 const PART_BYTES: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 4;
@@ -33,6 +38,8 @@ const PARTS_AT_ONCE: usize = 4;
 pub(super) struct Bucket {
     store: Arc<dyn ObjectStore>,
     runtime: Option<Runtime>,
+    /// Room for what is fetched.
+    room: Semaphore,
 }
 
 impl Drop for Bucket {
@@ -79,7 +86,8 @@ impl Bucket {
             .thread_name("objects")
             .enable_all()
             .build()?;
-        Ok(Self { store, runtime: Some(runtime) })
+        let room = Semaphore::new(FETCHED_KIB as usize);
+        Ok(Self { store, runtime: Some(runtime), room })
     }
 
     fn wait<T>(&self, call: impl Future<Output = Result<T, Error>>) -> io::Result<T> {
@@ -123,25 +131,31 @@ impl Bucket {
         Ok(())
     }
 
-    /// Small objects with what each was asked for by, in the order in which they come.
+    /// Objects of these sizes with what each was asked for by, in the order in which they come;
+    /// none where there is no such object, or one of another size. What all calls have in memory
+    /// together is limited.
     ///
     /// # Errors
     /// `each`'s, and the store's for other reasons than that there is no such object.
     pub(super) fn get_each<K>(
         &self,
-        wanted: impl IntoIterator<Item = (K, String)>,
+        wanted: impl IntoIterator<Item = (K, String, u64)>,
         mut each: impl FnMut(K, Option<Bytes>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let fetch = |(key, name): (K, String)| async move {
+        let fetch = |(key, name, size): (K, String, u64)| async move {
             let path = Path::from(name);
+            let kib = u32::try_from(size.div_ceil(1024)).unwrap_or(u32::MAX).min(FETCHED_KIB);
+            // It is never closed.
+            let room = self.room.acquire_many(kib).await.ok();
             match self.store.get(&path).await {
-                Ok(found) => Ok((key, Some(found.bytes().await?))),
-                Err(Error::NotFound { .. }) => Ok((key, None)),
+                Ok(found) if found.meta.size != size => Ok((key, None, room)),
+                Ok(found) => Ok((key, Some(found.bytes().await?), room)),
+                Err(Error::NotFound { .. }) => Ok((key, None, room)),
                 Err(error) => Err(error),
             }
         };
         let mut fetched = stream::iter(wanted).map(fetch).buffer_unordered(AT_ONCE).boxed_local();
-        while let Some((key, bytes)) = self.wait(fetched.try_next())? {
+        while let Some((key, bytes, _room)) = self.wait(fetched.try_next())? {
             each(key, bytes)?;
         }
         Ok(())
@@ -196,14 +210,15 @@ mod tests {
         bucket.get("a/2", &mut read).expect("there");
         assert!(read == large);
         let mut found = Vec::new();
-        let wanted = [(1, "a/1".to_owned()), (3, "a/3".to_owned())];
+        let wanted = [(1, "a/1", 3), (2, "a/1", 4), (3, "a/3", 3)];
+        let wanted = wanted.map(|(key, name, size)| (key, name.to_owned(), size));
         let each = |key, bytes| {
             found.push((key, bytes));
             Ok(())
         };
         bucket.get_each(wanted, each).expect("fetched");
         found.sort();
-        assert_eq!(found, [(1, Some(Bytes::from_static(b"one"))), (3, None)]);
+        assert_eq!(found, [(1, Some(Bytes::from_static(b"one"))), (2, None), (3, None)]);
         let mut names = bucket.list("a").expect("listed");
         names.sort();
         assert_eq!(names, ["1", "2"]);

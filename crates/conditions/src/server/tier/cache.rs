@@ -88,22 +88,26 @@ impl Origin for Kept {
         self.bucket.put(&object(id), Bytes::copy_from_slice(bytes))
     }
 
+    fn check_room(&self, bytes: u64) -> io::Result<()> {
+        let most = self.most_bytes;
+        if bytes <= most {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "there are {bytes} bytes of segments, and --cache-size lets {most} be copied here: \
+             start this server with more"
+        )))
+    }
+
     fn bring(&self, wanted: &[(u64, u64, u32)]) -> io::Result<()> {
         // A part may be named twice.
         let wanted: BTreeMap<u64, _> = wanted.iter().map(|one| (one.0, *one)).collect();
-        let bytes: u64 = wanted.values().map(|(_, bytes, _)| bytes).sum();
-        if bytes > self.most_bytes {
-            let most = self.most_bytes;
-            return Err(io::Error::other(format!(
-                "there are {bytes} bytes of segments, and --cache-size lets {most} be copied here: \
-                 give it more"
-            )));
-        }
+        self.check_room(wanted.values().map(|(_, bytes, _)| bytes).sum())?;
         let lacking: Vec<_> = wanted.into_values().filter(|one| !self.has(*one)).collect();
         if !lacking.is_empty() {
             tracing::info!(segments = lacking.len(), "fetching from the object store");
         }
-        let lacking = lacking.into_iter().map(|one| (one, object(one.0)));
+        let lacking = lacking.into_iter().map(|one| (one, object(one.0), one.1));
         self.bucket.get_each(lacking, |one, bytes| self.copy(one, bytes))
     }
 }

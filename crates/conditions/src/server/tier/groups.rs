@@ -29,6 +29,9 @@ pub(super) const PAUSE: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(100);
 
+/// How long is waited until a snapshot is loaded again that could not be.
+const LOAD_AGAIN: Duration = Duration::from_secs(5);
+
 /// How often a snapshot is loaded that others replace meanwhile.
 const TRIES: usize = 10;
 
@@ -110,6 +113,8 @@ pub(super) struct Groups {
     contact: Arc<Contact>,
     asked: Instant,
     loading: Option<JoinHandle<anyhow::Result<Loaded>>>,
+    /// Why the snapshot that counts could not be loaded, and when that was.
+    not_loaded: Option<(String, Instant)>,
     has_contact: bool,
     /// The end that PostgreSQL was set back to, and what was known: what follows is of another
     /// history.
@@ -136,6 +141,7 @@ impl Groups {
             contact: Arc::new(Contact::now()),
             asked: Instant::now(),
             loading: None,
+            not_loaded: None,
             has_contact: true,
             set_back: None,
         }
@@ -235,6 +241,7 @@ impl Groups {
         }
         let named = state.segments().clone();
         let old = std::mem::replace(&mut *shared.write(), state);
+        self.not_loaded = None;
         // It is dropped without the lock.
         drop(old);
         self.base = base;
@@ -250,11 +257,14 @@ impl Groups {
             && self.take_in(shared).unwrap_or_else(|why| {
                 // What it is over goes on; changes are followed all the same.
                 tracing::error!("{why:#}: it is tried again");
+                self.not_loaded = Some((format!("{why:#}"), Instant::now()));
                 false
             });
         let (applied, base) = self.catch_up(shared)?;
         let is_behind = applied == Applied::Gone;
-        if (is_behind || base != self.base) && self.loading.is_none() && !is_sealing {
+        let failed_now = |(_, at): &(String, Instant)| at.elapsed() < LOAD_AGAIN;
+        let may_load = !is_sealing && !self.not_loaded.as_ref().is_some_and(failed_now);
+        if (is_behind || base != self.base) && self.loading.is_none() && may_load {
             self.begin_load()?;
         }
         Ok(Followed { is_replaced, is_behind })
@@ -289,6 +299,11 @@ impl Log for Groups {
                     let why = "the connection to PostgreSQL ended while it was made";
                     return Err(NotWritten::Unknown(why.to_owned()));
                 }
+                // In a try after the first it would have been refused for its place, had it been
+                // made before; but then the first may still be under way.
+                Err(why @ MetadataError::Full(_)) if !is_again => {
+                    return Err(NotWritten::Refused(why.to_string()));
+                }
                 Err(why) if start.elapsed() > PATIENCE || is_ending.load(Relaxed) => {
                     return Err(NotWritten::Unknown(why.to_string()));
                 }
@@ -315,7 +330,11 @@ impl Log for Groups {
     }
 
     fn may_seal(&self) -> bool {
-        self.loading.is_none()
+        self.loading.is_none() && self.not_loaded.is_none()
+    }
+
+    fn stuck(&self) -> Option<&str> {
+        self.not_loaded.as_ref().map(|(why, _)| why.as_str())
     }
 
     fn sealed(&mut self, revision: Revision) {

@@ -60,6 +60,8 @@ const TABLES: &str = "
 pub(super) enum MetadataError {
     #[error("PostgreSQL: {0}")]
     Postgres(String),
+    #[error("PostgreSQL has no room: {0}")]
+    Full(String),
     #[error("its tables are of version {0}, and this program knows version {VERSION}")]
     Version(i32),
     #[error("group of revision {0}: {1}")]
@@ -77,7 +79,9 @@ impl From<postgres::Error> for MetadataError {
     fn from(error: postgres::Error) -> Self {
         let said = error.as_db_error().map(|said| said.message().to_owned());
         let cause = std::error::Error::source(&error).map(|cause| format!("{error}: {cause}"));
-        Self::Postgres(said.or(cause).unwrap_or_else(|| error.to_string()))
+        let is_full = error.code() == Some(&SqlState::DISK_FULL);
+        let said = said.or(cause).unwrap_or_else(|| error.to_string());
+        if is_full { Self::Full(said) } else { Self::Postgres(said) }
     }
 }
 
