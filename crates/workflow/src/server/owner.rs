@@ -100,6 +100,7 @@ pub(super) fn read_lists(environment: &Environment) -> Result<Lists, String> {
 impl Owner {
     /// Serves until it is stopped, and then makes all durable.
     pub(super) fn run(mut self) {
+        self.started();
         loop {
             let due = self.clock.tick.min(self.clock.check);
             let wait = due.saturating_duration_since(Instant::now());
@@ -125,6 +126,15 @@ impl Owner {
             }
         }
         self.end();
+    }
+
+    /// Notes in the journal that the server has started, so that no change number is given again.
+    fn started(&mut self) {
+        let record = Record { at_us: unix_us(), random: random(), what: What::Started };
+        if let Err(why) = self.append(&record) {
+            tracing::error!("that the server has started: {why}");
+        }
+        self.core.record(&record);
     }
 
     fn end(mut self) {
