@@ -91,6 +91,8 @@ pub(super) struct Changes {
     all: VecDeque<(u32, NodeId, Aspect)>,
     /// The number before the oldest of `all`.
     forgotten: u32,
+    /// The number of each suite's next change when its calendar last moved.
+    pub(super) calendars: BTreeMap<NodeId, u32>,
 }
 
 impl Changes {

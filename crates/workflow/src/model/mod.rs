@@ -13,6 +13,7 @@ mod expression;
 mod index;
 mod limits;
 mod node;
+mod noting;
 mod repeat;
 mod rules;
 mod series;

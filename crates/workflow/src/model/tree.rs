@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::attribute::{Attribute, Variable};
-use super::changes::{Aspect, Changed, Changes};
+use super::changes::Changes;
 use super::node::{Arena, Node, NodeId};
 use super::state::{Flags, Kind, ServerState, State};
 use super::text::{Text, Texts};
@@ -309,7 +309,7 @@ pub struct Tree {
     pub(super) texts: Texts,
     pub(super) waiting: Waiting,
     free: Vec<NodeId>,
-    changes: Changes,
+    pub(super) changes: Changes,
 }
 
 impl Deref for Tree {
@@ -471,6 +471,7 @@ impl Tree {
             self.free = Vec::new();
             self.now.index = Arc::default();
             self.waiting = Waiting::default();
+            self.changes.calendars.clear();
         } else {
             for id in &gone {
                 *self.node_mut(*id) = Node::new(Kind::Task, Text::default());
@@ -497,71 +498,6 @@ impl Tree {
         self.now.state_change_no = state;
         self.now.modify_change_no = modify;
         self.changes.forget(state);
-    }
-
-    /// Notes that something of a node has changed: clients get all of it but its children.
-    pub(super) fn changed(&mut self, id: NodeId) {
-        self.changed_in(id, Aspect::Any);
-    }
-
-    /// Notes what of a node has changed.
-    pub(super) fn changed_in(&mut self, id: NodeId, aspect: Aspect) {
-        let no = self.next_state_no();
-        self.changes.note(no, id, aspect);
-    }
-
-    /// Notes that values of those attributes of a node have changed for which `is_it` holds.
-    pub(super) fn values_changed(&mut self, id: NodeId, is_it: impl Fn(&Attribute) -> bool) {
-        let attributes = Arc::clone(&self.node(id).attributes);
-        for (place, _) in attributes.iter().enumerate().filter(|(_, attribute)| is_it(attribute)) {
-            let aspect = u16::try_from(place).map_or(Aspect::Attributes, Aspect::Attribute);
-            self.changed_in(id, aspect);
-        }
-    }
-
-    /// Notes that an attribute was altered: of what has a value it is that, else its definition.
-    pub(super) fn attribute_changed(&mut self, id: NodeId, place: usize) {
-        let has_value = matches!(
-            self.node(id).attributes.get(place),
-            Some(
-                Attribute::Variable(_)
-                    | Attribute::Label(_)
-                    | Attribute::Meter(_)
-                    | Attribute::Event(_)
-                    | Attribute::Limit(_)
-                    | Attribute::Repeat(_)
-            )
-        );
-        let aspect = match u16::try_from(place) {
-            Ok(place) if has_value => Aspect::Attribute(place),
-            _ => Aspect::Attributes,
-        };
-        self.changed_in(id, aspect);
-    }
-
-    /// Notes that attributes of a node were added or deleted.
-    pub(super) fn attributes_changed(&mut self, id: NodeId) {
-        self.changed_in(id, Aspect::Attributes);
-    }
-
-    /// Notes that children of a node were added or deleted.
-    pub(super) fn children_changed(&mut self, id: NodeId) {
-        self.changed_in(id, Aspect::Children);
-    }
-
-    /// What has changed after this number, by node; `None` when that is not remembered any more.
-    #[must_use]
-    pub fn changed_since(&self, no: u32) -> Option<BTreeMap<NodeId, Changed>> {
-        let mut nodes = self.changes.since(no)?;
-        // Of a deleted node there is nothing to send: its parent has it.
-        nodes.retain(|id, _| self.has(*id));
-        Some(nodes)
-    }
-
-    /// Has every client take the whole text: what came before a restart is not remembered.
-    pub fn forget_changes(&mut self) {
-        self.next_modify_no();
-        self.changes.forget(self.now.state_change_no);
     }
 
     /// Adds a line to a path's edit history; the oldest of more than ten goes.

@@ -160,7 +160,6 @@ impl BoundWorkflow {
             memory: slot::Memory::new(limits.receive_memory),
         });
         core.start_unstarted();
-        core.forget_changes();
         let owner = Owner {
             core,
             access,

@@ -92,6 +92,7 @@ fn random() -> u64 {
 impl Owner {
     /// Serves until it is stopped, and then makes all durable.
     pub(super) fn run(mut self) {
+        self.started();
         loop {
             let due = self.clock.tick.min(self.clock.check);
             let wait = due.saturating_duration_since(Instant::now());
@@ -117,6 +118,15 @@ impl Owner {
             }
         }
         self.end();
+    }
+
+    /// Notes in the journal that the server has started, so that no change number is given again.
+    fn started(&mut self) {
+        let record = Record { at_us: unix_us(), random: random(), what: What::Started };
+        if let Err(why) = self.append(&record) {
+            tracing::error!("that the server has started: {why}");
+        }
+        self.core.record(&record);
     }
 
     fn end(mut self) {

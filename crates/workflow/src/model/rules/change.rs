@@ -142,6 +142,12 @@ impl<'a> Rules<'a> {
         self.wake_waiters(id);
     }
 
+    /// Values of a node's attributes may be others than before: whoever waits is looked at.
+    pub(super) fn values_changed_from(&mut self, id: NodeId, before: &[Attribute]) {
+        self.tree.values_changed_from(id, before);
+        self.wake_waiters(id);
+    }
+
     /// Eight letters and digits that can't be guessed.
     pub(super) fn password(&mut self, id: NodeId) -> Text {
         const LETTERS: &[u8; 62] =

@@ -167,8 +167,8 @@ impl Rules<'_> {
             let job = self.tree.node_mut(id).job_mut();
             (job.password, job.rid) = (Text::default(), Text::default());
             job.abort_reason = Text::default();
-            self.tree.changed_in(id, Aspect::Job);
         }
+        self.tree.changed_in(id, Aspect::Job);
         for name in variables {
             self.delete_variable(id, name);
         }

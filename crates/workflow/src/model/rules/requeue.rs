@@ -1,5 +1,7 @@
 //! Begin and requeue: a node and all below it as it was at the start of a cycle.
 
+use std::sync::Arc;
+
 use super::super::attribute::{Attribute, Queue};
 use super::super::calendar::Calendar;
 use super::super::changes::Aspect;
@@ -194,6 +196,7 @@ impl Rules<'_> {
         self.initial_state(id, how.resumes, how.is_logged);
         let missed = self.tree.node(id).flags.has(Flag::NoRequeue);
         let calendar = self.calendar(id);
+        let before = Arc::clone(&self.tree.node(id).attributes);
         for attribute in self.tree.node_mut(id).attributes_mut() {
             requeue_attribute(attribute, kind, how);
         }
@@ -214,7 +217,7 @@ impl Rules<'_> {
         if kind.is_job() {
             self.tree.changed_in(id, Aspect::Job);
         }
-        self.values_changed(id, |one| !matches!(one, Attribute::Variable(_)));
+        self.values_changed_from(id, &before);
         self.reset_limits(id);
         if kind == Kind::Task {
             self.give_tokens(id, false);

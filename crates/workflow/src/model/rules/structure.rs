@@ -191,8 +191,10 @@ impl Rules<'_> {
 
     /// Adds an attribute to a node.
     pub fn add_attribute(&mut self, id: NodeId, attribute: Attribute) {
+        // Clients keep a clock when they drop attributes, so that it is sent by itself.
+        let is_clock = matches!(attribute, Attribute::Clock(_));
         self.tree.add_attribute(id, attribute);
-        self.tree.attributes_changed(id);
+        self.tree.changed_in(id, if is_clock { Aspect::Any } else { Aspect::Attributes });
         self.tree.index(id);
         self.wake(id);
         self.wake_waiters(id);

@@ -1,5 +1,7 @@
 //! Time: calendars move, dependencies on times become free, nodes become late or old.
 
+use std::sync::Arc;
+
 use super::super::attribute::{After, Attribute, DateRule, DayRule, Late};
 use super::super::calendar::Calendar;
 use super::super::node::NodeId;
@@ -265,6 +267,7 @@ impl Rules<'_> {
             let Some(mut calendar) = self.tree.calendar(suite).copied() else { continue };
             calendar.update(self.moment.now, step, self.is_hybrid(suite));
             self.set_calendar(suite, calendar);
+            self.tree.calendar_moved(suite);
             let timed: Vec<NodeId> = self.tree.waiting.timed_of(suite).collect();
             for id in timed {
                 self.reach_time(id, &calendar);
@@ -480,6 +483,7 @@ impl Rules<'_> {
         }
         self.set_flag(id, Flag::NoRequeue, true);
         let (mut time, mut today, mut cron) = (false, false, false);
+        let before = Arc::clone(&self.tree.node(id).attributes);
         for attribute in self.tree.node_mut(id).attributes_mut() {
             let (series, done) = match attribute {
                 Attribute::Time(series) => (&mut **series, &mut time),
@@ -492,12 +496,13 @@ impl Rules<'_> {
                 *done = true;
             }
         }
-        self.times_changed(id);
+        self.values_changed_from(id, &before);
     }
 
     /// Frees the first date of a node that holds it.
     pub(super) fn free_date(&mut self, id: NodeId) {
         let calendar = self.calendar(id);
+        let before = Arc::clone(&self.tree.node(id).attributes);
         for attribute in self.tree.node_mut(id).attributes_mut() {
             if let Attribute::Date(date) = attribute
                 && !date.holds(&calendar)
@@ -506,12 +511,13 @@ impl Rules<'_> {
                 break;
             }
         }
-        self.times_changed(id);
+        self.values_changed_from(id, &before);
     }
 
     /// Frees the first time, today, day and cron of a node that holds it.
     pub(super) fn free_time(&mut self, id: NodeId) {
         let calendar = self.calendar(id);
+        let before = Arc::clone(&self.tree.node(id).attributes);
         let mut done = [false; 4];
         for attribute in self.tree.node_mut(id).attributes_mut() {
             match attribute {
@@ -543,7 +549,7 @@ impl Rules<'_> {
                 _ => {}
             }
         }
-        self.times_changed(id);
+        self.values_changed_from(id, &before);
     }
 
     fn times_changed(&mut self, id: NodeId) {

@@ -219,15 +219,11 @@ impl Core {
                     nodes::outcome(parts, rules, (*code, *try_no), path, text);
                 });
             }
-            What::Started => {}
+            // What clients knew was of another process: they take all anew.
+            What::Started => self.tree.forget_changes(),
             What::Request(_) => return,
         }
         self.change_no += 1;
-    }
-
-    /// Has clients take all anew: what they knew was of another process.
-    pub(super) fn forget_changes(&mut self) {
-        self.tree.forget_changes();
     }
 
     /// Starts the jobs of tasks that were submitted before a crash and never started.

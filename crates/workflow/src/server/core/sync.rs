@@ -44,10 +44,13 @@ pub(super) fn sync(
         }));
     }
     let snapshot = tree.snapshot();
+    let with_clocks = kind == SyncKind::Clock;
+    let known = u32::try_from(state).unwrap_or(0);
+    let moved = tree.calendars_since(known).filter(|id| is_of(tree, *id, suites.as_deref()));
+    let moved: BTreeSet<NodeId> = moved.collect();
     match nodes {
         Some(nodes) if kind != SyncKind::Full => Told::Later(Box::new(move || {
-            let with_clocks = kind == SyncKind::Clock;
-            let nodes = compounds(&snapshot, &nodes, suites.as_deref(), with_clocks);
+            let nodes = compounds(&snapshot, &nodes, &moved, with_clocks);
             let (state_change_no, modify_change_no) = own;
             Reply::Changes(Changes::Since { state_change_no, modify_change_no, nodes })
         })),
@@ -79,11 +82,12 @@ fn is_of(tree: &Snapshot, id: NodeId, suites: Option<&[String]>) -> bool {
     suite.is_none_or(|name| suites.iter().any(|one| *name == **one))
 }
 
-/// The changes of nodes in the order of the tree, and behind those of a suite its calendar.
+/// The changes of nodes in the order of the tree, and behind those of a suite its calendar where
+/// that has moved; with clocks also where nothing else has changed.
 fn compounds(
     tree: &Snapshot,
     nodes: &Nodes,
-    suites: Option<&[String]>,
+    moved: &BTreeSet<NodeId>,
     with_clocks: bool,
 ) -> Vec<Compound> {
     // Only what is changed is visited: each node's children that are, or have, changed nodes.
@@ -102,8 +106,7 @@ fn compounds(
         all.extend(root(tree, changed));
     }
     if with_clocks {
-        let known = tree.suites().filter(|id| is_of(tree, *id, suites));
-        below.insert(NodeId::ROOT, known.collect());
+        below.entry(NodeId::ROOT).or_default().extend(moved);
     }
     for suite in ordered(tree, NodeId::ROOT, &mut below) {
         let before = all.len();
@@ -116,6 +119,7 @@ fn compounds(
             open.extend(children.into_iter().rev());
         }
         if let Some(calendar) = tree.calendar(suite)
+            && moved.contains(&suite)
             && (with_clocks || all.len() > before)
         {
             let calendar = Attribute::Calendar(Box::new(*calendar));
@@ -171,10 +175,13 @@ fn compound(tree: &Snapshot, id: NodeId, changed: &Changed) -> Option<Compound> 
     let node = tree.node(id);
     let clears = changed.has(Aspect::Attributes);
     let mut mementos = Vec::new();
-    if clears {
-        let clocks = node.attributes.iter().filter(|one| matches!(one, Attribute::Clock(_)));
-        mementos.extend(clocks.cloned().map(Memento::Attribute));
-    }
+    let is_new_clock = |place: usize, one: &Attribute| {
+        let is_changed = u16::try_from(place).is_ok_and(|place| changed.places.contains(&place));
+        matches!(one, Attribute::Clock(_)) && (is_changed || changed.has(Aspect::Any))
+    };
+    let clocks =
+        node.attributes.iter().enumerate().filter(|(place, one)| is_new_clock(*place, one));
+    mementos.extend(clocks.map(|(_, one)| Memento::Attribute(one.clone())));
     if changed.has(Aspect::Order) {
         mementos.push(names(tree, id));
     }
