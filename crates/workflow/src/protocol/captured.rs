@@ -148,6 +148,7 @@ fn requests_are_written_as_ecflow_s_client_writes_them() {
         Ask::Server(ServerCommand::Stats),
         Ask::Node(NodeCommand::GetState, ""),
         Ask::Query { kind: "state", path: "/t/f/a", attribute: "" },
+        Ask::Begin("t"),
     ] {
         let mut out = Vec::new();
         ask.write(Asker { host: "vm", user: "root" }, &mut out);
@@ -160,7 +161,7 @@ fn requests_are_written_as_ecflow_s_client_writes_them() {
     let meter = Ask::Child { path: "/t/f/a", report: Told::Meter("m", 50) };
     assert_eq!(asked(&meter), "chd:meter m 50 /t/f/a");
     let load = Ask::Load { definition: "suite t\nendsuite\n", file: "t.def" };
-    asked(&Ask::Group(vec![load, Ask::Server(ServerCommand::Restart), Ask::BeginAll]));
+    asked(&Ask::Group(vec![load, Ask::Server(ServerCommand::Restart), Ask::Begin("t")]));
 }
 
 #[test]
