@@ -182,4 +182,8 @@ fn answers_are_read_by_their_kind() {
         assert!(kinds.iter().any(|one| one == kind), "{kind} is none of {kinds:?}");
     }
     read_answer(b"{}").expect_err("no answer");
+    let mut out = Vec::new();
+    let failures = ["first", "second"].map(Reply::error);
+    Reply::Group([vec![Reply::Suites(Vec::new())], failures.to_vec()].concat()).write(&mut out);
+    assert_eq!(read_answer(&out[HEAD_BYTES..]), Ok(Answer::Error("first".into())));
 }
