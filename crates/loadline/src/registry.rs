@@ -63,14 +63,6 @@ static RPC: Sample = Sample {
 };
 
 #[rustfmt::skip]
-static WORKFLOW: Sample = Sample {
-    operations: "operation = \"ping\"",
-    keys: Some(10),
-    size: None,
-    compromise: None,
-};
-
-#[rustfmt::skip]
 static NULL: Sample = Sample {
     operations: "operation = \"ask\"",
     keys: None,
@@ -85,7 +77,7 @@ static ROWS: &[Row] = &[
     Row(Some(&records::SERVICE), &[&records::load::SERVICE], Some(&RECORDS)),
     Row(Some(&conditions::SERVICE), &conditions::load::SERVICES, Some(&CONDITIONS)),
     Row(Some(&rpc::SERVICE), &[&rpc::load::SERVICE], Some(&RPC)),
-    Row(Some(&workflow::SERVICE), &[&workflow::load::SERVICE], Some(&WORKFLOW)),
+    Row(Some(&workflow::SERVICE), &[&workflow::load::SERVICE], None),
     Row(Some(&null::SERVICE), &[&load::null::SERVICE], Some(&NULL)),
     Row(None, &[&http::load::SERVICE, &http::load::CODECS], None),
 ];

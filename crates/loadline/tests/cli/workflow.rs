@@ -80,5 +80,5 @@ fn a_definition_is_written_where_it_is_wanted() {
 
 #[test]
 fn every_suite_of_the_service_can_be_planned() {
-    plans_every_suite(|name| name.starts_with("workflow-"), 1);
+    plans_every_suite(|name| name.starts_with("workflow-"), 2);
 }

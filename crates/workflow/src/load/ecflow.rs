@@ -164,3 +164,90 @@ impl Dialect for EcFlow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use load::kv::{Keys, Versions};
+
+    use super::*;
+    use crate::load::{LABEL, PING, QUERY_LABEL};
+    use crate::protocol::Reply;
+
+    fn client() -> EcFlow {
+        let keys = Keys::new(4, 8).expect("keys");
+        let made = Arc::new(Made::new(&keys, None));
+        let (labels, meters) = (Versions::prepared(4), Versions::prepared(4));
+        EcFlow::new(made, Arc::new(Target { keys, labels, meters }))
+    }
+
+    /// What one request comes to that is answered so.
+    fn answered(client: &mut EcFlow, operation: usize, reply: &Reply) -> (Done, Vec<String>) {
+        let (mut out, mut events) = (Output::new(1 << 20), Events::default());
+        client.request(0, 7, Op { operation, what: 2 }, &mut out);
+        assert!(!out.is_empty());
+        let mut answer = Vec::new();
+        reply.write(&mut answer);
+        let mut input = Input::new();
+        for byte in answer {
+            assert_eq!(events.done, []);
+            input.append(&[byte]);
+            client.receive(0, &mut input, &mut events, &mut out).expect("an answer");
+        }
+        assert!(events.close && input.is_empty());
+        let notes = events.findings.iter().map(|one| one.note.clone()).collect();
+        (*events.done.first().expect("an answer"), notes)
+    }
+
+    #[test]
+    fn a_server_that_acknowledges_and_changes_nothing_is_found() {
+        let text = |text: &str| Reply::Text(text.to_owned());
+        let mut client = client();
+        assert_eq!(answered(&mut client, PING, &Reply::OK).0, Done::right(7));
+        let first = text("k0000002 0000000001");
+        assert_eq!(answered(&mut client, QUERY_LABEL, &first).0, Done::right(7));
+        assert_eq!(answered(&mut client, LABEL, &Reply::OK).0, Done::right(7));
+        let (done, notes) = answered(&mut client, QUERY_LABEL, &first);
+        assert_eq!((done.wrong, notes.len()), (1, 1));
+        assert!(notes.concat().contains("replaced"), "{notes:?}");
+        let second = text("k0000002 0000000002");
+        assert_eq!(answered(&mut client, QUERY_LABEL, &second).0, Done::right(7));
+        for reply in [text("k0000001 0000000002"), text("k0000002 0000000003"), Reply::OK] {
+            assert_eq!(answered(&mut client, QUERY_LABEL, &reply).0.wrong, 1, "{reply:?}");
+        }
+        for reply in [text("done"), Reply::Suites(Vec::new())] {
+            assert_eq!(answered(&mut client, PING, &reply).0.wrong, 1, "{reply:?}");
+        }
+        let (done, notes) = answered(&mut client, LABEL, &Reply::error("no such node"));
+        assert_eq!((done.refused, done.wrong), (1, 0));
+        assert_eq!(notes, ["no such node"]);
+    }
+
+    #[test]
+    fn a_second_request_waits_for_a_connection_of_its_own() {
+        let (mut client, mut out, mut events) = (client(), Output::new(1 << 20), Events::default());
+        let op = Op { operation: PING, what: 0 };
+        client.request(0, 1, op, &mut out);
+        let one = out.take();
+        client.request(0, 2, op, &mut out);
+        assert!(out.is_empty() && !client.may_repeat(1) && client.may_repeat(2));
+        client.closed(0, &mut events).expect_err("a request is not answered");
+        let mut answer = Vec::new();
+        Reply::OK.write(&mut answer);
+        let mut input = Input::of(&answer);
+        client.receive(0, &mut input, &mut events, &mut out).expect("an answer");
+        assert!(events.close);
+        client.repeat(&mut out);
+        assert_eq!(out.take(), one);
+        assert!(!client.may_repeat(2));
+    }
+
+    #[test]
+    fn what_is_no_answer_ends_the_connection() {
+        for bytes in [&b"GET / HTTP/1.1"[..], b"ffffffff", b"       2{}"] {
+            let (mut client, mut out) = (client(), Output::new(1 << 20));
+            let mut events = Events::default();
+            let result = client.receive(0, &mut Input::of(bytes), &mut events, &mut out);
+            assert!(result.is_err() && events.done.is_empty());
+        }
+    }
+}

@@ -79,6 +79,11 @@ impl Counts {
     }
 }
 
+/// A suite's name, by its number.
+pub(super) fn suite(number: u64) -> String {
+    format!("s{number:02}")
+}
+
 /// How many of a suite's families hold tasks.
 fn leaves(families: u64) -> u64 {
     let (blocks, rest) = (families / BLOCK, families % BLOCK);
@@ -182,7 +187,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn suite(&mut self, suite: u64, limits: u64, families: u64) -> io::Result<()> {
-        self.line(format_args!("suite s{suite:02}"))?;
+        self.line(format_args!("suite {}", self::suite(suite)))?;
         self.depth = 1;
         self.variables()?;
         for limit in 0..limits {

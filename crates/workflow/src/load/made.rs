@@ -6,7 +6,7 @@ use bytes::Bytes;
 use load::kv::Keys;
 use wire::Output;
 
-use super::generate::{Counts, generate};
+use super::generate::{Counts, generate, suite};
 use super::operations::{
     EVENT, LABEL, METER, OPERATIONS, PING, QUERY_LABEL, QUERY_METER, SYNC_FULL,
 };
@@ -140,8 +140,8 @@ pub(super) fn label(keys: &Keys, key: u64, version: u32, into: &mut Vec<u8>) {
     into.extend_from_slice(&digits(version.into()));
 }
 
-/// One request that loads the tasks and what is beside them, begins all suites, and has the server
-/// run: no task is free to run.
+/// One request that loads the tasks and what is beside them, begins these suites, and has the
+/// server run: no task of theirs is free to run. Other suites that a server has are left alone.
 fn preparation(keys: &Keys, counts: Option<&Counts>) -> Bytes {
     let mut definition = Vec::new();
     // Writing to memory doesn't fail.
@@ -151,7 +151,10 @@ fn preparation(keys: &Keys, counts: Option<&Counts>) -> Bytes {
     }
     let definition = String::from_utf8(definition).unwrap_or_default();
     let load = Ask::Load { definition: &definition, file: "load.def" };
-    let all = vec![load, Ask::BeginAll, Ask::Server(ServerCommand::Restart)];
+    let beside: Vec<_> = (0..counts.map_or(0, |counts| counts.suites)).map(suite).collect();
+    let begun = std::iter::once(SUITE).chain(beside.iter().map(String::as_str)).map(Ask::Begin);
+    let all = std::iter::once(load).chain(begun).chain([Ask::Server(ServerCommand::Restart)]);
+    let all = all.collect();
     let mut frame = Vec::new();
     Ask::Group(all).write(ASKER, &mut frame);
     frame.into()

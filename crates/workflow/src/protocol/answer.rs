@@ -9,7 +9,7 @@ use super::json::{BadJson, Reader};
 pub enum Answer<'a> {
     /// Without contents, by its number: 0 is done.
     Standard(i64),
-    /// A failure, in the words that the client shows.
+    /// A failure, in the words that the client shows; of a group its first.
     Error(Cow<'a, str>),
     /// A text.
     Text(Cow<'a, str>),
@@ -43,6 +43,7 @@ pub fn read_answer(document: &[u8]) -> Result<Answer<'_>, BadJson> {
 
 fn pointer<'a>(reader: &mut Reader<'a>) -> Result<Answer<'a>, BadJson> {
     let (mut kind, mut number, mut text) = (Cow::Borrowed(""), None, None);
+    let mut failed = None;
     reader.object(|reader, name| match name {
         "polymorphic_name" => {
             kind = reader.string()?;
@@ -53,6 +54,12 @@ fn pointer<'a>(reader: &mut Reader<'a>) -> Result<Answer<'a>, BadJson> {
                 match name {
                     "api_" => number = Some(reader.integer()?),
                     "str_" | "error_msg_" | "value1" => text = Some(reader.string()?),
+                    "cmdVec_" => reader.list(|reader| {
+                        if let Answer::Error(why) = pointer(reader)? {
+                            failed.get_or_insert(why);
+                        }
+                        Ok(())
+                    })?,
                     _ => reader.skip()?,
                 }
                 Ok(())
@@ -64,6 +71,7 @@ fn pointer<'a>(reader: &mut Reader<'a>) -> Result<Answer<'a>, BadJson> {
     Ok(match (kind.as_ref(), number, text) {
         ("StcCmd", Some(number), _) => Answer::Standard(number),
         ("ErrorCmd", _, Some(why)) => Answer::Error(why),
+        ("GroupSTCCmd", ..) if failed.is_some() => Answer::Error(failed.unwrap_or_default()),
         ("SStringCmd", _, Some(text)) => Answer::Text(text),
         ("DefsCmd" | "SSyncCmd", _, Some(text)) => Answer::Definition(text),
         _ => Answer::Other(kind),

@@ -26,8 +26,8 @@ pub enum Ask<'a> {
         /// Its file's name.
         file: &'a str,
     },
-    /// Begin all suites.
-    BeginAll,
+    /// Begin a suite.
+    Begin(&'a str),
     /// Something of one node, or of all with an empty path.
     Node(NodeCommand, &'a str),
     /// What is new since these numbers, without a handle.
@@ -108,7 +108,7 @@ impl Ask<'_> {
         match self {
             Self::Server(_) => "CtsCmd",
             Self::Load { .. } => "LoadDefsCmd",
-            Self::BeginAll => "BeginCmd",
+            Self::Begin(_) => "BeginCmd",
             Self::Node(..) => "CtsNodeCmd",
             Self::Sync { .. } => "CSyncCmd",
             Self::ChangeLabel { .. } => "AlterCmd",
@@ -152,8 +152,8 @@ impl Ask<'_> {
                 archive.text("defs_", definition);
                 archive.text("defs_filename_", file);
             }
-            Self::BeginAll => {
-                archive.text("suiteName_", "");
+            Self::Begin(suite) => {
+                archive.text("suiteName_", suite);
                 archive.flag("force_", false);
             }
             Self::Node(command, path) => {

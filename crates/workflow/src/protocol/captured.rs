@@ -151,6 +151,7 @@ fn requests_are_written_as_ecflow_s_client_writes_them() {
         Ask::Server(ServerCommand::Stats),
         Ask::Node(NodeCommand::GetState, ""),
         Ask::Query { kind: "state", path: "/t/f/a", attribute: "" },
+        Ask::Begin("t"),
     ] {
         let mut out = Vec::new();
         ask.write(Asker { host: "vm", user: "root" }, &mut out);
@@ -163,7 +164,7 @@ fn requests_are_written_as_ecflow_s_client_writes_them() {
     let meter = Ask::Child { path: "/t/f/a", report: Told::Meter("m", 50) };
     assert_eq!(asked(&meter), "chd:meter m 50 /t/f/a");
     let load = Ask::Load { definition: "suite t\nendsuite\n", file: "t.def" };
-    asked(&Ask::Group(vec![load, Ask::Server(ServerCommand::Restart), Ask::BeginAll]));
+    asked(&Ask::Group(vec![load, Ask::Server(ServerCommand::Restart), Ask::Begin("t")]));
 }
 
 #[test]
@@ -184,4 +185,8 @@ fn answers_are_read_by_their_kind() {
         assert!(kinds.iter().any(|one| one == kind), "{kind} is none of {kinds:?}");
     }
     read_answer(b"{}").expect_err("no answer");
+    let mut out = Vec::new();
+    let failures = ["first", "second"].map(Reply::error);
+    Reply::Group([vec![Reply::Suites(Vec::new())], failures.to_vec()].concat()).write(&mut out);
+    assert_eq!(read_answer(&out[HEAD_BYTES..]), Ok(Answer::Error("first".into())));
 }
