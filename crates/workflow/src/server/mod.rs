@@ -131,16 +131,16 @@ impl BoundWorkflow {
     ) -> anyhow::Result<WorkflowServer> {
         let environment = Arc::new(environment);
         let (own, messages) = channel();
-        let pending = Arc::new(Pending::default());
         let mut core = Core::new(Arc::clone(&environment));
-        let progress = Arc::clone(&pending);
+        let progress = own.clone();
         let folder = data.join("journal");
         let is_new = !folder.exists();
         std::fs::create_dir_all(&folder)?;
-        let (journal, report, logged) =
-            store::open(&folder, &mut core, move |done| progress.progress(done))
-                .context("the journal can't be read")?;
-        pending.progress(journal::Progress::Acknowledged(report.last));
+        let (journal, logged) = store::open(&folder, &mut core, move |done| {
+            // The owner outlives the journal.
+            let _ = progress.send(Message::Journal(done));
+        })
+        .context("the journal can't be read")?;
         if is_new && environment.check.exists() {
             core.adopt(&environment.check)?;
         }
@@ -165,7 +165,7 @@ impl BoundWorkflow {
             own: own.clone(),
             shared: Arc::clone(&shared),
             journal,
-            pending,
+            pending: Pending::default(),
             log,
             jobs: Arc::new(TaskPool::new("job", limits.threads.max(2), usize::MAX)?),
             spawner: Arc::new(Spawner::start(limits.max_jobs)?),

@@ -4,6 +4,7 @@
 mod crash;
 mod damaged;
 mod definition;
+mod full;
 mod hostile;
 mod jobs;
 mod passwords;
