@@ -52,6 +52,8 @@ pub struct Limits {
     pub max_message: u64,
     /// Requests that are being read or carried out, together, in bytes.
     pub receive_memory: u64,
+    /// Large answers that are being sent, together, in bytes.
+    pub send_memory: u64,
     /// Commands that run at once; others wait.
     pub max_jobs: usize,
     /// Connections open at once.
@@ -153,6 +155,7 @@ impl BoundWorkflow {
             pool: TaskPool::new("workflow", limits.threads.max(2), MAX_QUEUED)?,
             max_message: limits.max_message,
             memory: slot::Memory::new(limits.receive_memory),
+            answers: slot::Memory::new(limits.send_memory),
         });
         core.start_unstarted();
         let owner = Owner {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use journal::{Journal, Progress};
 use wire::{TaskPool, Waker};
 
 use super::access::{Access, Part};
 use super::checkpoint::Checkpoint;
-use super::connection::Shared;
+use super::connection::{SMALL_BYTES, Shared};
 use super::core::{Core, Effect, Told};
 use super::environment::{CheckMode, Environment};
 use super::job;
@@ -18,7 +19,7 @@ use super::log::{Category, Log, last_lines, stamp, unix_us};
 use super::message::{Asked, CommandEnd, Message};
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, pieces};
-use super::slot::Answer;
+use super::slot::{Answer, Held, Rendered};
 use super::spawn::Spawner;
 use super::store;
 use crate::protocol::{Body, Command, LogCommand, Reply, Request, ServerCommand, Standard};
@@ -314,11 +315,19 @@ impl Owner {
             Told::Reply(reply) => return slot.put(Answer::Reply(reply)),
             Told::Later(make) => make,
         };
-        let late = slot.clone();
+        let (late, answers) = (slot.clone(), Arc::clone(&self.shared.answers));
         let work = move || {
             let mut bytes = Vec::new();
             make().write(&mut bytes);
-            late.put(Answer::Bytes(bytes.into()));
+            let mut held = Held::none(&answers);
+            late.put(if bytes.len() > SMALL_BYTES && !held.grow(bytes.len()) {
+                let most = answers.most;
+                Answer::Reply(Reply::error(format!(
+                    "answers of {most} bytes wait for those who asked (--send-memory): try again"
+                )))
+            } else {
+                Answer::Bytes(Bytes::from_owner(Rendered { bytes, _held: held }))
+            });
         };
         if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
             slot.put(Answer::Reply(Reply::error("too many large answers at once: try again")));

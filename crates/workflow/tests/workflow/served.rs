@@ -134,6 +134,7 @@ fn try_start(home: &Path, port: u16) -> anyhow::Result<WorkflowServer> {
     let limits = Limits {
         max_message: 1 << 20,
         receive_memory: 8 << 20,
+        send_memory: 8 << 20,
         max_jobs: 8,
         max_connections: 100,
         threads: 1,
