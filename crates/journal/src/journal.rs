@@ -19,6 +19,7 @@ use crate::writer::{Options, Writer};
 pub struct Journal {
     shared: Arc<Shared>,
     waiting_bytes: usize,
+    refuses: bool,
     /// What was appended and isn't committed.
     group: Group,
     next: u64,
@@ -54,8 +55,8 @@ impl Journal {
         let thread = thread.spawn(move || writer.run());
         let thread = thread.map_err(|why| Error::io(&*disk, "", "start a thread for", why))?;
         let (group, next, thread) = (Group::default(), report.last + 1, Some(thread));
-        let waiting_bytes = options.waiting_bytes;
-        Ok((Self { shared, waiting_bytes, group, next, thread, lock }, report))
+        let (waiting_bytes, refuses) = (options.waiting_bytes, options.refuses_when_full);
+        Ok((Self { shared, waiting_bytes, refuses, group, next, thread, lock }, report))
     }
 
     /// Appends a record and returns its number: they are numbered from 1, without a gap. It is
@@ -95,6 +96,21 @@ impl Journal {
         }
     }
 
+    /// After [`Progress::Refused`]: drops what was appended since, and takes records again, which
+    /// are numbered from the one after the last that was written. They are refused, too, if the
+    /// disk is still full.
+    pub fn accept(&mut self) {
+        let state = self.shared.lock();
+        let last = (state.unavailable.is_some() && !state.has_ended).then_some(state.written.last);
+        drop(state);
+        if let Some(last) = last {
+            let dropped = if self.group.is_empty() { 0 } else { self.group.size() };
+            self.shared.waiting_bytes.fetch_sub(dropped, Ordering::Relaxed);
+            self.next = last + 1;
+            self.group = self.shared.submit(Task::Accept);
+        }
+    }
+
     /// The last record that was appended.
     pub fn last(&self) -> u64 {
         self.next - 1
@@ -114,8 +130,11 @@ impl Journal {
     /// state as it is now to the thread that writes it; nothing is written by this call.
     ///
     /// # Errors
-    /// When one is being made.
+    /// When one is being made, or when a record that it would replace can still be refused.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
+        if self.refuses && self.shared.lock().acknowledged < self.last() {
+            return Err(Error::Exclusive);
+        }
         let exclusive = self.shared.exclude()?;
         self.commit();
         self.group = self.shared.submit(Task::Rotate);

@@ -14,7 +14,8 @@
 //!   What a crash can't have damaged is an error that names file and byte.
 //! - [`Held`] copies a journal that goes on meanwhile, in this process or another.
 //! - After a failed fsync the journal takes nothing more, for what is on the disk is unknown. With
-//!   a full disk it takes nothing new until what waits has been written.
+//!   a full disk it takes nothing new until what waits has been written; or, where it is asked to
+//!   refuse then, it drops what waits, and reports that ([`Progress::Refused`]).
 //!
 //! A journal that is open holds the lock of its directory. README.md has the format.
 

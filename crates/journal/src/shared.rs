@@ -25,6 +25,9 @@ pub enum Progress {
     Stalled(Error),
     /// What waited was written.
     Resumed,
+    /// The disk is full, and the journal refuses then ([`crate::Options::refuses_when_full`]): what
+    /// comes after this record is not written, and never will be, until [`crate::Journal::accept`].
+    Refused(u64, Error),
     /// The journal has failed, and does nothing more: what isn't acknowledged never will be.
     Failed(Error),
 }
@@ -34,6 +37,8 @@ pub(crate) enum Task {
     Write(Group),
     /// Goes on in a new file.
     Rotate,
+    /// Writes again what comes from here on.
+    Accept,
 }
 
 #[derive(Default)]
@@ -45,7 +50,7 @@ pub(crate) struct State {
     /// Why nothing is taken: for as long as the disk is full, or for good.
     pub(crate) unavailable: Option<Error>,
     /// The thread has ended.
-    has_ended: bool,
+    pub(crate) has_ended: bool,
     is_closing: bool,
     /// The thread waits for tasks.
     is_idle: bool,

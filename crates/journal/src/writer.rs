@@ -40,12 +40,16 @@ pub struct Options {
     /// A record with which more than this would wait to be written is refused as [`Error::Busy`],
     /// unless none waits. A record counts 8 bytes more than it has, and a group 40.
     pub waiting_bytes: usize,
+    /// Whether what can't be written for want of room is dropped and reported
+    /// ([`Progress::Refused`]), instead of tried again.
+    pub refuses_when_full: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let (segment_bytes, waiting_bytes) = (64 << 20, 64 << 20);
-        Self { sync: SyncPolicy::Always, segment_bytes, waiting_bytes }
+        let (sync, refuses_when_full) = (SyncPolicy::Always, false);
+        Self { sync, segment_bytes, waiting_bytes, refuses_when_full }
     }
 }
 
@@ -62,13 +66,15 @@ pub(crate) struct Writer {
     /// When the first record was written that isn't durable yet.
     dirty_since: Option<Instant>,
     is_stalled: bool,
+    /// Why nothing is written until it is asked for again.
+    refused: Option<Error>,
 }
 
 impl Writer {
     pub(crate) fn new(log: Log, shared: Arc<Shared>, options: Options, notify: Notify) -> Self {
         let (tasks, written) = (VecDeque::new(), Vec::new());
-        let (dirty_since, is_stalled) = (None, false);
-        Self { log, shared, options, notify, tasks, written, dirty_since, is_stalled }
+        let (dirty_since, is_stalled, refused) = (None, false, None);
+        Self { log, shared, options, notify, tasks, written, dirty_since, is_stalled, refused }
     }
 
     /// Until the journal is closed, and then all is durable; or until it fails.
@@ -110,6 +116,11 @@ impl Writer {
             self.publish();
         }
         match done {
+            Err(error) if error.is_passing() && self.options.refuses_when_full => {
+                self.refuse(&error);
+                // A new file is still wanted.
+                self.set_stalled((!self.tasks.is_empty() && !is_closing).then_some(error));
+            }
             Err(error) if error.is_passing() && !is_closing => self.set_stalled(Some(error)),
             Err(error) => return Err(error),
             Ok(()) => self.set_stalled(None),
@@ -126,6 +137,12 @@ impl Writer {
         while let Some(task) = self.tasks.front_mut() {
             match task {
                 Task::Rotate => self.log.rotate()?,
+                Task::Accept => {
+                    self.refused = None;
+                    self.shared.publish(|state| state.unavailable = None);
+                }
+                // Dropped below.
+                Task::Write(_) if self.refused.is_some() => {}
                 Task::Write(group) => {
                     if self.log.written().bytes + group.size() as u64 > self.options.segment_bytes {
                         self.log.rotate()?;
@@ -154,11 +171,28 @@ impl Writer {
         }
     }
 
+    /// Drops what waits to be written, and what comes until it is asked for again.
+    fn refuse(&mut self, why: &Error) {
+        self.refused = Some(why.clone());
+        let mut dropped = 0;
+        self.tasks.retain(|task| match task {
+            Task::Write(group) => {
+                dropped += group.size();
+                false
+            }
+            Task::Rotate | Task::Accept => true,
+        });
+        self.shared.waiting_bytes.fetch_sub(dropped, Ordering::Relaxed);
+        self.shared.publish(|state| state.unavailable = Some(why.clone()));
+        (self.notify)(Progress::Refused(self.log.written().last, why.clone()));
+    }
+
     /// The disk is full, or has room again.
     fn set_stalled(&mut self, why: Option<Error>) {
         let is_stalled = why.is_some();
         if std::mem::replace(&mut self.is_stalled, is_stalled) != is_stalled {
-            self.shared.publish(|state| state.unavailable = why.clone());
+            let refused = self.refused.clone();
+            self.shared.publish(|state| state.unavailable = why.clone().or(refused));
             (self.notify)(why.map_or(Progress::Resumed, Progress::Stalled));
         }
     }

@@ -71,6 +71,50 @@ fn a_full_disk_refuses_new_records_and_loses_none_that_were_taken() {
 }
 
 #[test]
+fn a_journal_that_refuses_on_a_full_disk_has_what_it_acknowledged_and_nothing_else() {
+    let disk = FaultyDisk::default();
+    let options = Options { refuses_when_full: true, segment_bytes: 2000, ..Options::default() };
+    let (mut journal, _, _, progress) = open_with(disk.clone(), options).expect("a new journal");
+    let mut acknowledged = 0;
+    for round in 0..20 {
+        disk.set_room(Some(300 + 37 * round));
+        let last = loop {
+            // What comes before the refusal is known is dropped as well.
+            if append(&mut journal, 1).is_ok() {
+                journal.commit();
+                let _ = append(&mut journal, 1);
+                journal.commit();
+            }
+            match progress.recv().expect("a report") {
+                Progress::Acknowledged(number) => acknowledged = number,
+                Progress::Refused(last, why) => {
+                    assert!(why.is_no_space(), "{why}");
+                    break last;
+                }
+                Progress::Stalled(_) | Progress::Resumed => {}
+                Progress::Failed(why) => panic!("{why}"),
+            }
+        };
+        assert_eq!(last, acknowledged);
+        assert!(append(&mut journal, 1).expect_err("no room").is_no_space());
+        assert_eq!(open(disk.after_kill()).expect("opens").2, acknowledged);
+        disk.set_room(None);
+        journal.accept();
+        assert_eq!(journal.last(), acknowledged);
+        while append(&mut journal, 1).is_err() {
+            std::thread::yield_now();
+        }
+        journal.commit();
+        acknowledged += 1;
+        while !matches!(progress.recv(), Ok(Progress::Acknowledged(last)) if last == acknowledged) {
+        }
+        assert!(journal.snapshot().is_ok());
+    }
+    journal.close().expect("closed");
+    assert_eq!(open(disk).expect("opens").2, acknowledged);
+}
+
+#[test]
 fn a_disk_that_is_full_when_the_next_file_is_made_can_be_emptied_too() {
     let disk = FaultyDisk::default();
     let options = Options { segment_bytes: 200, ..Options::default() };

@@ -78,6 +78,10 @@ pub(crate) struct WorkflowArgs {
     #[arg(long, value_name = "BYTES", default_value = "2GiB")]
     pub(super) receive_memory: ByteCount,
 
+    /// Memory of all large answers that are being sent; one more is refused
+    #[arg(long, value_name = "BYTES", default_value = "4GiB")]
+    pub(super) send_memory: ByteCount,
+
     /// Commands that run at once, such as jobs; others wait
     #[arg(
         long,

@@ -59,6 +59,7 @@ impl Run for WorkflowArgs {
         let limits = Limits {
             max_message: self.max_message.bytes,
             receive_memory: self.receive_memory.bytes,
+            send_memory: self.send_memory.bytes,
             max_jobs: self.max_jobs as usize,
             max_connections: room as usize,
             threads: self.threads.threads.into(),

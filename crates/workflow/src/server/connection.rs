@@ -21,7 +21,7 @@ use crate::protocol::{Reply, read};
 const REQUEST_WITHIN: Ns = 60 * SECOND_NS;
 
 /// A document up to this size waits in the loop's buffer until it is whole, and is parsed there.
-const SMALL_BYTES: usize = 64 << 10;
+pub(super) const SMALL_BYTES: usize = 64 << 10;
 
 /// A large document is read by pieces of this size, so that memory follows what has come.
 const PIECE_BYTES: usize = 1 << 20;
@@ -32,15 +32,17 @@ pub(super) struct Shared {
     pub(super) pool: TaskPool,
     /// The largest request.
     pub(super) max_message: u64,
-    /// Of documents that have come or are coming.
+    /// Of large documents that have come or are coming.
     pub(super) memory: Arc<Memory>,
+    /// Of large answers that are being sent.
+    pub(super) answers: Arc<Memory>,
 }
 
 enum Stage {
     /// The head, or a small document, has not come whole.
     Head,
     /// A large document is coming.
-    Body { document: Vec<u8>, filled: usize, bytes: usize, held: Held },
+    Body { document: Vec<u8>, filled: usize, bytes: usize, held: Held, lacks_memory: bool },
     /// The owner has the request.
     Asked(Slot),
     /// The answer is written.
@@ -78,20 +80,15 @@ impl Session {
         if size <= SMALL_BYTES && input.len() < HEAD_BYTES + size {
             return Flow::Continue;
         }
-        let Some(held) = Held::take(&self.shared.memory, bytes) else {
-            let most = self.shared.memory.most;
-            return self.refuse(
-                format!("requests of {most} bytes are being read already (--receive-memory)"),
-                out,
-            );
-        };
+        let held = Held::none(&self.shared.memory);
         if input.len() >= HEAD_BYTES + size && size <= SMALL_BYTES {
             let document = Bytes::copy_from_slice(&input.bytes()[HEAD_BYTES..HEAD_BYTES + size]);
             input.consume(HEAD_BYTES + size);
             return self.ask(document, held, out);
         }
         input.consume(HEAD_BYTES);
-        self.stage = Stage::Body { document: Vec::new(), filled: 0, bytes: size, held };
+        let (document, filled, lacks_memory) = (Vec::new(), 0, false);
+        self.stage = Stage::Body { document, filled, bytes: size, held, lacks_memory };
         Flow::Continue
     }
 
@@ -136,6 +133,11 @@ impl Connection for Session {
     ) -> Result<Flow, ProtocolError> {
         let flow = match &mut self.stage {
             Stage::Head => self.head(input, out),
+            Stage::Body { lacks_memory: true, .. } => {
+                let most = self.shared.memory.most;
+                let why = format!("requests of {most} bytes are being read (--receive-memory)");
+                self.refuse(why, out)
+            }
             Stage::Body { filled, bytes, .. } if filled == bytes => {
                 match std::mem::replace(&mut self.stage, Stage::Answered) {
                     Stage::Body { document, held, .. } => self.ask(document.into(), held, out),
@@ -170,9 +172,17 @@ impl Connection for Session {
     }
 
     fn place(&mut self) -> Option<&mut [u8]> {
-        let Stage::Body { document, filled, bytes, .. } = &mut self.stage else { return None };
+        let Stage::Body { document, filled, bytes, held, lacks_memory } = &mut self.stage else {
+            return None;
+        };
         if document.len() == *filled {
-            document.resize(filled.saturating_add(PIECE_BYTES).min(*bytes), 0);
+            // Of what has come, not of what was announced: that costs eight bytes.
+            let more = PIECE_BYTES.min(*bytes - *filled);
+            *lacks_memory = !held.grow(more);
+            if *lacks_memory {
+                return None;
+            }
+            document.resize(*filled + more, 0);
         }
         Some(&mut document[*filled..])
     }

@@ -4,6 +4,7 @@ use std::process::ExitStatus;
 use std::sync::mpsc::Sender;
 
 use bytes::Bytes;
+use journal::Progress;
 
 use super::access::Loaded;
 use super::core::CommandKind;
@@ -61,6 +62,8 @@ pub(super) enum Message {
     CheckpointDone(Result<f64, String>),
     /// A file of users was read again, or can't be; whom to answer.
     Users(Result<Loaded, String>, Slot),
+    /// How far the journal is.
+    Journal(Progress),
     /// End.
     Stop,
 }

@@ -54,6 +54,8 @@ pub struct Limits {
     pub max_message: u64,
     /// Requests that are being read or carried out, together, in bytes.
     pub receive_memory: u64,
+    /// Large answers that are being sent, together, in bytes.
+    pub send_memory: u64,
     /// Commands that run at once; others wait.
     pub max_jobs: usize,
     /// Connections open at once.
@@ -135,17 +137,17 @@ impl BoundWorkflow {
     ) -> anyhow::Result<WorkflowServer> {
         let environment = Arc::new(environment);
         let (own, messages) = channel();
-        let pending = Arc::new(Pending::default());
         let mut core = Core::new(Arc::clone(&environment));
-        let progress = Arc::clone(&pending);
+        let progress = own.clone();
         let folder = data.join("journal");
         let is_new = !folder.exists();
         std::fs::create_dir_all(&folder)?;
         checkpoint::refuse_newer(&environment.check, &folder)?;
-        let (journal, report, logged) =
-            store::open(&folder, &mut core, move |done| progress.progress(done))
-                .context("the journal can't be read")?;
-        pending.progress(journal::Progress::Acknowledged(report.last));
+        let (journal, logged) = store::open(&folder, &mut core, move |done| {
+            // The owner outlives the journal.
+            let _ = progress.send(Message::Journal(done));
+        })
+        .context("the journal can't be read")?;
         if is_new && environment.check.exists() {
             core.adopt(&environment.check)?;
         }
@@ -158,6 +160,7 @@ impl BoundWorkflow {
             pool: TaskPool::new("workflow", limits.threads.max(2), MAX_QUEUED)?,
             max_message: limits.max_message,
             memory: slot::Memory::new(limits.receive_memory),
+            answers: slot::Memory::new(limits.send_memory),
         });
         core.start_unstarted();
         let owner = Owner {
@@ -170,7 +173,7 @@ impl BoundWorkflow {
             own: own.clone(),
             shared: Arc::clone(&shared),
             journal,
-            pending,
+            pending: Pending::default(),
             log,
             jobs: Arc::new(TaskPool::new("job", limits.threads.max(2), usize::MAX)?),
             spawner: Arc::new(Spawner::start(limits.max_jobs)?),

@@ -5,27 +5,34 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use journal::Journal;
+use bytes::Bytes;
+use journal::{Journal, Progress};
 use wire::{TaskPool, Waker};
 
 use super::access::{Access, Part};
 use super::checkpoint::Checkpoint;
-use super::connection::Shared;
+use super::connection::{SMALL_BYTES, Shared};
 use super::core::{Core, Effect, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::job;
 use super::log::{Category, Log, last_lines, stamp, unix_us};
 use super::message::{Asked, CommandEnd, Message};
-use super::pending::Pending;
+use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, pieces};
-use super::slot::Answer;
+use super::slot::{Answer, Held, Rendered};
 use super::spawn::Spawner;
 use super::store;
-use crate::protocol::{Body, Command, LogCommand, Reply, Request, ServerCommand};
+use crate::protocol::{Body, Command, LogCommand, Reply, Request, ServerCommand, Standard};
 
 /// The most messages that are taken before the journal is passed what they wrote.
 const BATCH: usize = 1024;
+
+/// The ends of commands that a full disk refused are tried again after this time.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The most that is waited at the end for a report of the journal.
+const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// What the owner works with.
 pub(super) struct Owner {
@@ -36,7 +43,7 @@ pub(super) struct Owner {
     pub(super) own: Sender<Message>,
     pub(super) shared: Arc<Shared>,
     pub(super) journal: Journal,
-    pub(super) pending: Arc<Pending>,
+    pub(super) pending: Pending,
     pub(super) log: Log,
     pub(super) jobs: Arc<TaskPool>,
     pub(super) spawner: Arc<Spawner>,
@@ -95,11 +102,14 @@ impl Owner {
         self.started();
         loop {
             let due = self.clock.tick.min(self.clock.check);
-            let wait = due.saturating_duration_since(Instant::now());
+            let mut wait = due.saturating_duration_since(Instant::now());
+            if !self.pending.refused.is_empty() {
+                wait = wait.min(RETRY);
+            }
             match self.messages.recv_timeout(wait) {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(message) => self.take(message),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => self.record_refused(),
             }
             let mut is_over = false;
             for _ in 0..BATCH {
@@ -110,9 +120,14 @@ impl Owner {
                 }
             }
             self.time();
+            self.snapshot();
             self.journal.commit();
+<<<<<<< HEAD
             self.log.came(Until::Group);
             self.snapshot();
+=======
+            self.log.write();
+>>>>>>> wf-trust
             if is_over {
                 break;
             }
@@ -130,6 +145,14 @@ impl Owner {
     }
 
     fn end(mut self) {
+        // What is in the journal is applied, so that the checkpoint has it.
+        while !self.pending.is_empty() {
+            match self.messages.recv_timeout(LAST_WAIT) {
+                Ok(Message::Journal(progress)) => self.progress(progress),
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
         let at_us = unix_us();
         self.say(at_us, Category::Message, "svr:terminate");
         self.log.write();
@@ -154,8 +177,9 @@ impl Owner {
 
     fn take_one(&mut self, message: Message) {
         match message {
-            Message::Request(request, asked) => self.request(&request, asked),
-            Message::Command(end) => self.command_end(&end),
+            Message::Request(request, asked) => self.request(request, asked),
+            Message::Command(end) => self.command_end(end),
+            Message::Journal(progress) => self.progress(progress),
             Message::SnapshotDone(done) => {
                 self.is_snapshotting = false;
                 if let Err(why) = done {
@@ -197,63 +221,139 @@ impl Owner {
         Ok(())
     }
 
-    fn request(&mut self, request: &Request, asked: Asked) {
+    fn request(&mut self, request: Box<Request>, asked: Asked) {
         let at_us = unix_us();
         let line = request.line();
-        if let Err(why) = self.access.check(request) {
+        if let Err(why) = self.access.check(&request) {
             self.say(at_us, Category::Message, &line);
             self.say(at_us, Category::Error, &why);
             return asked.slot.put(Answer::Reply(Reply::Error(why)));
         }
         self.core.statistics.count(&request.body);
         self.say(at_us, Category::Message, &line);
-        if self.of_the_log(request, &asked) || self.of_the_users(request, &asked) {
+        if self.of_the_log(&request, &asked) || self.of_the_users(&request, &asked) {
             return;
         }
-        let changes = self.core.changes(request);
-        let random = random();
-        if changes {
-            let record = Record { at_us, random, what: What::Request(&asked.document) };
-            if let Err(why) = self.append(&record) {
-                self.say(at_us, Category::Error, &why);
-                return asked.slot.put(Answer::Reply(Reply::Error(why)));
+        if !self.core.changes(&request) {
+            return self.carry_out(at_us, random(), &request, asked);
+        }
+        if self.is_snapshot_due() && !self.pending.is_empty() {
+            return self.pending.held.push((request, asked));
+        }
+        self.record_request(request, asked);
+    }
+
+    /// Has the journal keep a request, before anything is changed.
+    fn record_request(&mut self, request: Box<Request>, asked: Asked) {
+        let (at_us, random) = (unix_us(), random());
+        let record = Record { at_us, random, what: What::Request(&asked.document) };
+        match self.append(&record) {
+            Ok(()) => self.wait_for(at_us, random, Change::Request(request, asked)),
+            Err(why) => self.refuse(&request, &asked, &why),
+        }
+    }
+
+    /// What was appended last is applied when it is durable.
+    fn wait_for(&mut self, at_us: i64, random: u64, what: Change) {
+        self.pending.push(self.journal.last(), Recorded { at_us, random, what });
+    }
+
+    /// Answers that nothing is changed. Jobs ask again, for as long as ECF_TIMEOUT lets them.
+    fn refuse(&mut self, request: &Request, asked: &Asked, why: &str) {
+        self.say(unix_us(), Category::Error, why);
+        let reply = match request.body {
+            Body::Child(..) => Reply::Standard(Standard::Wait),
+            Body::User(..) => Reply::Error(why.to_owned()),
+        };
+        asked.slot.put(Answer::Reply(reply));
+    }
+
+    /// Takes what the journal reports.
+    fn progress(&mut self, progress: Progress) {
+        match progress {
+            Progress::Acknowledged(number) => {
+                while let Some(recorded) = self.pending.pop_through(number) {
+                    self.apply(recorded);
+                }
+            }
+            Progress::Refused(_, error) => {
+                self.journal.accept();
+                self.drop_pending(&format!(
+                    "nothing is changed, because it can't be kept: {error}"
+                ));
+            }
+            Progress::Failed(error) => self.drop_pending(&format!("it may be lost: {error}")),
+            Progress::Stalled(error) => tracing::error!("the journal waits: {error}"),
+            Progress::Resumed => tracing::info!("the journal goes on"),
+        }
+    }
+
+    /// Applies what is durable.
+    fn apply(&mut self, Recorded { at_us, random, what }: Recorded) {
+        match what {
+            Change::Request(request, asked) => {
+                return self.carry_out(at_us, random, &request, asked);
+            }
+            Change::Tick => self.core.record(&Record { at_us, random, what: What::Tick }),
+            Change::Command { end, code, text } => {
+                let (path, text) = (end.path.as_str(), text.as_str());
+                let what = What::Outcome { code, try_no: end.try_no, path, text };
+                self.core.record(&Record { at_us, random, what });
             }
         }
+        self.effects(at_us);
+    }
+
+    /// Drops what is not applied, and answers so.
+    fn drop_pending(&mut self, why: &str) {
+        while let Some(recorded) = self.pending.pop_through(u64::MAX) {
+            match recorded.what {
+                Change::Request(request, asked) => self.refuse(&request, &asked, why),
+                Change::Command { end, .. } => self.pending.refused.push(end),
+                // The next one makes up for it.
+                Change::Tick => {}
+            }
+        }
+    }
+
+    /// Tries again to record the ends of commands.
+    fn record_refused(&mut self) {
+        for end in std::mem::take(&mut self.pending.refused) {
+            self.command_end(end);
+        }
+    }
+
+    /// Carries a request out and answers it.
+    fn carry_out(&mut self, at_us: i64, random: u64, request: &Request, asked: Asked) {
         let told = self.core.request(at_us, random, request);
         self.effects(at_us);
         if let Told::Reply(Reply::Error(why)) = &told {
             self.say(at_us, Category::Error, why);
         }
         self.after_server_command(request, &told);
-        self.answer(told, asked, !changes);
-    }
-
-    /// Answers once all that came before is durable.
-    fn answer(&mut self, told: Told, asked: Asked, reads: bool) {
         let Asked { slot, held, .. } = asked;
-        let pool = Arc::clone(&self.shared);
-        let number = self.journal.last();
-        self.pending.after(number, reads, move |kept| {
-            drop(held);
-            match (kept, told) {
-                (Err(why), _) => {
-                    slot.put(Answer::Reply(Reply::Error(format!("it may be lost: {why}"))));
-                }
-                (Ok(()), Told::Reply(reply)) => slot.put(Answer::Reply(reply)),
-                (Ok(()), Told::Later(make)) => {
-                    let late = slot.clone();
-                    let work = move || {
-                        let mut bytes = Vec::new();
-                        make().write(&mut bytes);
-                        late.put(Answer::Bytes(bytes.into()));
-                    };
-                    if pool.pool.submit(Waker::new(|| {}), work).is_err() {
-                        let why = "too many large answers at once: try again";
-                        slot.put(Answer::Reply(Reply::error(why)));
-                    }
-                }
-            }
-        });
+        drop(held);
+        let make = match told {
+            Told::Reply(reply) => return slot.put(Answer::Reply(reply)),
+            Told::Later(make) => make,
+        };
+        let (late, answers) = (slot.clone(), Arc::clone(&self.shared.answers));
+        let work = move || {
+            let mut bytes = Vec::new();
+            make().write(&mut bytes);
+            let mut held = Held::none(&answers);
+            late.put(if bytes.len() > SMALL_BYTES && !held.grow(bytes.len()) {
+                let most = answers.most;
+                Answer::Reply(Reply::error(format!(
+                    "answers of {most} bytes wait for those who asked (--send-memory): try again"
+                )))
+            } else {
+                Answer::Bytes(Bytes::from_owner(Rendered { bytes, _held: held }))
+            });
+        };
+        if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
+            slot.put(Answer::Reply(Reply::error("too many large answers at once: try again")));
+        }
     }
 
     /// Answers what is asked of the log.
@@ -327,9 +427,8 @@ impl Owner {
         }
     }
 
-    /// Has what the tree asks for done, once the record that caused it is durable.
+    /// Has what the tree asks for done: what asked for it is durable.
     fn effects(&mut self, at_us: i64) {
-        let number = self.journal.last();
         for effect in self.core.effects() {
             match effect {
                 Effect::Log(category, text) => self.say(at_us, category, &text),
@@ -337,30 +436,26 @@ impl Owner {
                     if !self.environment.starts_jobs {
                         continue;
                     }
-                    let (jobs, spawner) = (Arc::clone(&self.jobs), Arc::clone(&self.spawner));
-                    let owner = self.own.clone();
-                    self.pending.after(number, false, move |kept| {
-                        if kept.is_ok() {
-                            let work = move || job::start(*submission, &spawner, &owner);
-                            // The queue has no limit but the number of tasks.
-                            let _ = jobs.submit(Waker::new(|| {}), work);
-                        }
-                    });
+                    let (spawner, owner) = (Arc::clone(&self.spawner), self.own.clone());
+                    let work = move || job::start(*submission, &spawner, &owner);
+                    // The queue has no limit but the number of tasks.
+                    let _ = self.jobs.submit(Waker::new(|| {}), work);
                 }
             }
         }
     }
 
-    fn command_end(&mut self, end: &CommandEnd) {
-        let at_us = unix_us();
-        let Some((code, text)) = self.core.outcome_of(end) else { return };
+    fn command_end(&mut self, end: CommandEnd) {
+        let (at_us, random) = (unix_us(), random());
+        let Some((code, text)) = self.core.outcome_of(&end) else { return };
         let what = What::Outcome { code, try_no: end.try_no, path: &end.path, text: &text };
-        let record = Record { at_us, random: random(), what };
-        if let Err(why) = self.append(&record) {
-            tracing::error!("{}: {why}", end.path);
+        match self.append(&Record { at_us, random, what }) {
+            Ok(()) => self.wait_for(at_us, random, Change::Command { end, code, text }),
+            Err(why) => {
+                tracing::error!("{}: {why}", end.path);
+                self.pending.refused.push(end);
+            }
         }
-        self.core.record(&record);
-        self.effects(at_us);
     }
 
     /// Does what is due.
@@ -370,6 +465,7 @@ impl Owner {
             while self.clock.tick <= now {
                 self.clock.tick += self.clock.interval;
             }
+<<<<<<< HEAD
             self.core.statistics.look();
             let at_us = unix_us();
             let record = Record { at_us, random: random(), what: What::Tick };
@@ -379,6 +475,13 @@ impl Owner {
             }
             self.effects(at_us);
             self.log.came(Until::Command);
+=======
+            let (at_us, random) = (unix_us(), random());
+            match self.append(&Record { at_us, random, what: What::Tick }) {
+                Ok(()) => self.wait_for(at_us, random, Change::Tick),
+                Err(why) => self.say(at_us, Category::Error, &why),
+            }
+>>>>>>> wf-trust
         }
         if now >= self.clock.check {
             self.clock.check = now + self.core.checks.interval();
@@ -412,9 +515,22 @@ impl Owner {
 
     /// Replaces the journal's records by a snapshot, once there are enough.
     fn snapshot(&mut self) {
-        if self.logged < store::SNAPSHOT_AFTER_BYTES || self.is_snapshotting {
+        if !self.pending.is_empty() {
             return;
         }
+        if self.is_snapshot_due() {
+            self.begin_snapshot();
+        }
+        for (request, asked) in std::mem::take(&mut self.pending.held) {
+            self.record_request(request, asked);
+        }
+    }
+
+    fn is_snapshot_due(&self) -> bool {
+        self.logged >= store::SNAPSHOT_AFTER_BYTES && !self.is_snapshotting
+    }
+
+    fn begin_snapshot(&mut self) {
         let Ok(snapshot) = self.journal.snapshot() else { return };
         (self.logged, self.is_snapshotting) = (0, true);
         let (head, render) = self.core.stored();

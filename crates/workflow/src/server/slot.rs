@@ -8,7 +8,7 @@ use wire::Waker;
 
 use crate::protocol::Reply;
 
-/// The memory of all documents, and its limit.
+/// Memory that all connections share, and its limit.
 #[derive(Debug)]
 pub(super) struct Memory {
     held: AtomicU64,
@@ -22,24 +22,47 @@ impl Memory {
     }
 }
 
-/// Memory of a document, given back when it is dropped.
+/// Memory of one document or answer, given back when it is dropped.
 pub(super) struct Held {
     memory: Arc<Memory>,
     bytes: u64,
 }
 
 impl Held {
-    /// Takes memory, unless all of it is taken.
-    pub(super) fn take(memory: &Arc<Memory>, bytes: u64) -> Option<Self> {
-        let before = memory.held.fetch_add(bytes, Ordering::Relaxed);
-        let held = Self { memory: Arc::clone(memory), bytes };
-        (before.saturating_add(bytes) <= memory.most).then_some(held)
+    /// None yet.
+    pub(super) fn none(memory: &Arc<Memory>) -> Self {
+        Self { memory: Arc::clone(memory), bytes: 0 }
+    }
+
+    /// Takes more, unless that is more than there is; returns whether it did.
+    pub(super) fn grow(&mut self, bytes: usize) -> bool {
+        let bytes = bytes as u64;
+        let before = self.memory.held.fetch_add(bytes, Ordering::Relaxed);
+        let has_room = before.saturating_add(bytes) <= self.memory.most;
+        if has_room {
+            self.bytes += bytes;
+        } else {
+            self.memory.held.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        has_room
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         self.memory.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A rendered answer, whose memory is held until it is sent.
+pub(super) struct Rendered {
+    pub(super) bytes: Vec<u8>,
+    pub(super) _held: Held,
+}
+
+impl AsRef<[u8]> for Rendered {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use journal::{Directory, Entry, Journal, Options, Progress, Report, Snapshot};
+use journal::{Directory, Entry, Journal, Options, Progress, Snapshot};
 
 use super::record::{Joiner, Record, decode};
 
@@ -51,10 +51,11 @@ pub(super) fn open(
     folder: &Path,
     restore: &mut impl Restore,
     notify: impl FnMut(Progress) + Send + 'static,
-) -> anyhow::Result<(Journal, Report, u64)> {
+) -> anyhow::Result<(Journal, u64)> {
     let disk = Directory::new(folder);
     let (mut snapshot, mut joiner, mut logged) = (Some(Vec::new()), Joiner::default(), 0);
-    let options = Options { waiting_bytes: WAITING_BYTES, ..Options::default() };
+    let options =
+        Options { waiting_bytes: WAITING_BYTES, refuses_when_full: true, ..Options::default() };
     let begin = |snapshot: &mut Option<Vec<u8>>, restore: &mut _| -> anyhow::Result<()> {
         match snapshot.take() {
             Some(bytes) if !bytes.is_empty() => take(bytes, restore),
@@ -80,9 +81,9 @@ pub(super) fn open(
         },
         notify,
     );
-    let (journal, report) = opened?;
+    let (journal, _) = opened?;
     begin(&mut snapshot, restore)?;
-    Ok((journal, report, logged))
+    Ok((journal, logged))
 }
 
 fn take(bytes: Vec<u8>, restore: &mut impl Restore) -> anyhow::Result<()> {

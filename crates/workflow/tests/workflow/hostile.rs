@@ -49,3 +49,54 @@ fn no_bytes_harm_others() {
     assert!(said.contains("\"api_\": 0"), "{said}");
     server.stop(std::time::Duration::from_secs(1));
 }
+
+/// A request of the type and with the members.
+fn request(kind: &str, members: &str) -> String {
+    format!(
+        "{{\"x\":{{\"cmd_\":{{\"polymorphic_id\":2147483649,\"polymorphic_name\":\"{kind}\",\
+         \"ptr_wrapper\":{{\"data\":{{\"value0\":{{\"value0\":{{\"cl_host_\":\"h\"}},\
+         \"user_\":\"me\"}},{members}}}}}}}}}}}"
+    )
+}
+
+#[test]
+fn who_announces_much_or_reads_nothing_is_in_no_ones_way() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let connect = || TcpStream::connect(("127.0.0.1", place.port)).expect("it accepts");
+    // 40 MiB are announced, of 8 that all requests may have.
+    let halves: Vec<_> = (0..40)
+        .map(|_| {
+            let mut half = connect();
+            half.write_all(b"  100000{").expect("sent");
+            half
+        })
+        .collect();
+    let ping = request("CtsCmd", "\"api_\":8");
+    assert!(framed(place.port, ping.as_bytes()).contains("\"api_\": 0"));
+    let tasks: String =
+        (0..900).map(|task| format!("task t{task}\\n edit V '{}'\\n", "v".repeat(900))).collect();
+    let load = format!(
+        "\"force_\":true,\"defs_\":\"suite s\\n{tasks}endsuite\\n\",\"defs_filename_\":\"f\""
+    );
+    drop(halves);
+    let loaded = framed(place.port, request("LoadDefsCmd", &load).as_bytes());
+    assert!(loaded.contains("\"api_\": 0"), "{loaded}");
+    // Of some 900 kB each, nine answers are more than 8 MiB.
+    let get = request("CtsNodeCmd", "\"api_\":3,\"absNodePath_\":\"\"");
+    let get = format!("{:8x}{get}", get.len());
+    let mut all: Vec<_> = (0..60)
+        .map(|_| {
+            let mut slow = connect();
+            slow.write_all(get.as_bytes()).expect("sent");
+            slow
+        })
+        .collect();
+    assert!(framed(place.port, ping.as_bytes()).contains("\"api_\": 0"));
+    for slow in &mut all {
+        let mut text = String::new();
+        slow.read_to_string(&mut text).expect("text");
+        assert!(text.contains("--send-memory") || text.ends_with('}'), "{}", text.len());
+    }
+    server.stop(std::time::Duration::from_secs(1));
+}

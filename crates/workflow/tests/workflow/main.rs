@@ -6,6 +6,7 @@ mod crash;
 mod damaged;
 mod definition;
 mod generated;
+mod full;
 mod hostile;
 mod jobs;
 mod moving;

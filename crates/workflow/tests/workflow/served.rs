@@ -28,7 +28,37 @@ impl Drop for Served {
 impl Served {
     /// This program's server, ready.
     pub(crate) fn ours(place: &Place) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        let program = std::env::current_exe().expect("this program");
+        Self::serving(place, Command::new(program))
+    }
+
+    /// The same, whose own files are on a disk of 1 MiB; none where such a one can't be had.
+    pub(crate) fn on_small_disk(place: &Place) -> Option<Self> {
+        let own = place.home().join(".loadline");
+        std::fs::create_dir_all(&own).expect("a folder");
+        let mount = "mount -t tmpfs -o size=1m none \"$0\" && exec \"$@\"";
+        let unshare = || {
+            let mut command = Command::new("unshare");
+            command.args(["--map-root-user", "--mount", "sh", "-c", mount]).arg(&own);
+            command
+        };
+        let can = unshare().arg("true").stderr(Stdio::null()).status();
+        if !can.is_ok_and(|status| status.success()) {
+            testing::skip("no disk of its own can be mounted here (unshare, tmpfs)");
+            return None;
+        }
+        let mut command = unshare();
+        command.arg(std::env::current_exe().expect("this program"));
+        Some(Self::serving(place, command))
+    }
+
+    /// A path as the server's process sees it.
+    pub(crate) fn seen(&self, path: &Path) -> PathBuf {
+        let path = path.strip_prefix("/").expect("an absolute path");
+        PathBuf::from(format!("/proc/{}/root", self.0.id())).join(path)
+    }
+
+    fn serving(place: &Place, mut command: Command) -> Self {
         command.args(["--exact", "served::this_process_serves_where_it_is_told", "--nocapture"]);
         command.env(SERVE, format!("{}\n{}", place.home().display(), place.port));
         let mut child = command.stdout(Stdio::piped()).spawn().expect("a process");
@@ -105,6 +135,7 @@ fn try_start(home: &Path, port: u16) -> anyhow::Result<WorkflowServer> {
         log_flush: workflow::server::LogFlush::default(),
         max_message: 1 << 20,
         receive_memory: 8 << 20,
+        send_memory: 8 << 20,
         max_jobs: 8,
         max_connections: 100,
         threads: 1,
