@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::address::ServerAddress;
+use super::opening::{CLOSED, Opening};
 
 /// What a server may send before it is asked for more: of a call, and of all.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -21,6 +22,10 @@ const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 
 /// The most bytes of an answer's head.
 const MOST_HEAD_BYTES: u32 = 64 << 10;
+
+/// What is wrong where a handshake fails.
+const NO_TLS: &str = "no encrypted connection (a server in cleartext is called without grpcs:// \
+                      and --tls-ca)";
 
 /// Who is trusted on an encrypted connection.
 #[derive(Clone, Debug)]
@@ -51,7 +56,12 @@ impl Client {
     ) -> anyhow::Result<Self> {
         let connected = timeout(limit, Self::try_connect(address, encryption)).await;
         let seconds = limit.as_secs_f64();
-        let late = || anyhow::anyhow!("no connection in {seconds} s (--connect-timeout)");
+        let late = || {
+            anyhow::anyhow!(
+                "no server of HTTP/2 has answered in {seconds} s (--connect-timeout): is this the \
+                 right port?"
+            )
+        };
         connected
             .unwrap_or_else(|_| Err(late()))
             .with_context(|| format!("cannot connect to {address}"))
@@ -85,7 +95,7 @@ impl Client {
                 config.alpn_protocols = vec![b"h2".to_vec()];
                 let name = ServerName::try_from(name.unwrap_or_else(|| host.clone()))?;
                 let connector = TlsConnector::from(Arc::new(config));
-                let stream = connector.connect(name, stream).await.context("TLS")?;
+                let stream = connector.connect(name, stream).await.context(NO_TLS)?;
                 Self::begin(stream, authority, "https").await
             }
         }
@@ -101,9 +111,14 @@ impl Client {
             .initial_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_header_list_size(MOST_HEAD_BYTES);
+        let (stream, first) = Opening::new(stream);
         let (sender, connection) = builder.handshake(stream).await?;
         // A broken connection shows in its calls.
         tokio::spawn(connection);
+        match first.await {
+            Ok(first) => first.map_err(anyhow::Error::msg)?,
+            Err(_) => bail!(CLOSED),
+        }
         Ok(Self { sender: sender.ready().await?, authority, scheme })
     }
 }

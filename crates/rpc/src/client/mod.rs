@@ -3,6 +3,7 @@
 mod address;
 mod call;
 mod connect;
+mod opening;
 mod schema;
 
 pub use address::{BadAddress, ServerAddress};
