@@ -23,9 +23,16 @@ const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 /// The most bytes of an answer's head.
 const MOST_HEAD_BYTES: u32 = 64 << 10;
 
-/// What is wrong where a handshake fails.
-const NO_TLS: &str = "no encrypted connection (a server in cleartext is called without grpcs:// \
-                      and --tls-ca)";
+/// What is wrong where the server does not answer in TLS.
+const NO_TLS: &str = "it speaks no TLS: a server in cleartext is called without grpcs:// and \
+                      --tls-ca";
+
+/// Whether a handshake has failed for want of TLS, and not for a certificate.
+fn is_no_tls(error: &io::Error) -> bool {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    error.kind() == io::ErrorKind::UnexpectedEof
+        || matches!(cause, Some(rustls::Error::InvalidMessage(_)))
+}
 
 /// Who is trusted on an encrypted connection.
 #[derive(Clone, Debug)]
@@ -95,7 +102,11 @@ impl Client {
                 config.alpn_protocols = vec![b"h2".to_vec()];
                 let name = ServerName::try_from(name.unwrap_or_else(|| host.clone()))?;
                 let connector = TlsConnector::from(Arc::new(config));
-                let stream = connector.connect(name, stream).await.context(NO_TLS)?;
+                let stream = connector.connect(name, stream).await;
+                let stream = stream.map_err(|error| {
+                    let words = if is_no_tls(&error) { NO_TLS } else { "TLS" };
+                    anyhow::Error::from(error).context(words)
+                })?;
                 Self::begin(stream, authority, "https").await
             }
         }

@@ -376,7 +376,7 @@ impl Driver {
             self.stalled = None;
             if progress == now.0 && refused != now.1 {
                 let words = format!(
-                    "the client has waited {} s within a message while others found no memory: \
+                    "the client has taken and sent nothing for {} s while others found no memory: \
                      read answers as they come, and send messages whole",
                     limit.as_secs_f64()
                 );
