@@ -201,7 +201,9 @@ impl Receiver {
             self.begin(response)?;
         }
         loop {
-            if let Some((message, _)) = self.reader.next()? {
+            let most_bytes = self.most_bytes;
+            let next = self.reader.next().map_err(|status| own_limit(status, most_bytes))?;
+            if let Some((message, _)) = next {
                 return Ok(Some(message));
             }
             let Some(body) = &mut self.body else { return Ok(None) };
@@ -240,6 +242,20 @@ impl Receiver {
         self.headers = metadata(&head.headers);
         self.body = Some(body);
         Ok(())
+    }
+}
+
+/// A message over the limit is refused here, not by the server, whose words the reader has.
+fn own_limit(status: Status, most_bytes: usize) -> Status {
+    match status.code {
+        Code::ResourceExhausted => {
+            let words = format!(
+                "a message of the answer is larger than {most_bytes} bytes: allow more with \
+                 --max-message"
+            );
+            Status::new(Code::ResourceExhausted, words)
+        }
+        _ => status,
     }
 }
 

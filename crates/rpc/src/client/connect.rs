@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::address::ServerAddress;
+use super::opening::{CLOSED, Opening};
 
 /// What a server may send before it is asked for more: of a call, and of all.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -21,6 +22,17 @@ const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 
 /// The most bytes of an answer's head.
 const MOST_HEAD_BYTES: u32 = 64 << 10;
+
+/// What is wrong where the server does not answer in TLS.
+const NO_TLS: &str = "it speaks no TLS: a server in cleartext is called without grpcs:// and \
+                      --tls-ca";
+
+/// Whether a handshake has failed for want of TLS, and not for a certificate.
+fn is_no_tls(error: &io::Error) -> bool {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    error.kind() == io::ErrorKind::UnexpectedEof
+        || matches!(cause, Some(rustls::Error::InvalidMessage(_)))
+}
 
 /// Who is trusted on an encrypted connection.
 #[derive(Clone, Debug)]
@@ -51,7 +63,12 @@ impl Client {
     ) -> anyhow::Result<Self> {
         let connected = timeout(limit, Self::try_connect(address, encryption)).await;
         let seconds = limit.as_secs_f64();
-        let late = || anyhow::anyhow!("no connection in {seconds} s (--connect-timeout)");
+        let late = || {
+            anyhow::anyhow!(
+                "no server of HTTP/2 has answered in {seconds} s (--connect-timeout): is this the \
+                 right port?"
+            )
+        };
         connected
             .unwrap_or_else(|_| Err(late()))
             .with_context(|| format!("cannot connect to {address}"))
@@ -85,7 +102,11 @@ impl Client {
                 config.alpn_protocols = vec![b"h2".to_vec()];
                 let name = ServerName::try_from(name.unwrap_or_else(|| host.clone()))?;
                 let connector = TlsConnector::from(Arc::new(config));
-                let stream = connector.connect(name, stream).await.context("TLS")?;
+                let stream = connector.connect(name, stream).await;
+                let stream = stream.map_err(|error| {
+                    let words = if is_no_tls(&error) { NO_TLS } else { "TLS" };
+                    anyhow::Error::from(error).context(words)
+                })?;
                 Self::begin(stream, authority, "https").await
             }
         }
@@ -101,9 +122,14 @@ impl Client {
             .initial_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_header_list_size(MOST_HEAD_BYTES);
+        let (stream, first) = Opening::new(stream);
         let (sender, connection) = builder.handshake(stream).await?;
         // A broken connection shows in its calls.
         tokio::spawn(connection);
+        match first.await {
+            Ok(first) => first.map_err(anyhow::Error::msg)?,
+            Err(_) => bail!(CLOSED),
+        }
         Ok(Self { sender: sender.ready().await?, authority, scheme })
     }
 }

@@ -5,6 +5,7 @@ mod address;
 mod call;
 mod connect;
 pub mod native;
+mod opening;
 mod schema;
 
 pub use address::{BadAddress, ServerAddress};

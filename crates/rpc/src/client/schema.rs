@@ -32,6 +32,19 @@ pub enum SchemaError {
     Unusable(String),
 }
 
+impl SchemaError {
+    /// A symbol that isn't there, with what is.
+    pub(crate) fn missing(symbol: &str, services: &[String]) -> Self {
+        let within = |service: &&String| {
+            symbol.strip_prefix(&service[..]).is_some_and(|rest| rest.starts_with('.'))
+        };
+        Self::NotFound(match services.iter().find(within) {
+            Some(service) => format!("there is no {symbol}: list the methods of {service}"),
+            None => format!("there is no {symbol}: services are {}", list(services)),
+        })
+    }
+}
+
 impl std::fmt::Display for SchemaError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -85,7 +98,8 @@ impl Schema {
                 Some(_) => format!("{why:?}"),
                 None => why.to_string(),
             };
-            SchemaError::Unusable(format!("{}; looked in {}", why.trim(), shown()))
+            let hint = "(--import DIR adds a folder)";
+            SchemaError::Unusable(format!("{}; looked in {} {hint}", why.trim(), shown()))
         };
         let mut compiler = protox::Compiler::new(&roots).map_err(unusable)?;
         compiler.include_imports(true).open_files(files).map_err(unusable)?;
@@ -168,10 +182,7 @@ fn list(names: &[String]) -> String {
 
 fn missing(status: Status, symbol: &str, services: &[String]) -> SchemaError {
     match status.code {
-        Code::NotFound => {
-            let words = format!("there is no {symbol}: services are {}", list(services));
-            SchemaError::NotFound(words)
-        }
+        Code::NotFound => SchemaError::missing(symbol, services),
         _ => status.into(),
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct SessionArgs {
     #[arg(long, global = true, value_name = "TIME", value_parser = span)]
     pub(super) timeout: Option<Span>,
 
-    /// How long connecting may take
+    /// How long connecting may take, until the server has answered
     #[arg(long, global = true, value_name = "TIME", default_value = "10s", value_parser = span)]
     pub(super) connect_timeout: Span,
 
@@ -31,7 +31,7 @@ pub(super) struct SessionArgs {
     #[arg(long, global = true, value_name = "DIR", requires = "proto")]
     pub(super) import: Vec<PathBuf>,
 
-    /// Compress requests
+    /// Compress requests with gzip
     #[arg(long, global = true)]
     pub(super) gzip: bool,
 
@@ -39,7 +39,7 @@ pub(super) struct SessionArgs {
     #[arg(long, global = true, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub(super) max_message: ByteCount,
 
-    /// Print JSON
+    /// Print JSON, as `call` always does
     #[arg(long, global = true)]
     pub(super) json: bool,
 

@@ -16,7 +16,9 @@ use super::session::{Session, exit, failure};
 use crate::client::Sender;
 use crate::protocol::proto::health::health_check_response::ServingStatus;
 use crate::protocol::proto::health::{HealthCheckRequest, HealthCheckResponse};
-use crate::protocol::status::Status;
+use crate::protocol::status::{Code, Status};
+
+const NO_REQUEST: &str = "there is no request: {} is one without fields";
 
 /// Calls a function.
 pub(super) async fn call(session: &Session, method: &str, request: Option<&str>) -> Outcome {
@@ -72,7 +74,7 @@ fn ended(status: Status) -> crate::protocol::status::Ended {
 
 /// The one request of a call that takes one, read before the call begins.
 async fn one(mut requests: mpsc::Receiver<Read1>) -> Result<mpsc::Receiver<Read1>, Failure> {
-    let first = requests.recv().await.unwrap_or_else(|| Err("there is no request".to_owned()));
+    let first = requests.recv().await.unwrap_or_else(|| Err(NO_REQUEST.to_owned()));
     let first = first.map_err(Failure::Usage)?;
     match requests.recv().await {
         None => {}
@@ -133,7 +135,12 @@ pub(super) async fn health(session: &Session, service: String, json: bool) -> Ou
     };
     let answer = match answer {
         Ok(answer) => answer,
-        Err(ended) => return Ok(exit(&ended)),
+        Err(mut ended) => {
+            if ended.status.code == Code::Unimplemented {
+                ended.status.message += ": the server has no service grpc.health.v1.Health";
+            }
+            return Ok(exit(&ended));
+        }
     };
     let HealthCheckResponse { status } =
         HealthCheckResponse::decode(answer).context("the answer is none of health")?;

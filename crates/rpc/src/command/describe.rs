@@ -44,8 +44,7 @@ pub(super) async fn list(session: &Session, service: Option<&str>, json: bool) -
 }
 
 fn missing(name: &str, schema: &Schema) -> Failure {
-    let words = format!("there is no {name}: services are {}", schema.services.join(", "));
-    failure(SchemaError::NotFound(words))
+    failure(SchemaError::missing(name, &schema.services))
 }
 
 /// Prints what a symbol is.

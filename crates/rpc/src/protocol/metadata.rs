@@ -30,7 +30,8 @@ impl Metadata {
         self.0.iter().map(|(name, value)| (&name[..], value))
     }
 
-    /// The memory that they take: beside their bytes a row, and what an allocator adds to two pieces.
+    /// The memory that they take: beside their bytes a row, and what an allocator adds to two
+    /// pieces.
     pub(crate) fn kept_bytes(&self) -> usize {
         let row = size_of::<(String, Bytes)>() + 64;
         self.iter().map(|(name, value)| name.len() + value.len() + row).sum()

@@ -118,10 +118,18 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.message.as_str() {
-            "" => f.write_str(self.code.name()),
-            message => write!(f, "{}: {message}", self.code.name()),
+        f.write_str(self.code.name())?;
+        if !self.message.is_empty() {
+            f.write_str(": ")?;
         }
+        for char in self.message.chars() {
+            // Another program's text must not command a terminal.
+            match char.is_control() && !matches!(char, '\n' | '\t') {
+                true => write!(f, "{}", char.escape_default())?,
+                false => write!(f, "{char}")?,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -58,7 +58,8 @@ enum Bound {
 }
 
 impl Bound {
-    /// It shares the socket with `listener`, whose end removes the file of a Unix socket.
+    /// A second descriptor of the listener's socket: `listener` itself has to stay, because it
+    /// removes the file of a Unix socket when it is dropped.
     fn of(listener: &Listener) -> io::Result<Self> {
         let socket = listener.as_fd().try_clone_to_owned()?;
         Ok(match listener.address() {
@@ -67,7 +68,7 @@ impl Bound {
         })
     }
 
-    /// A connection, apart from this thread's runtime.
+    /// A connection as a socket of the standard library, which any thread's runtime can take.
     async fn accept(&self) -> io::Result<Socket> {
         match self {
             Self::Tcp(listener) => Ok(Socket::Tcp(listener.accept().await?.0.into_std()?)),
@@ -85,7 +86,7 @@ async fn accept(
     let mut next = 0;
     loop {
         let Ok(socket) = bound.accept().await else {
-            // Most often there is no descriptor left, which takes time to change.
+            // Most often no descriptor is left: one is free once another connection ends.
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };

@@ -31,6 +31,9 @@ use crate::protocol::native::FIRST_BYTE;
 const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 
+/// What small frames may take, by h2's count of up to 256 bytes each, until a call has taken them.
+const FRAME_BYTES: usize = 1 << 20;
+
 /// How many requests are taken before the first of them is answered.
 const MOST_AT_ONCE: usize = 64;
 
@@ -75,7 +78,7 @@ where
         shared,
     };
     conversation.run().await;
-    // Else the last answer would be lost with what it still sends.
+    // A close while bytes are unread is a reset, with which the client loses the last answer.
     let linger = poll_fn(|context| conversation.pipe.poll_drop_input(context));
     let _ = timeout(FORCED, linger).await;
 }
@@ -87,11 +90,13 @@ fn builder(settings: &Settings) -> Builder {
     builder
         .initial_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .data_frame_budget(FRAME_BYTES)
         .max_concurrent_streams(settings.max_streams)
         .max_header_list_size(headers);
     builder
 }
 
+/// What has been read of a client, and whether it is the preface of HTTP/2.
 struct Opening {
     early: Bytes,
     is_http2: bool,
@@ -152,6 +157,7 @@ struct Conversation<S: AsyncRead + AsyncWrite + Unpin> {
     end: Option<Pin<Box<Sleep>>>,
     /// When it is given up, while the client takes nothing, and what had been written by then.
     stuck: Option<(Pin<Box<Sleep>>, u64)>,
+    /// GOAWAY with ENHANCE_YOUR_CALM has been sent.
     is_calmed: bool,
     /// h2 has ended it, and what it has written is left to be sent.
     is_over: bool,
@@ -232,7 +238,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
                 }
             }
             if self.is_over {
-                // It asks for room no more.
+                // h2 is not polled again, so that it takes no room that comes.
                 self.pipe.was_full();
             }
             match self.pipe.poll_out(context) {

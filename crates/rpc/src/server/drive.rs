@@ -30,7 +30,7 @@ const AT_ONCE_BYTES: usize = 16 << 10;
 /// A longer message is compressed, where the client has compressed its own.
 const COMPRESSED_FROM_BYTES: usize = 64;
 
-/// How far a call is after its first moment.
+/// How far a call is once its connection's task has tried to end it without waiting.
 pub(super) enum Progress {
     /// It has ended.
     Done,
@@ -84,10 +84,10 @@ pub(super) struct Driver {
     /// The bytes of the message that the function was given last.
     given: usize,
     answer: Answer,
-    /// The compression that the head of the answer names.
+    /// The compression that the head of the answer names, and its messages may have.
     named: Option<Encoding>,
     deadline: Option<(Instant, Option<Pin<Box<Sleep>>>)>,
-    /// Until the server ends it.
+    /// Ready once the server ends all calls.
     forced: Option<Waiting>,
     taken: Taken,
     /// Pieces of messages that were received and sent.
@@ -295,8 +295,9 @@ impl Driver {
         self.deadline.as_ref().is_some_and(|(at, _)| *at <= Instant::now())
     }
 
-    /// Takes what has come of the body, even while its function waits: h2 keeps each frame by itself,
-    /// and ends the connection where small ones are many. It stays taken from the client's window.
+    /// Takes what has come of the body, even while its function waits: h2 keeps each frame by
+    /// itself, and ends the connection where small ones are many. It stays taken from the client's
+    /// window.
     fn take_body(&mut self, context: &mut Context<'_>) {
         while !self.is_ended {
             match self.body.poll_data(context) {
@@ -375,7 +376,7 @@ impl Driver {
             self.stalled = None;
             if progress == now.0 && refused != now.1 {
                 let words = format!(
-                    "the client has waited {} s within a message while others found no memory: \
+                    "the client has taken and sent nothing for {} s while others found no memory: \
                      read answers as they come, and send messages whole",
                     limit.as_secs_f64()
                 );

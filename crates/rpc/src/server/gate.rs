@@ -1,5 +1,6 @@
-//! Lets the calls of a connection hand over more to send only when what they handed over before has
-//! been written: a client that reads slowly makes its own calls wait, and no queue grow.
+//! Lets the calls of a connection hand more to h2 only once what they handed over before has been
+//! written to the socket: h2's queue has no limit of its own, and a client that reads slowly would
+//! make it grow.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -21,7 +22,7 @@ struct State {
 }
 
 impl Gate {
-    /// Whether there is room, and no call waits.
+    /// Whether there is room.
     pub(super) fn is_open(&self) -> bool {
         self.with(|state| state.bytes < MOST_BYTES)
     }
@@ -32,7 +33,7 @@ impl Gate {
             if state.bytes < MOST_BYTES {
                 return Poll::Ready(());
             }
-            // As many as there are calls.
+            // At most one for each call.
             if !state.waiting.iter().any(|one| one.will_wake(context.waker())) {
                 state.waiting.push(context.waker().clone());
             }

@@ -18,6 +18,10 @@ const MOST_OUT_BYTES: usize = 128 << 10;
 /// What is read after the end, so that the client reads what was written before.
 const MOST_DROPPED_BYTES: usize = 4 << 20;
 
+/// What is read before the connection's calls have their turn: h2 takes all that there is to read,
+/// and ends a connection for some thousand small frames that no call has taken yet.
+const TURN_BYTES: usize = 8 << 10;
+
 /// What an idle connection may keep of its buffer.
 const KEPT_BYTES: usize = 16 << 10;
 
@@ -32,6 +36,8 @@ struct Inner<S> {
     early: Bytes,
     watch: Watch,
     is_too_much: bool,
+    /// What was read in this turn.
+    turn: usize,
     out: BytesMut,
     /// h2 had more to write than there was room for.
     is_full: bool,
@@ -53,6 +59,7 @@ impl<S> Pipe<S> {
             early,
             watch,
             is_too_much: false,
+            turn: 0,
             out: BytesMut::new(),
             is_full: false,
             written: 0,
@@ -185,13 +192,28 @@ impl<S: AsyncRead + Unpin> AsyncRead for Pipe<S> {
     ) -> Poll<io::Result<()>> {
         let mut inner = self.inner();
         let before = buffer.filled().len();
+        if inner.is_too_much {
+            return Poll::Pending;
+        }
+        if inner.turn >= TURN_BYTES {
+            inner.turn = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         if inner.early.is_empty() {
             ready!(Pin::new(&mut inner.stream).poll_read(context, buffer))?;
         } else {
             let count = buffer.remaining().min(inner.early.len());
             buffer.put_slice(&inner.early.split_to(count));
         }
-        inner.is_too_much |= inner.watch.see(&buffer.filled()[before..]);
+        inner.turn += buffer.filled().len() - before;
+        if inner.watch.see(&buffer.filled()[before..]) {
+            // What asks for too much is not handed on: h2 would answer, or log, each frame of it.
+            inner.is_too_much = true;
+            buffer.set_filled(before);
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         Poll::Ready(Ok(()))
     }
 }

@@ -57,7 +57,7 @@ impl Shared {
         }
     }
 
-    /// How far the server is, from now on.
+    /// A receiver of the stages that come.
     pub(super) fn stage(&self) -> watch::Receiver<Stage> {
         self.stage.subscribe()
     }
@@ -104,7 +104,11 @@ impl Counters {
                 "Connections closed because there were too many.",
                 &self.refused,
             ),
-            ("connections_calmed", "Connections ended for too many pings.", &self.calmed),
+            (
+                "connections_calmed",
+                "Connections ended for too many pings or SETTINGS.",
+                &self.calmed,
+            ),
             ("calls", "Calls begun.", &self.calls),
             ("calls_failed", "Calls that ended with another status than OK.", &self.failed),
             ("messages_received", "Messages received.", &self.received),

@@ -1,6 +1,6 @@
 //! Looks at the frames that a client sends, as they pass, for what h2 leaves to its user: pings and
-//! settings without end, which cost work and bring nothing, and answers to pings that were never sent,
-//! each of which h2 logs.
+//! settings without end, which cost work and bring nothing, and answers to pings that were never
+//! sent, each of which h2 logs.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const ACK: u8 = 1;
 
-/// Pings that come too early, without anything sent meanwhile, until the connection is ended.
+/// Pings that may come too early, without anything sent meanwhile; one more ends the connection.
 const MOST_STRIKES: u32 = 2;
 
 /// SETTINGS that a client may send; one is usual.

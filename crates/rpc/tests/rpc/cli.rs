@@ -1,5 +1,8 @@
 //! The client: `loadline rpc call`, `list`, `describe` and `health`.
 
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener};
+
 use serde_json::json;
 
 use crate::served::{Served, lines, rpc, rpc_with, said};
@@ -86,6 +89,55 @@ fn what_is_typed_wrong_is_named_with_line_and_column() {
 }
 
 #[test]
+fn a_server_that_is_none_of_grpc_is_named_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = listener.local_addr().expect("an address").to_string();
+    // In turn: HTTP/1, an alert of TLS, a close, and silence.
+    let answers: [&[u8]; 4] =
+        [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x03\0\x02\x02F", b"", b""];
+    let server = std::thread::spawn(move || {
+        for (number, answer) in answers.into_iter().enumerate() {
+            let (mut socket, _) = listener.accept().expect("a client");
+            socket.write_all(answer).expect("written");
+            if number < 3 {
+                socket.shutdown(Shutdown::Write).expect("shut");
+            }
+            // A close with bytes unread would take back what was written.
+            let _ = socket.read_to_end(&mut Vec::new());
+        }
+    });
+    for words in ["speaks HTTP/1", "--tls-ca FILE", "closed the connection", "has answered in"] {
+        let out = rpc(&["list", &at, "--connect-timeout", "200ms"]);
+        assert_eq!(out.status.code(), Some(1));
+        assert!(said(&out).contains(words) && said(&out).contains(&at), "{}", said(&out));
+    }
+    server.join().expect("it ends");
+}
+
+#[test]
+fn an_answer_over_the_clients_own_limit_names_its_flag() {
+    let server = Served::start(&[]);
+    let at = &server.address()[..];
+    let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/proto/grpc/testing/test.proto");
+    let size = r#"{"responseSize": 2000}"#;
+    let call = ["call", at, "grpc.testing.TestService/UnaryCall", size, "--proto", proto];
+    let out = rpc(&[&call[..], &["--max-message", "1000"]].concat());
+    assert_eq!(out.status.code(), Some(72), "{}", said(&out));
+    let right = "RESOURCE_EXHAUSTED: a message of the answer is larger than 1000 bytes: allow more \
+                 with --max-message";
+    assert!(said(&out).contains(right), "{}", said(&out));
+}
+
+#[test]
+fn a_server_cannot_command_the_terminal() {
+    let server = Served::start(&[]);
+    let at = &server.address()[..];
+    let status = r#"{"responseStatus": {"code": 5, "message": "\u001b[2J gone"}}"#;
+    let out = rpc(&["call", at, "grpc.testing.TestService/UnaryCall", status]);
+    assert_eq!(said(&out), "error: NOT_FOUND: \\u{1b}[2J gone\n");
+}
+
+#[test]
 fn services_functions_and_messages_are_listed_and_described() {
     let server = Served::start(&[]);
     let at = &server.address()[..];
@@ -114,6 +166,8 @@ fn services_functions_and_messages_are_listed_and_described() {
     ] {
         assert!(sample.lines().any(|one| one == line), "{line} in\n{sample}");
     }
+    let out = rpc(&["describe", at, "loadline.rpc.v1.Table/Ad"]);
+    assert!(said(&out).contains("list the methods of loadline.rpc.v1.Table"), "{}", said(&out));
     let health = text(&["health", at]);
     assert_eq!(health, "SERVING\n");
     let out = rpc(&["health", at, "no.Such"]);
@@ -143,4 +197,5 @@ fn proto_files_need_no_reflection_and_an_import_that_is_missing_is_named() {
     assert_eq!(out.status.code(), Some(2));
     let said = said(&out);
     assert!(said.contains("number.proto") && said.contains("looked in"), "{said}");
+    assert!(said.contains("--import DIR"), "{said}");
 }

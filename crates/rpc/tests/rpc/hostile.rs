@@ -278,6 +278,36 @@ fn pings_settings_and_resets_without_end_bring_goaway() {
 }
 
 #[test]
+fn many_small_messages_of_one_stream_are_served_whether_their_function_reads_or_waits() {
+    let server = Served::start(&[]);
+    // 12,000 messages without a field, a frame each, within the first windows.
+    let many = frame(DATA, 0, 1, &message(&[])).repeat(12_000);
+    let mut reads = Raw::connect(server.socket(), &[]);
+    reads.head(1, 0, &headers("/grpc.testing.TestService/StreamingInputCall", &[]));
+    reads.send(&many);
+    reads.send(&frame(DATA, END_STREAM, 1, &[]));
+    let ended = reads.ended(1);
+    assert_eq!((&ended.status[..], &ended.data[..]), ("0", &message(&[])[..]), "{ended:?}");
+    // Its first message asks for an answer after 300 ms.
+    let mut waits = Raw::connect(server.socket(), &[]);
+    waits.head(1, 0, &headers("/grpc.testing.TestService/FullDuplexCall", &[]));
+    let pause = message(&[0x12, 6, 8, 1, 16, 0xe0, 0xa7, 0x12]);
+    waits.send(&frame(DATA, 0, 1, &pause));
+    waits.send(&many);
+    waits.send(&frame(DATA, END_STREAM, 1, &[]));
+    let ended = waits.ended(1);
+    assert_eq!(ended.status, "0", "{ended:?}");
+}
+
+#[test]
+fn answers_to_pings_that_were_never_sent_bring_goaway() {
+    let server = Served::start(&[]);
+    let mut raw = Raw::connect(server.socket(), &[]);
+    raw.send(&frame(PING, ACK, 0, &[7; 8]).repeat(10_000));
+    assert_eq!(raw.away(), Some(CALM));
+}
+
+#[test]
 fn a_ping_is_answered_at_once_with_its_own_bytes() {
     let server = Served::start(&[]);
     let mut raw = Raw::connect(server.socket(), &[]);

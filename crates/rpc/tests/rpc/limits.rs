@@ -1,10 +1,15 @@
 //! Limits, and the sum of them over connections: a client that stops reading costs neither memory
 //! nor others' time.
 
+use std::io::Write as _;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use rpc::server::{BoundRpc, Settings};
+use wire::Address;
+
 use crate::raw::*;
-use crate::served::{Served, lines, rpc};
+use crate::served::{self, Served, lines};
 
 const ADD: &str = "/loadline.rpc.v1.Table/Add";
 const UNARY: &str = "/grpc.testing.TestService/UnaryCall";
@@ -111,13 +116,103 @@ fn the_memory_of_all_connections_has_a_limit() {
     drop(raws);
     let text = r#"{"responseSize": 900000}"#;
     for _ in 0..50 {
-        let out = rpc(&["call", &server.address(), "grpc.testing.TestService/UnaryCall", text]);
+        let out =
+            served::rpc(&["call", &server.address(), "grpc.testing.TestService/UnaryCall", text]);
         if out.status.success() {
             assert_eq!(lines(&out).len(), 1);
             return;
         }
     }
     panic!("memory doesn't come back");
+}
+
+/// Connects and sends a ping, so that the server's windows are there once it is answered.
+fn begun(server: SocketAddr, settings: &[(u16, u32)]) -> Raw {
+    let mut raw = Raw::connect(server, settings);
+    settle(&mut raw);
+    raw
+}
+
+/// Waits until the server has read all that was sent, and its calls have had their turn.
+fn settle(raw: &mut Raw) {
+    for _ in 0..3 {
+        raw.send(&frame(PING, 0, 0, &[1; 8]));
+        let is_pong = |frame: &Frame| frame.kind == PING && frame.flags == ACK;
+        while !is_pong(&raw.next().expect("an answer")) {}
+    }
+}
+
+/// As gzip.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes).expect("into memory");
+    encoder.finish().expect("into memory")
+}
+
+#[test]
+fn answers_that_wait_count_by_what_they_were_before_they_were_compressed() {
+    let server = Served::start(&["--max-memory", "3MB", "--keepalive-min", "1ns"]);
+    let mut raw = begun(server.socket(), &[(4, 0)]);
+    let echo = [&[0x12][..], &varint(1_000_000), &vec![b'a'; 1_000_000]].concat();
+    let sent = gzip(&echo);
+    let body = [&[1][..], &message(&sent)[1..]].concat();
+    let names = [("grpc-encoding", "gzip"), ("grpc-accept-encoding", "gzip")];
+    let before = resident(&server);
+    for number in 0..32 {
+        raw.head(2 * number + 1, 0, &headers("/loadline.rpc.v1.Table/Echo", &names));
+        raw.send(&frame(DATA, END_STREAM, 2 * number + 1, &body));
+    }
+    // The last finds no room: of those before it a few wait, decompressed and then compressed.
+    let ended = raw.ended(63);
+    assert!(ended.status == "8" || ended.status.is_empty(), "{ended:?}");
+    let more = resident(&server).saturating_sub(before);
+    assert!(more < 16 << 10, "{more} KiB");
+}
+
+#[test]
+fn metadata_of_calls_counts_as_memory_with_what_each_field_takes() {
+    let server = Served::start(&["--max-memory", "1MB"]);
+    let mut raw = begun(server.socket(), &[]);
+    let names: Vec<String> = (0..300).map(|number| format!("x{number}")).collect();
+    let fields: Vec<_> = names.iter().map(|name| (&name[..], "1")).collect();
+    let block = headers("/grpc.testing.TestService/FullDuplexCall", &fields);
+    // 300 fields take 42 kB.
+    for number in 0..40 {
+        raw.head(2 * number + 1, 0, &block);
+    }
+    assert_eq!(raw.ended(79).status, "8");
+}
+
+#[test]
+fn a_client_that_takes_nothing_gives_way_once_others_find_no_memory() {
+    let take_timeout = Duration::from_millis(300);
+    let settings = Settings {
+        max_memory_bytes: 2 << 20,
+        keepalive_min: Duration::ZERO,
+        take_timeout,
+        ..Settings::default()
+    };
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let bound = BoundRpc::bind(&[Address::Internet(any)], settings).expect("a port");
+    let server = bound.start().expect("threads");
+    let Address::Internet(at) = server.addresses()[0] else { panic!("no address") };
+    let ask = [&[16][..], &varint(900_000)].concat();
+    let mut lazy = begun(at, &[(4, 0)]);
+    lazy.call(1, UNARY, &ask);
+    settle(&mut lazy);
+    // Until others need it, it may take its time, and no more than that; they get it then.
+    let start = Instant::now();
+    let refused = std::iter::repeat_with(|| {
+        let mut other = begun(at, &[(4, 1 << 20)]);
+        other.send(&frame(WINDOW_UPDATE, 0, 0, &[0, 0x10, 0, 0]));
+        other.call(1, UNARY, &ask);
+        other.ended(1).status
+    });
+    let refused = refused.take_while(|status| status == "8").count();
+    assert!(refused > 0, "the memory is taken");
+    assert!(start.elapsed() >= take_timeout, "{:?}", start.elapsed());
+    assert_eq!(lazy.ended(1).status, "8");
+    server.stop(Duration::ZERO);
 }
 
 #[test]

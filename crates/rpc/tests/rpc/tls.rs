@@ -16,6 +16,11 @@ fn calls_are_encrypted_where_there_is_a_certificate() {
     assert_eq!(lines(&out)[0]["carrier"], "tcp+tls", "{}", said(&out));
     let plain = rpc(&["list", &server.address(), "--connect-timeout", "2s"]);
     assert_eq!(plain.status.code(), Some(1), "{}", said(&plain));
+    assert!(said(&plain).contains("it speaks TLS"), "{}", said(&plain));
+    let cleartext = Served::start(&[]);
+    let at = format!("grpcs://{}", cleartext.address());
+    let out = rpc(&["list", &at, "--tls-ca", &cert, "--connect-timeout", "2s"]);
+    assert!(said(&out).contains("in cleartext"), "{}", said(&out));
 }
 
 #[test]

@@ -122,12 +122,7 @@ impl Owner {
             self.time();
             self.snapshot();
             self.journal.commit();
-<<<<<<< HEAD
             self.log.came(Until::Group);
-            self.snapshot();
-=======
-            self.log.write();
->>>>>>> wf-trust
             if is_over {
                 break;
             }
@@ -465,23 +460,12 @@ impl Owner {
             while self.clock.tick <= now {
                 self.clock.tick += self.clock.interval;
             }
-<<<<<<< HEAD
             self.core.statistics.look();
-            let at_us = unix_us();
-            let record = Record { at_us, random: random(), what: What::Tick };
-            match self.append(&record) {
-                Ok(()) => self.core.record(&record),
-                Err(why) => self.say(at_us, Category::Error, &why),
-            }
-            self.effects(at_us);
-            self.log.came(Until::Command);
-=======
             let (at_us, random) = (unix_us(), random());
             match self.append(&Record { at_us, random, what: What::Tick }) {
                 Ok(()) => self.wait_for(at_us, random, Change::Tick),
                 Err(why) => self.say(at_us, Category::Error, &why),
             }
->>>>>>> wf-trust
         }
         if now >= self.clock.check {
             self.clock.check = now + self.core.checks.interval();
