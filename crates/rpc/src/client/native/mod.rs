@@ -140,7 +140,7 @@ impl NativeClient {
         client.is_greeting = false;
         client.methods = greeting.methods.into_iter().zip(0..).collect();
         // A server that takes no client says so right behind its greeting.
-        client.take().map_err(unavailable)?;
+        client.take_all()?;
         match client.broken {
             Some(status) => Err(status),
             None => Ok(client),
@@ -350,6 +350,11 @@ impl NativeClient {
         if self.is_greeting {
             return Ok(());
         }
+        self.take_all()
+    }
+
+    /// Takes all frames that have come whole.
+    fn take_all(&mut self) -> Result<(), Status> {
         self.take().map_err(|fault| self.breaks(Status::new(Code::Internal, fault.to_string())))
     }
 
