@@ -8,6 +8,7 @@ use std::time::Duration;
 use rpc::client::native::NativeOptions;
 use rpc::protocol::status::Code;
 
+use crate::limits::resident;
 use crate::native::{ADD, connect, connect_with};
 use crate::served::Served;
 
@@ -166,4 +167,28 @@ fn a_hostile_server_ends_the_connection_of_its_client_with_a_reason() {
         assert!(status.message.contains(reason), "{reason}: {status}");
         server.join().expect("the server");
     }
+}
+
+#[test]
+fn answers_to_many_calls_take_the_memory_of_one_beyond_what_is_sent() {
+    let server = Served::start(&[]);
+    let address = format!("tcp:{}", server.address());
+    let unary = connect(&address).method("/grpc.testing.TestService/UnaryCall").expect("a method");
+    let mut socket = TcpStream::connect(server.socket()).expect("a connection");
+    let mut greeting = GREETING;
+    // It takes 16 MiB.
+    greeting[11] = 1;
+    socket.write_all(&greeting).expect("sent");
+    let before = resident(&server);
+    // A hundred answers of four million bytes.
+    let one = |id| [header(5, 1, 0, id, unary), vec![16, 0x80, 0x92, 0xf4, 0x01]].concat();
+    socket.write_all(&(1..=100).flat_map(one).collect::<Vec<_>>()).expect("sent");
+    let (mut bytes, mut most, mut buffer) = (0, 0, vec![0; 1 << 20]);
+    while bytes < 400_000_000 {
+        let count = socket.read(&mut buffer).expect("answers");
+        assert!(count > 0, "{bytes}");
+        bytes += count;
+        most = most.max(resident(&server).saturating_sub(before));
+    }
+    assert!(most < 64 << 10, "{most} KiB");
 }
