@@ -11,6 +11,8 @@ mod input;
 mod ping;
 #[cfg(feature = "grpc")]
 mod session;
+#[cfg(feature = "grpc")]
+mod why;
 
 use service::{Outcome, Run};
 
@@ -27,6 +29,7 @@ Examples:
   loadline rpc ping tcp:127.0.0.1:50051
   loadline rpc ping 'pipe:loadline serve rpc --pipe' --function echo --bytes 1000
   loadline rpc ping tcp:127.0.0.1:50051 --writes field --nagle     the 44 ms of two small writes
+  loadline rpc why tcp:127.0.0.1:50051 --writes field --nagle
 
 What functions take is asked of the server's reflection, or read from --proto. Requests and answers
 are JSON, a line each where there are several. A call that ends with another status than OK has the
@@ -53,6 +56,9 @@ enum Any {
     /// Measure how long a call takes: over gRPC, TCP, a Unix socket, a pipe, or within this process
     #[cfg(feature = "grpc")]
     Ping(ping::PingArgs),
+    /// Say where the time of a call goes: writes, reads, switches, CPU of both sides, and the rest
+    #[cfg(feature = "grpc")]
+    Why(why::WhyArgs),
 }
 
 /// What is asked of a server of gRPC.
@@ -109,6 +115,7 @@ impl Run for RpcArgs {
         let command = match command {
             Any::Ask(command) => command,
             Any::Ping(args) => return ping::ping(&args, session, &runtime),
+            Any::Why(args) => return why::why(&args, session, &runtime),
         };
         let address = match &command {
             RpcCommand::Call { address, .. }

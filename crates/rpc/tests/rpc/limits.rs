@@ -27,7 +27,7 @@ fn varint(mut value: usize) -> Vec<u8> {
 }
 
 /// Resident memory of a process in KiB.
-fn resident(server: &Served) -> u64 {
+pub(crate) fn resident(server: &Served) -> u64 {
     let path = format!("/proc/{}/status", server.child.id());
     let text = std::fs::read_to_string(path).expect("a process");
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");

@@ -211,3 +211,30 @@ fn a_call_in_flight_ends_well_when_the_server_stops_and_new_ones_are_unavailable
     assert_eq!(client.call(add, &ONE, None).expect_err("it is gone").code, Code::Unavailable);
     assert_eq!(client.outstanding(), 0);
 }
+
+#[test]
+fn a_server_of_pipes_says_goodbye_on_sigterm_and_refuses_what_is_no_pipe() {
+    use std::io::{Read as _, Write as _};
+    use std::process::{Command, Stdio};
+
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--pipe", "--log", "warn"]).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let mut output = child.stdout.take().expect("a pipe");
+    input.write_all(b"\x9blrf\x01\0\0\0\0\0\x10\0").expect("sent");
+    // Its greeting shows that it serves, and catches signals.
+    output.read_exact(&mut [0; 20]).expect("a greeting");
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+    let mut rest = Vec::new();
+    output.read_to_end(&mut rest).expect("the end");
+    assert!(String::from_utf8_lossy(&rest).ends_with("once it is back"), "a reason");
+    assert!(child.wait().expect("it ends").success());
+    drop(input);
+
+    let mut command = Command::new(PROGRAM);
+    let out = command.args(["serve", "--pipe"]).stdin(Stdio::null()).output().expect("it runs");
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("have to be pipes"), "{out:?}");
+}

@@ -2,10 +2,14 @@
 //! server serves on.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
-use crate::native::{ADD, connect};
+use rpc::client::native::NativeOptions;
+use rpc::protocol::status::Code;
+
+use crate::limits::resident;
+use crate::native::{ADD, connect, connect_with};
 use crate::served::Served;
 
 /// The greeting of a client that takes 1 MiB.
@@ -87,4 +91,104 @@ fn a_frame_of_4_gib_is_refused_by_its_header_and_passed_over() {
         assert!(count > 0, "the connection goes on");
         all.extend(&buffer[..count]);
     }
+}
+
+#[test]
+fn messages_that_wait_to_be_whole_have_a_limit_over_all_connections() {
+    let server = Served::start(&["--max-memory", "300KiB"]);
+    let begin = |bytes: usize| {
+        let mut socket = TcpStream::connect(server.socket()).expect("a connection");
+        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+        let head = header(1 << 20, 1, 0, 1, 0);
+        socket.write_all(&[&GREETING[..], &head, &vec![0; bytes]].concat()).expect("sent");
+        socket
+    };
+    let mut first = begin(200 << 10);
+    // Whichever is looked at later finds no room.
+    let mut ended = begin(200 << 10);
+    ended.set_read_timeout(Some(Duration::from_millis(20))).expect("set");
+    first.set_read_timeout(Some(Duration::from_millis(20))).expect("set");
+    let (mut all, mut buffer) = (Vec::new(), [0; 4_096]);
+    let is_refused = |all: &[u8]| String::from_utf8_lossy(all).contains("--max-memory");
+    for _ in 0..500 {
+        if is_refused(&all) {
+            break;
+        }
+        for socket in [&mut ended, &mut first] {
+            if let Ok(count) = socket.read(&mut buffer) {
+                all.extend(&buffer[..count]);
+            }
+        }
+    }
+    assert!(is_refused(&all));
+    drop((ended, first));
+    // It comes back with the connections.
+    let address = format!("tcp:{}", server.address());
+    let message = [&[0x2a, 0x80, 0x80, 0x08][..], &vec![1; 128 << 10]].concat().into();
+    let is_served = || {
+        let mut client = connect(&address);
+        let echo = client.method(crate::native::ECHO).expect("echo");
+        client.call(echo, &message, None).is_ok()
+    };
+    assert!((0..1_000).any(|_| is_served()), "memory doesn't come back");
+}
+
+#[test]
+fn a_hostile_server_ends_the_connection_of_its_client_with_a_reason() {
+    // Magic, version, one method, a message of 1 KiB, four calls, the table.
+    let greeting = b"\x9blrf\x01\0\x01\0\0\x04\0\0\x04\0\0\0\x03\0\0\0\x01\0a".to_vec();
+    for (bytes, code, reason) in [
+        ([&greeting[..], &header(0, 2, 0, 77, 0)].concat(), Code::Internal, "call 77"),
+        ([&greeting[..], &header(0, 1, 0, 1, 0)].concat(), Code::Internal, "wrong side"),
+        ([&greeting[..], &header(9, 2, 0, 1, 0)].concat(), Code::Unavailable, "24 bytes into"),
+        ([&greeting[..], &header(4, 4, 0, 0, 14), b"away"].concat(), Code::Unavailable, "away"),
+        (greeting.clone(), Code::Unavailable, "closed the connection"),
+        (b"HTTP/1.1 400 Bad Request".to_vec(), Code::Unavailable, "doesn't speak own frames"),
+        (greeting[..22].to_vec(), Code::Unavailable, "22 bytes into"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("tcp:{}", listener.local_addr().expect("an address"));
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().expect("a client");
+            let mut greeting = [0; GREETING.len()];
+            socket.read_exact(&mut greeting).expect("a greeting");
+            socket.write_all(&bytes).expect("sent");
+            // The end of the client, or of what it sends.
+            socket.shutdown(Shutdown::Write).expect("shut");
+            let _ = std::io::copy(&mut socket, &mut std::io::sink());
+        });
+        let called = connect_with(&address, &NativeOptions::default()).and_then(|mut client| {
+            let result = client.call(0, &vec![1].into(), None);
+            assert_eq!(client.outstanding(), 0, "{reason}");
+            result
+        });
+        let status = called.expect_err(reason);
+        assert_eq!(status.code, code, "{status}");
+        assert!(status.message.contains(reason), "{reason}: {status}");
+        server.join().expect("the server");
+    }
+}
+
+#[test]
+fn answers_to_many_calls_take_the_memory_of_one_beyond_what_is_sent() {
+    let server = Served::start(&[]);
+    let address = format!("tcp:{}", server.address());
+    let unary = connect(&address).method("/grpc.testing.TestService/UnaryCall").expect("a method");
+    let mut socket = TcpStream::connect(server.socket()).expect("a connection");
+    let mut greeting = GREETING;
+    // It takes 16 MiB.
+    greeting[11] = 1;
+    socket.write_all(&greeting).expect("sent");
+    let before = resident(&server);
+    // A hundred answers of four million bytes.
+    let one = |id| [header(5, 1, 0, id, unary), vec![16, 0x80, 0x92, 0xf4, 0x01]].concat();
+    socket.write_all(&(1..=100).flat_map(one).collect::<Vec<_>>()).expect("sent");
+    let (mut bytes, mut most, mut buffer) = (0, 0, vec![0; 1 << 20]);
+    while bytes < 400_000_000 {
+        let count = socket.read(&mut buffer).expect("answers");
+        assert!(count > 0, "{bytes}");
+        bytes += count;
+        most = most.max(resident(&server).saturating_sub(before));
+    }
+    assert!(most < 64 << 10, "{most} KiB");
 }

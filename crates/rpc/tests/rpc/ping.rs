@@ -68,3 +68,35 @@ fn what_is_typed_wrong_or_is_not_there_is_named() {
         assert!(said(&out).contains(words), "{args:?}: {}", said(&out));
     }
 }
+
+#[test]
+fn why_counts_what_a_call_does_and_names_nagle_where_it_is_planted() {
+    let server = Served::start(&[]);
+    let address = format!("tcp:{}", server.address());
+    let out = rpc(&["why", &address, "--writes", "field", "--nagle", "--time", "2s", "--json"]);
+    assert!(out.status.success(), "{}", said(&out));
+    let planted = &lines(&out)[0];
+    let cause = planted["cause"].as_str().expect("a cause");
+    assert!(
+        cause.contains("ms = Nagle + delayed acknowledgement: 8 writes per request"),
+        "{planted}"
+    );
+    assert_eq!(planted["writes"], 8.0, "seven fields of the header, and the message");
+    let out = rpc(&["why", &address, "--time", "200ms", "--json"]);
+    assert!(out.status.success(), "{}", said(&out));
+    let plain = &lines(&out)[0];
+    assert_eq!((&plain["writes"], &plain["reads"]), (&1.0.into(), &1.0.into()), "{plain}");
+    assert_eq!(plain["write_bytes"], 34.0, "a header of 24 bytes, and the message");
+    for (side, key) in [("here", "cpu_ns"), ("server", "cpu_ns"), ("server", "switches")] {
+        assert!(plain[side][key].as_f64().is_some_and(|value| value > 0.0), "{side}: {plain}");
+    }
+    assert!(!plain["cause"].as_str().expect("a cause").contains("Nagle"), "{plain}");
+    for address in ["here:", &format!("pipe:exec {PROGRAM} serve --pipe"), &address] {
+        let out = rpc(&["why", address, "--time", "50ms"]);
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(out.status.success(), "{address}: {}", said(&out));
+        for words in ["context switches", "on no CPU", "There and back"] {
+            assert!(text.contains(words), "{address}: {text}");
+        }
+    }
+}

@@ -56,6 +56,8 @@ pub struct Traffic {
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
+    /// Waits for bytes or room by a system call of their own.
+    pub waits: u64,
 }
 
 /// An outstanding call.
@@ -138,7 +140,7 @@ impl NativeClient {
         client.is_greeting = false;
         client.methods = greeting.methods.into_iter().zip(0..).collect();
         // A server that takes no client says so right behind its greeting.
-        client.take().map_err(unavailable)?;
+        client.take_all()?;
         match client.broken {
             Some(status) => Err(status),
             None => Ok(client),
@@ -265,6 +267,7 @@ impl NativeClient {
                     self.traffic.written_bytes += count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.traffic.waits += 1;
                     match self.carrier.wait(true, self.deadline()) {
                         Ok(true) => self.read(None)?,
                         Ok(false) => self.expire(),
@@ -320,6 +323,7 @@ impl NativeClient {
     /// Reads once, until a time, and takes the answers.
     fn read(&mut self, until: Option<Instant>) -> Result<(), Status> {
         if until.is_some() {
+            self.traffic.waits += 1;
             match self.carrier.wait(false, until) {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
@@ -346,6 +350,11 @@ impl NativeClient {
         if self.is_greeting {
             return Ok(());
         }
+        self.take_all()
+    }
+
+    /// Takes all frames that have come whole.
+    fn take_all(&mut self) -> Result<(), Status> {
         self.take().map_err(|fault| self.breaks(Status::new(Code::Internal, fault.to_string())))
     }
 

@@ -11,7 +11,7 @@ use service::Failure;
 use super::super::args::SessionArgs;
 use super::super::session::{self, Session};
 use crate::carriers::{CarrierAddress, Tuning};
-use crate::client::native::{NativeClient, NativeOptions, Writes};
+use crate::client::native::{NativeClient, NativeOptions, Traffic, Writes};
 use crate::client::{CallOptions, Client};
 use crate::protocol::proto::table::{Number, Sample};
 use crate::protocol::status::Status;
@@ -23,7 +23,7 @@ fn failed(status: Status) -> anyhow::Error {
 
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Function {
+pub(in crate::command) enum Function {
     /// A message that comes back
     Echo,
     /// The server's total, which grows by one
@@ -40,18 +40,18 @@ impl Function {
 }
 
 /// Whether an address is one of gRPC.
-pub(super) fn is_grpc(address: &str) -> bool {
+pub(in crate::command) fn is_grpc(address: &str) -> bool {
     ["grpc://", "grpcs://"].iter().any(|scheme| address.starts_with(scheme))
 }
 
 /// A connection.
-pub(super) enum Caller<'a> {
+pub(in crate::command) enum Caller<'a> {
     Native(Box<NativeClient>, CallOptions),
     Grpc(&'a tokio::runtime::Runtime, Client, CallOptions),
 }
 
 impl<'a> Caller<'a> {
-    pub(super) fn connect(
+    pub(in crate::command) fn connect(
         address: &str,
         session: SessionArgs,
         runtime: &'a tokio::runtime::Runtime,
@@ -79,8 +79,20 @@ impl<'a> Caller<'a> {
         Ok(Self::Native(Box::new(client), calls))
     }
 
+    /// What has passed; not known of gRPC.
+    pub(in crate::command) fn traffic(&self) -> Option<Traffic> {
+        match self {
+            Self::Native(client, _) => Some(client.traffic()),
+            Self::Grpc(..) => None,
+        }
+    }
+
     /// One call.
-    fn call(&mut self, path: &str, request: &Bytes) -> Result<Bytes, Status> {
+    pub(in crate::command) fn call(
+        &mut self,
+        path: &str,
+        request: &Bytes,
+    ) -> Result<Bytes, Status> {
         match self {
             Self::Native(client, options) => {
                 let method = client.method(path)?;
@@ -107,9 +119,9 @@ fn token(options: &CallOptions) -> Bytes {
 }
 
 /// The calls of a trial, and what their answers have to be.
-pub(super) struct Work {
-    pub(super) function: Function,
-    pub(super) bytes: usize,
+pub(in crate::command) struct Work {
+    pub(in crate::command) function: Function,
+    pub(in crate::command) bytes: usize,
     request: Bytes,
     /// The server's total before the first call, and after the last.
     totals: Option<(i64, i64)>,
@@ -117,7 +129,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new(function: Function, bytes: u32) -> Self {
+    pub(in crate::command) fn new(function: Function, bytes: u32) -> Self {
         let request = match function {
             Function::Add => Number { value: 1 }.encode_to_vec(),
             Function::Echo => {
@@ -129,17 +141,17 @@ impl Work {
     }
 
     /// How many calls there were.
-    pub(super) fn calls(&self) -> u64 {
+    pub(in crate::command) fn calls(&self) -> u64 {
         self.calls
     }
 
     /// The server's total before the first call, and after the last.
-    pub(super) fn totals(&self) -> Option<(i64, i64)> {
+    pub(in crate::command) fn totals(&self) -> Option<(i64, i64)> {
         self.totals
     }
 
     /// One call, whose answer has to be right.
-    pub(super) fn once(&mut self, caller: &mut Caller<'_>) -> anyhow::Result<()> {
+    pub(in crate::command) fn once(&mut self, caller: &mut Caller<'_>) -> anyhow::Result<()> {
         let answer = caller.call(self.function.path(), &self.request).map_err(failed)?;
         self.calls += 1;
         match self.function {
@@ -164,7 +176,7 @@ impl Work {
 }
 
 /// CPU time of a process, in user mode and in the kernel, in clock ticks.
-pub(super) fn cpu_ticks(pid: &str) -> Option<(u64, u64)> {
+pub(in crate::command) fn cpu_ticks(pid: &str) -> Option<(u64, u64)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may have blanks.
     let mut fields = stat.rsplit_once(") ")?.1.split_ascii_whitespace().skip(11);

@@ -1,9 +1,9 @@
 //! `loadline rpc ping`: how long a call takes, over any carrier, each answer checked. Control
 //! plane.
 
-mod caller;
-mod show;
-mod trial;
+pub(super) mod caller;
+pub(super) mod show;
+pub(super) mod trial;
 
 use std::process::ExitCode;
 
@@ -17,12 +17,31 @@ use crate::client::native::Writes;
 use caller::{Caller, Function};
 use trial::{Limits, Trial};
 
+/// Where calls go, and how they are written.
+#[derive(Debug, clap::Args)]
+pub(super) struct ToArgs {
+    /// The server: here: (within this process), unix:PATH, tcp:HOST:PORT, pipe:COMMAND (its
+    /// standard input and output) by own frames, or grpc://HOST:PORT
+    pub(super) address: String,
+
+    /// Divide each request into writes, to see what that costs
+    #[arg(long, value_name = "HOW", default_value = "array")]
+    writes: Writes,
+
+    /// Leave Nagle's algorithm on, to see what that costs (tcp:)
+    #[arg(long)]
+    nagle: bool,
+
+    /// Acknowledge at once what comes to this side (tcp:)
+    #[arg(long)]
+    quickack: bool,
+}
+
 /// What is called, and how often.
 #[derive(Debug, clap::Args)]
 pub(super) struct PingArgs {
-    /// The server: here: (within this process), unix:PATH, tcp:HOST:PORT, pipe:COMMAND (its
-    /// standard input and output) by own frames, or grpc://HOST:PORT
-    address: String,
+    #[command(flatten)]
+    to: ToArgs,
 
     /// The function; the totals of add are checked, so no one else may add meanwhile
     #[arg(long, value_name = "NAME", default_value = "add")]
@@ -41,27 +60,15 @@ pub(super) struct PingArgs {
     /// The most time
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = span)]
     time: Span,
-
-    /// Divide each request into writes, to see what that costs
-    #[arg(long, value_name = "HOW", default_value = "array")]
-    writes: Writes,
-
-    /// Leave Nagle's algorithm on, to see what that costs (tcp:)
-    #[arg(long)]
-    nagle: bool,
-
-    /// Acknowledge at once what comes to this side (tcp:)
-    #[arg(long)]
-    quickack: bool,
 }
 
 fn span(written: &str) -> Result<Span, String> {
     written.parse().map_err(|error| format!("{error}"))
 }
 
-impl PingArgs {
+impl ToArgs {
     /// The connection that is typed.
-    fn caller<'a>(
+    pub(super) fn caller<'a>(
         &self,
         session: SessionArgs,
         runtime: &'a Runtime,
@@ -83,13 +90,13 @@ impl PingArgs {
 /// Runs the trial, and shows it.
 pub(super) fn ping(args: &PingArgs, session: SessionArgs, runtime: &Runtime) -> Outcome {
     let json = session.json;
-    let mut caller = args.caller(session, runtime)?;
+    let mut caller = args.to.caller(session, runtime)?;
     let limits = Limits { samples: args.count as usize, time: args.time.duration() };
     let mut work = caller::Work::new(args.function, args.bytes);
     let trial = Trial::run(limits, || work.once(&mut caller))?;
     let shown = match json {
-        true => show::json(&args.address, &work, &trial),
-        false => show::text(&args.address, &work, &trial),
+        true => show::json(&args.to.address, &work, &trial),
+        false => show::text(&args.to.address, &work, &trial),
     };
     out::print(shown)?;
     Ok(ExitCode::SUCCESS)

@@ -16,7 +16,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const ROWS: usize = 2;
 
 /// A time with its unit.
-fn time(ns: f64) -> String {
+pub(in crate::command) fn time(ns: f64) -> String {
     let (value, unit) = in_unit(ns);
     format!("{value:.3} {unit}")
 }

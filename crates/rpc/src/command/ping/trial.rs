@@ -14,26 +14,26 @@ const WARM_UP_TIME: Duration = Duration::from_millis(200);
 
 /// What a trial ends with, whichever comes first.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    pub(super) samples: usize,
-    pub(super) time: Duration,
+pub(in crate::command) struct Limits {
+    pub(in crate::command) samples: usize,
+    pub(in crate::command) time: Duration,
 }
 
 /// What was measured.
 #[derive(Debug)]
-pub(super) struct Trial {
+pub(in crate::command) struct Trial {
     /// Nanoseconds of a call, sorted.
-    pub(super) samples_ns: Vec<f64>,
+    pub(in crate::command) samples_ns: Vec<f64>,
     /// Calls of a sample.
-    pub(super) evaluations: u32,
+    pub(in crate::command) evaluations: u32,
     /// The share of this process's CPU time that was spent in the kernel; `None` where there was
     /// too little of it to say.
-    pub(super) kernel_share: Option<f64>,
+    pub(in crate::command) kernel_share: Option<f64>,
 }
 
 impl Trial {
     /// Calls `once` until a limit is reached.
-    pub(super) fn run(
+    pub(in crate::command) fn run(
         limits: Limits,
         mut once: impl FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
@@ -72,20 +72,20 @@ impl Trial {
     }
 
     /// What is computed of the samples; there is one at least.
-    pub(super) fn summary(&self) -> Summary {
+    pub(in crate::command) fn summary(&self) -> Summary {
         Summary::of(&self.samples_ns)
     }
 }
 
 /// What the samples come to, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Summary {
-    pub(super) min: f64,
-    pub(super) max: f64,
-    pub(super) median: f64,
-    pub(super) p99: f64,
-    pub(super) mean: f64,
-    pub(super) sigma: f64,
+pub(in crate::command) struct Summary {
+    pub(in crate::command) min: f64,
+    pub(in crate::command) max: f64,
+    pub(in crate::command) median: f64,
+    pub(in crate::command) p99: f64,
+    pub(in crate::command) mean: f64,
+    pub(in crate::command) sigma: f64,
 }
 
 impl Summary {
@@ -105,7 +105,7 @@ impl Summary {
 }
 
 /// A quantile, between two samples where it lies between them.
-pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
+pub(in crate::command) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = share * sorted.len().saturating_sub(1) as f64;
     let (low, high) = (at.floor() as usize, at.ceil() as usize);
     let of = |index: usize| sorted.get(index).copied().unwrap_or(0.0);

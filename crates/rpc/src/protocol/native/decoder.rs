@@ -32,7 +32,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// For payloads of at most so many bytes.
+    /// For payloads of at most this many bytes.
     pub fn new(max_payload: usize) -> Self {
         Self { buffer: BytesMut::new(), max_payload, header: None, skip: 0 }
     }

@@ -44,6 +44,10 @@ pub(in crate::server) async fn converse<S>(
         if session.is_over() {
             break;
         }
+        if session.is_paused() {
+            session.receive(Instant::now());
+            continue;
+        }
         let due = session.due();
         let expired = async {
             match due {

@@ -62,6 +62,9 @@ impl Local {
         out.advance(length);
         if out.is_empty() {
             self.0.count_memory();
+            if self.0.is_paused() {
+                self.0.receive(Instant::now());
+            }
         }
         Ok(length)
     }

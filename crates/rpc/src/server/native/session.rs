@@ -24,6 +24,9 @@ use crate::protocol::status::{Code, Status};
 /// The longest that a function sleeps at once: clocks go further.
 const MOST_SLEEP: Duration = Duration::from_secs(24 * 3_600);
 
+/// What may wait to be sent before the next calls are looked at.
+const PAUSE_BYTES: usize = 256 << 10;
+
 /// When a function goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wake {
@@ -38,6 +41,8 @@ enum Wake {
 struct Waiting {
     function: Outcome,
     exchanged: Exchanged,
+    /// Bytes of its request, which count as memory until it ends.
+    bytes: usize,
     /// Its request, until the function has taken it.
     request: Option<Bytes>,
     /// Its answer, once the function has sent it.
@@ -75,6 +80,8 @@ pub(in crate::server) struct Session {
     out: Outbox,
     taken: Taken,
     stage: Stage,
+    /// What has come is looked at further once what waits has been sent.
+    is_paused: bool,
     is_over: bool,
 }
 
@@ -90,6 +97,7 @@ impl Session {
             out: Outbox::default(),
             taken: Taken::none(&shared.memory),
             stage: Stage::Serving,
+            is_paused: false,
             is_over: false,
             shared,
         }
@@ -108,6 +116,11 @@ impl Session {
     /// Whether nothing more is to be received: what waits to be sent is the last.
     pub(in crate::server) fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// Whether [`Session::receive`] is to be called once what waits has been sent.
+    pub(in crate::server) fn is_paused(&self) -> bool {
+        self.is_paused && !self.is_over
     }
 
     /// Calls whose functions wait.
@@ -203,9 +216,13 @@ impl Session {
             self.greeting_due = None;
             self.greet();
         }
-        while !self.is_over
-            && let Some(item) = self.decoder.next_item()?
-        {
+        self.is_paused = false;
+        while !self.is_over {
+            if self.out.bytes() >= PAUSE_BYTES {
+                self.is_paused = true;
+                break;
+            }
+            let Some(item) = self.decoder.next_item()? else { break };
             match item {
                 Item::Frame(header, payload) => self.call(&header, payload, now)?,
                 Item::TooLarge(header) if header.kind == Kind::Call => {
@@ -275,6 +292,7 @@ impl Session {
                 let call = Waiting {
                     function: run(Call::new(exchanged.clone(), info)),
                     exchanged,
+                    bytes: request.len(),
                     request: Some(request),
                     answer: None,
                     wake: Wake::Begin,
@@ -361,8 +379,7 @@ impl Session {
 
     /// Counts what waits, here and in the outbox, with what all connections may take.
     pub(in crate::server) fn count_memory(&mut self) {
-        let requests = self.waiting.values().filter_map(|call| call.request.as_ref());
-        let requests = requests.map(Bytes::len).sum::<usize>();
+        let requests = self.waiting.values().map(|call| call.bytes).sum::<usize>();
         let bytes = self.decoder.kept_bytes() + self.out.bytes() + requests;
         if let Err(status) = self.taken.set(bytes) {
             self.out = Outbox::default();

@@ -32,8 +32,10 @@ pub fn serve_standard(settings: Settings, drain: Duration) -> anyhow::Result<()>
         let output = Sender::from_owned_fd(output).context(words)?;
         let stream = tokio::io::join(input, output);
         tokio::select! {
-            () = converse(stream, "pipe", Arc::clone(&shared)) => Ok(()),
+            // Signals are caught before the client is greeted.
+            biased;
             stopped = stopped(&shared, drain) => stopped,
+            () = converse(stream, "pipe", Arc::clone(&shared)) => Ok(()),
         }
     })
 }

@@ -1,0 +1,155 @@
+//! What this host's kernel says of a process, and how long its ways between two threads take.
+
+use std::fs;
+use std::io::{self, Read, Write, pipe};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::thread;
+use std::time::Instant;
+
+use super::super::ping::trial::quantile;
+
+/// Round trips of a floor.
+const ROUNDS: u64 = 1_000;
+
+/// What a process has used until now, all its threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Used {
+    /// Nanoseconds on a CPU.
+    pub(super) cpu_ns: u64,
+    /// Nanoseconds ready to run, while others did.
+    pub(super) ready_ns: u64,
+    /// Context switches.
+    pub(super) switches: u64,
+}
+
+impl Used {
+    /// Reads it; `None` where the process isn't there, or isn't ours to see.
+    pub(super) fn of(pid: u32) -> Option<Self> {
+        let mut used = Self::default();
+        for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+            let task = task.ok()?.path();
+            // A thread may end meanwhile.
+            let Ok(schedule) = fs::read_to_string(task.join("schedstat")) else { continue };
+            let mut fields = schedule.split_ascii_whitespace().map(str::parse::<u64>);
+            used.cpu_ns += fields.next()?.ok()?;
+            used.ready_ns += fields.next()?.ok()?;
+            let Ok(status) = fs::read_to_string(task.join("status")) else { continue };
+            let switches = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
+            used.switches +=
+                switches.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum::<u64>();
+        }
+        Some(used)
+    }
+
+    /// What it has used since.
+    pub(super) fn since(self, before: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            ready_ns: self.ready_ns.saturating_sub(before.ready_ns),
+            switches: self.switches.saturating_sub(before.switches),
+        }
+    }
+}
+
+/// Medians of round trips of eight bytes between two threads of this process, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Floors {
+    pub(super) futex_ns: f64,
+    pub(super) pipe_ns: f64,
+    pub(super) tcp_ns: f64,
+}
+
+impl Floors {
+    /// Measures them, which takes some ten milliseconds.
+    pub(super) fn measure() -> io::Result<Self> {
+        let (near_in, far_out) = pipe()?;
+        let (far_in, near_out) = pipe()?;
+        let pipe_ns = ping_pong(near_in, near_out, far_in, far_out)?;
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let near = TcpStream::connect(listener.local_addr()?)?;
+        let (far, _) = listener.accept()?;
+        near.set_nodelay(true)?;
+        far.set_nodelay(true)?;
+        let tcp_ns = ping_pong(near.try_clone()?, near, far.try_clone()?, far)?;
+        Ok(Self { futex_ns: futex()?, pipe_ns, tcp_ns })
+    }
+}
+
+/// The median of `once`.
+fn median(mut once: impl FnMut() -> io::Result<()>) -> io::Result<f64> {
+    let mut samples = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        once()?;
+        samples.push(start.elapsed().as_nanos() as f64);
+    }
+    samples.sort_by(f64::total_cmp);
+    Ok(quantile(&samples, 0.5))
+}
+
+fn ping_pong(
+    mut near_in: impl Read,
+    mut near_out: impl Write,
+    mut far_in: impl Read + Send + 'static,
+    mut far_out: impl Write + Send + 'static,
+) -> io::Result<f64> {
+    let echo = thread::Builder::new().spawn(move || {
+        let mut word = [0; 8];
+        // The end of the near side is its end.
+        while far_in.read_exact(&mut word).is_ok() && far_out.write_all(&word).is_ok() {}
+    })?;
+    let mut word = [7; 8];
+    let median = median(|| {
+        near_out.write_all(&word)?;
+        near_in.read_exact(&mut word)
+    });
+    drop((near_out, near_in));
+    // It does nothing that panics.
+    let _ = echo.join();
+    median
+}
+
+/// Two threads that park and wake each other.
+fn futex() -> io::Result<f64> {
+    let turn = Arc::new(AtomicU64::new(0));
+    let (theirs, near) = (Arc::clone(&turn), thread::current());
+    let far = thread::Builder::new().spawn(move || {
+        for round in 0..ROUNDS {
+            while theirs.load(SeqCst) != 2 * round + 1 {
+                thread::park();
+            }
+            theirs.fetch_add(1, SeqCst);
+            near.unpark();
+        }
+    })?;
+    let median = median(|| {
+        let round = turn.fetch_add(1, SeqCst) + 1;
+        far.thread().unpark();
+        while turn.load(SeqCst) == round {
+            thread::park();
+        }
+        Ok(())
+    });
+    // As above.
+    let _ = far.join();
+    median
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_used_time_and_its_floors_are_more_than_nothing() {
+        let before = Used::of(std::process::id()).expect("this process");
+        let floors = Floors::measure().expect("floors");
+        let used = Used::of(std::process::id()).expect("this process").since(before);
+        assert!(used.cpu_ns > 0 && used.switches > 0, "{used:?}");
+        for floor in [floors.futex_ns, floors.pipe_ns, floors.tcp_ns] {
+            assert!(floor > 0.0, "{floors:?}");
+        }
+        assert_eq!(Used::of(u32::MAX), None);
+    }
+}
