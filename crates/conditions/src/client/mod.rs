@@ -85,6 +85,11 @@ impl Resolver for Addresses {
     }
 }
 
+/// An agent that is not encrypted, and starts no thread for a request to an address.
+pub(crate) fn direct(config: Config) -> ureq::Agent {
+    ureq::Agent::with_parts(config, DefaultConnector::default(), Addresses::default())
+}
+
 /// A client of one server.
 #[derive(Debug)]
 pub struct Client {
@@ -100,8 +105,7 @@ impl Client {
     /// A client of the server at `ADDRESS:PORT`. A request may take this long.
     pub fn new(server: &str, token: Option<String>, timeout: Duration) -> Self {
         let (server, origin) = (server.to_owned(), format!("http://{server}"));
-        let (connector, resolver) = (DefaultConnector::default(), Addresses::default());
-        let agent = ureq::Agent::with_parts(config(timeout).build(), connector, resolver);
+        let agent = direct(config(timeout).build());
         Self { server, origin, token, timeout, agent }
     }
 

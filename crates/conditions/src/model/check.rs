@@ -181,6 +181,10 @@ impl State {
     }
 
     fn check_insert(&self, batches: &[Batch]) -> Result<Footprint, Refusal> {
+        let empty = batches.iter().position(|batch| batch.objects.is_empty());
+        if let Some(empty) = empty.or(batches.is_empty().then_some(0)) {
+            return Err(Refusal::NoObjects(empty));
+        }
         let objects = batches.iter().map(|batch| batch.objects.len()).sum();
         BATCH.check(objects)?;
         BATCH_ROWS.check(batches.iter().map(|batch| batch.payload.rows as usize).sum())?;

@@ -87,6 +87,9 @@ pub enum Refusal {
     /// A tag of another folder, or that is no tag of users.
     #[error("tag {0:?} is of {1:?}, {2}")]
     OtherTag(String, String, &'static str),
+    /// A batch of an insertion, by its place, that inserts nothing.
+    #[error("batch {0} of the insertion has no objects")]
+    NoObjects(usize),
     /// More than a limit allows.
     #[error("{0} are more than {1}, the limit of {2}")]
     TooMany(u64, u64, &'static str),

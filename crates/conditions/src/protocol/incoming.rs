@@ -27,6 +27,14 @@ pub struct Incoming {
     pub batches: Vec<IncomingBatch>,
 }
 
+impl Incoming {
+    /// The place of the first batch that has no objects, or isn't there.
+    pub fn empty(&self) -> Option<usize> {
+        let empty = self.batches.iter().position(|batch| batch.objects.is_empty());
+        empty.or(self.batches.is_empty().then_some(0))
+    }
+}
+
 /// Objects of one folder.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -155,7 +155,12 @@ pub fn time(written: &str) -> Result<u64, String> {
 pub fn time_us(written: &str) -> Result<i64, String> {
     let read: Result<jiff::Timestamp, _> = written.parse();
     let read = read.map(jiff::Timestamp::as_microsecond);
-    read.map_err(|_| "write a date such as 2026-11-23T07:00:00Z".to_owned())
+    read.map_err(|_| {
+        format!(
+            "{written:?} is no date: write one as YYYY-MM-DDTHH:MM:SS with Z or a difference from \
+             UTC (RFC 3339), such as 2026-11-23T07:00:00Z or 2026-11-23T08:00:00+01:00"
+        )
+    })
 }
 
 /// Channels, as `1-5,7,100-`: any number of ranges, which may overlap.
@@ -211,7 +216,8 @@ mod tests {
             (&[("tag", "x")], "\"tag\" is no parameter here; there are [\"t\","),
             (&[("channels", "5-1")], "\"5-1\" is no range of channels"),
             (&[("channels", "")], "\"\" is no range"),
-            (&[("as_of", "yesterday")], "write a date such as 2026-"),
+            (&[("as_of", "9999")], "as_of=9999: \"9999\" is no date: write one as YYYY-MM-DDTHH:"),
+            (&[("as_of", "yesterday")], "such as 2026-11-23T07:00:00Z or"),
             (&[("order", "up")], "write channel or time"),
         ] {
             let why = read(pairs).expect_err("refused");

@@ -140,6 +140,9 @@ impl From<Refusal> for Fault {
                 "names have 1 to 255 bytes, no slash, no control character, no space at an end, no \
                  comma in a channel's; a folder is named as /set/folder",
             ),
+            Refusal::NoObjects(_) => {
+                (S::BAD_REQUEST, "leave batches without objects out: they would change nothing")
+            }
             Refusal::BadInterval(..) => (S::BAD_REQUEST, "leave until out for an open interval"),
             Refusal::BadPayload(_) => (S::CONFLICT, "its columns have changed: send it again"),
             Refusal::Nopayload(_) => (S::CONFLICT, "docs/nopayloaddb.md lists what is refused"),

@@ -137,6 +137,10 @@ pub(super) fn channel(_: &App, body: ChannelBody) -> Result<Change, Fault> {
 }
 
 fn insert(app: &App, body: Incoming) -> Result<Change, Fault> {
+    // Before anything is looked up: there may be a million of them.
+    if let Some(empty) = body.empty() {
+        return Err(Refusal::NoObjects(empty).into());
+    }
     let mut batches = Vec::with_capacity(body.batches.len());
     let mut room = MAX_COLUMN_BYTES;
     for batch in body.batches {

@@ -25,8 +25,19 @@ const CHANGES: &[(&str, &str, u16, &str)] = &[
     ("/columns", r#"{"folder":"/one","column":{"name":"value","kind":"bool"}}"#, 409, "is there"),
     ("/columns/rename", r#"{"folder":"/one","from":"x","to":"y"}"#, 404, "no column \"x\""),
     ("/truncate", r#"{"folder":"/set/many","until":1}"#, 409, "several versions"),
-    ("/objects", r#"{"batches":[{"folder":"/none","objects":[]}]}"#, 404, "no folder \"/none\""),
-    ("/objects", r#"{"batches":[{"folder":"/one","tag":"t","objects":[]}]}"#, 409, "one version"),
+    (
+        "/objects",
+        r#"{"batches":[{"folder":"/none","objects":[{"channel":1,"since":0}]}]}"#,
+        404,
+        "no folder \"/none\"",
+    ),
+    (
+        "/objects",
+        r#"{"batches":[{"folder":"/one","tag":"t",
+            "objects":[{"channel":1,"since":0,"values":[1]}]}]}"#,
+        409,
+        "one version",
+    ),
     ("/tags", r#"{"name":"HEAD","path":"/"}"#, 409, "\"HEAD\" is there already"),
     ("/tags", r#"{"name":"t","path":"/","revision":99}"#, 404, "no revision 99 yet"),
     ("/tags", r#"{"name":"t","path":"/none"}"#, 404, "no folder \"/none\""),
@@ -142,4 +153,27 @@ fn changes_need_a_token_where_there_are_tokens_and_questions_do_not() {
     let right = ("authorization", "Bearer 0123456789abcdef");
     assert_eq!(post(at, "/folders", &[JSON, right], body.as_bytes()).status, 200);
     assert_eq!(get(at, "/api/v1/folders", &[]).status, 200);
+}
+
+#[test]
+fn a_batch_without_objects_is_refused_and_named_in_both_forms() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    let made = folder(at, "/a", "multi");
+    let object = json!({ "channel": 1, "since": 0, "values": [1] });
+    let batches = [json!([object]), json!([])].map(|all| json!({ "folder": "/a", "objects": all }));
+    let bodies = [
+        json!({ "batches": batches }).to_string(),
+        format!(r#"{{"batches":[{}{}]}}"#, batches[0], format!(",{}", batches[1]).repeat(100_000)),
+    ];
+    for body in bodies {
+        let json = [("content-type", "application/json")];
+        let refused = post(at, "/objects", &json, body.as_bytes());
+        let said = String::from_utf8_lossy(&refused.body).into_owned();
+        assert_eq!(refused.status, 400, "{said}");
+        assert!(said.contains("batch 1 of the insertion has no objects"), "{said}");
+        assert!(said.contains("leave batches without objects out"), "{said}");
+    }
+    assert_eq!(insert(at, "/a", 1, (0, None), 1.0), made + 1, "nothing was changed");
 }

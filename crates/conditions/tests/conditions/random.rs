@@ -159,7 +159,7 @@ impl World {
             let kinds = [Kind::Int64, Kind::String, Kind::Double];
             let mut payload = Table::new(kinds.into_iter().take(columns));
             let mut objects = Vec::new();
-            for _ in 0..self.below(4) {
+            for _ in 0..1 + self.below(3) {
                 let since = self.below(POINTS);
                 let until = (since + 1 + self.below(6)).min(POINTS);
                 let until = if self.below(4) == 0 { POINTS } else { until };

@@ -10,6 +10,7 @@ use wire::ProtocolError;
 
 use super::super::written::refused;
 use super::made::{Made, Piece, TAG};
+use crate::client::direct;
 use crate::nopayload::protocol::BASE;
 
 /// How long one request may take; the engine's own time-out is shorter.
@@ -39,7 +40,7 @@ fn read(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Answer
 impl Slot {
     pub(super) fn new(address: SocketAddr, made: Arc<Made>) -> Self {
         let config = ureq::Agent::config_builder().http_status_as_error(false);
-        let agent = config.timeout_global(Some(WAIT)).proxy(None).build().into();
+        let agent = direct(config.timeout_global(Some(WAIT)).proxy(None).build());
         Self { agent, base: format!("http://{address}{BASE}"), made, list: String::new() }
     }
 

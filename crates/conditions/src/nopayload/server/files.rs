@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::{StreamExt as _, stream};
+use tokio::time::{Instant, timeout_at};
 
 use super::answer::{JSON, Refusal, bytes_of, read};
 use super::questions::Parts;
@@ -28,8 +29,28 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 /// How many bytes are gathered before they are written.
 const GATHERED_BYTES: usize = 1 << 20;
 
-/// How long a client may send nothing of a file that it uploads.
-const SILENCE: Duration = Duration::from_secs(60);
+/// How long a client may take for a file that it uploads.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// Without any of it.
+    silence: Duration,
+    /// For all of it, beside a second for each MiB that has come.
+    whole: Duration,
+}
+
+const PATIENCE: Patience =
+    Patience { silence: Duration::from_secs(60), whole: Duration::from_secs(60) };
+
+/// The bytes of a file that add a second to its time.
+const BYTES_PER_S: u64 = 1 << 20;
+
+impl Patience {
+    /// Until when more has to come of a file that began at a time, with so much of it there.
+    fn end(self, begun: Instant, size: u64) -> Instant {
+        let whole = begun + self.whole + Duration::from_secs(size / BYTES_PER_S);
+        whole.min(Instant::now() + self.silence)
+    }
+}
 
 fn key(parts: Parts) -> Result<String, Refusal> {
     let Ok(Path(mut parts)) = parts else { return Err(Refusal::bad("the key is no UTF-8")) };
@@ -59,7 +80,7 @@ async fn store(app: &Arc<App>, parts: Parts, request: Request) -> Result<Respons
         let detail = "too many files are being received: send it again later";
         Refusal::detail(StatusCode::SERVICE_UNAVAILABLE, detail)
     })?;
-    let mut incoming = receive(app, request.into_body()).await?;
+    let mut incoming = receive(app, request.into_body(), PATIENCE).await?;
     let (sha256, size) = incoming.sum();
     let change = Change::PutFile { key: key.clone(), sha256, size };
     let there = {
@@ -89,16 +110,24 @@ fn check_size(size: u64) -> Result<(), Refusal> {
 }
 
 /// Receives a file, in pieces that are written beside the thread of connections.
-async fn receive(app: &Arc<App>, body: Body) -> Result<Incoming, Refusal> {
+async fn receive(app: &Arc<App>, body: Body, patience: Patience) -> Result<Incoming, Refusal> {
     let mut incoming = {
         let app = Arc::clone(app);
         blocking(move || app.storage.begin()).await?
     };
+    let begun = Instant::now();
     let (mut frames, mut size, mut gathered) = (body.into_data_stream(), 0, Vec::<u8>::new());
     loop {
-        let next = tokio::time::timeout(SILENCE, frames.next()).await;
+        let next = timeout_at(patience.end(begun, size), frames.next()).await;
         let next = next.map_err(|_| {
-            Refusal::detail(StatusCode::REQUEST_TIMEOUT, "nothing of the file came for 60 s")
+            let detail = format!(
+                "the file comes too slowly, {size} bytes of it in {} s: it may take {} s and 1 s a \
+                 MiB, {} s without any of it",
+                begun.elapsed().as_secs(),
+                patience.whole.as_secs(),
+                patience.silence.as_secs()
+            );
+            Refusal::detail(StatusCode::REQUEST_TIMEOUT, detail)
         })?;
         let is_last = next.is_none();
         if let Some(frame) = next {
@@ -174,4 +203,21 @@ async fn next(mut outgoing: Outgoing) -> io::Result<Option<(Bytes, Outgoing)>> {
     let next = beside(read).await.ok_or_else(panicked)?;
     // The client sees an answer that is cut short.
     next.inspect_err(|error: &io::Error| tracing::error!("files: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_a_time_for_all_of_it_that_grows_with_what_has_come() {
+        let begun = Instant::now();
+        let seconds = |size| {
+            let silence = Duration::from_secs(1 << 20);
+            let end = Patience { silence, ..PATIENCE }.end(begun, size);
+            end.duration_since(begun).as_secs()
+        };
+        assert_eq!([0, 1 << 20, MAX_FILE_BYTES].map(seconds), [60, 61, 60 + 1_024]);
+        assert!(PATIENCE.end(begun, MAX_FILE_BYTES) <= Instant::now() + PATIENCE.silence);
+    }
 }
