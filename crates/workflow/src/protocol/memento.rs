@@ -103,7 +103,7 @@ impl Memento {
                 Attribute::Queue(_) => "NodeQueueMemento",
                 Attribute::Generic(_) => "NodeGenericMemento",
                 Attribute::Clock(_) => "SuiteClockMemento",
-                // The rest has no memento: `Attribute::has_memento`.
+                // The rest has none: `is_of`.
                 _ => "SuiteCalendarMemento",
             },
         }

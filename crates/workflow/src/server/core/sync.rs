@@ -46,8 +46,10 @@ pub(super) fn sync(
     let snapshot = tree.snapshot();
     let with_clocks = kind == SyncKind::Clock;
     let known = u32::try_from(state).unwrap_or(0);
-    let moved = tree.calendars_since(known).filter(|id| is_of(tree, *id, suites.as_deref()));
-    let moved: BTreeSet<NodeId> = moved.collect();
+    // A client that asks for clocks may have passed over a calendar whose suite had not changed.
+    let mut moved: BTreeSet<NodeId> =
+        if with_clocks { tree.suites().collect() } else { tree.calendars_since(known).collect() };
+    moved.retain(|id| is_of(tree, *id, suites.as_deref()));
     match nodes {
         Some(nodes) if kind != SyncKind::Full => Told::Later(Box::new(move || {
             let nodes = compounds(&snapshot, &nodes, &moved, with_clocks);
