@@ -4,6 +4,7 @@ after each command, without what differs from run to run), and `peer` for ecFlow
 definition is loaded by the caller. Prints how many syncs brought changes and not the whole text.
 """
 
+import difflib
 import random
 import re
 import sys
@@ -84,6 +85,18 @@ def recursive(path):
     other.force_state_recursive(path, getattr(ecflow.State, rng.choice(states)))
 
 
+minutes = ["%02d" % minute for minute in range(60)]
+
+
+def unique():
+    """Minutes that no time has yet: ecFlow's client takes two equal times of a node for one."""
+    return minutes.pop() if minutes else "none left"
+
+
+def alter(*words):
+    other.alter(rng.choice(nodes[1:]), *words)
+
+
 commands = [
     lambda: other.suspend(rng.choice(nodes)),
     lambda: other.resume(rng.choice(nodes)),
@@ -110,6 +123,23 @@ commands = [
     lambda: other.alter(rng.choice(nodes), "change", "defstatus", rng.choice(states[:3])),
     lambda: other.alter(rng.choice(nodes), "delete", "trigger"),
     lambda: other.alter(rng.choice(tasks), "delete", "label", "lab"),
+    lambda: alter("add", "time", rng.choice(["", "+"]) + "23:" + unique()),
+    lambda: alter("add", "time", "22:00 23:00 00:" + unique()),
+    lambda: alter("add", "today", "23:" + unique()),
+    lambda: alter("add", "date", "1.2.20" + unique()),
+    lambda: alter("add", "cron", "23:" + unique()),
+    lambda: alter("delete", rng.choice(["time", "today", "date", "day", "cron"])),
+    lambda: alter("add", "trigger", "/s/f/a == complete"),
+    lambda: alter("change", rng.choice(["trigger", "complete"]), "/t/x == aborted"),
+    lambda: alter("change", "repeat", rng.choice(["2", "20240102", "two", "y"])),
+    lambda: alter("delete", "repeat"),
+    lambda: alter("add", "inlimit", rng.choice(["/t:L", "/s:L 2"])),
+    lambda: alter("delete", "inlimit", "/t:L"),
+    lambda: alter("change", "late", "-s +00:20"),
+    lambda: alter("delete", "late"),
+    lambda: alter("add", "zombie", "user:fail::40"),
+    lambda: alter("sort", rng.choice(["event", "label", "variable", "limit"])),
+    lambda: other.alter("/t", "change", "clock_gain", str(rng.randrange(300))),
     lambda: child(rng.choice(tasks), lambda job: job.child_init()),
     lambda: child(rng.choice(tasks), lambda job: job.child_meter("m", rng.randrange(101))),
     lambda: child(rng.choice(tasks), lambda job: job.child_label("lab", value())),
@@ -147,10 +177,9 @@ with open(out, "w") as log:
             if mine == full or is_peer:
                 break
         if mine != full and not is_peer:
-            differ = [pair for pair in zip(mine, full) if pair[0] != pair[1]]
-            sys.exit("after %d commands of seed %d, the last %d (%s):\n%d and %d lines\n%s" % (
-                number + 1, seed, which, done, len(mine), len(full),
-                "\n".join("%s\n%s" % pair for pair in differ[:9])))
+            differ = difflib.unified_diff(mine, full, "synced", "whole", lineterm="", n=1)
+            sys.exit("after %d commands of seed %d, the last %d (%s):\n%s" % (
+                number + 1, seed, which, done, "\n".join(differ)))
         log.write("%d %d %s\n" % (number, which, done))
         log.write("\n".join(map(between_servers, text(fresh, False))) + "\n")
 print(followed)
