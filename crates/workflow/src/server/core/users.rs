@@ -412,7 +412,10 @@ fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
         let job = scope.any("ECF_JOB").unwrap_or_default().to_owned();
         let bytes = match kind {
             FileKind::Job => read(&job),
-            FileKind::Output => read(scope.any("ECF_JOBOUT").unwrap_or_default()),
+            FileKind::Output => {
+                let file = scope.any("ECF_JOBOUT").unwrap_or_default();
+                Disk::read_end(file).map_err(|why| format!("CFileCmd: {file}: {why}"))
+            }
             FileKind::Kill => read(&format!("{job}.kill")),
             FileKind::Status => read(&format!("{job}.stat")),
             FileKind::Script => {
