@@ -52,7 +52,7 @@ pub fn parse_node(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
     Ok(Parsed { tree: parser.tree, style: Style::Migrate, warnings: parser.warnings })
 }
 
-/// Reads one attribute of a task: what stands behind its keyword in a definition.
+/// Reads one attribute of a task: what follows its keyword in a definition.
 ///
 /// # Errors
 /// It can't be read, or is more than one attribute; in words for the user.

@@ -49,10 +49,10 @@ pub(super) struct Made {
     pub(super) prepare: Bytes,
 }
 
-/// What stands in a template for the task's name: as long as one.
+/// The place of the task's name in a template: as long as one.
 const TASK_MARK: u8 = b'@';
 
-/// What stands in a template for the version; where a number belongs it is this one.
+/// The place of the version in a template; where a number belongs it is this one.
 const VERSION_MARK: &str = "1987654321";
 const VERSION_MARK_NUMBER: i64 = 1_987_654_321;
 

@@ -26,7 +26,7 @@ fn server_file(place: &Place, kind: &str) -> String {
     format!("home/{}.{}.ecf.{kind}", host_name(), place.port)
 }
 
-/// What a client is told in each of several cases.
+/// What a client sees in each of several cases.
 fn asked(place: &Place) -> Vec<String> {
     let user = login();
     let right = passwords(place, "right", &[(&user, "secret"), ("fred", "his")]);
@@ -112,7 +112,7 @@ fn a_broken_password_file_changes_nothing_and_a_server_does_not_start_with_it() 
     let said = with(&["--reloadpasswdfile"]);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(said.contains(&format!("{broken}:2: \"port\" is no port")), "{said}");
-    // ecFlow's server lets everybody in from here on.
+    // ecFlow's server lets all users in from here on.
     assert!(with(&["--ping"]).status.success());
     assert!(!place.client(&["--ping"]).status.success());
     served.kill();

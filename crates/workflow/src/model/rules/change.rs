@@ -124,25 +124,25 @@ impl<'a> Rules<'a> {
         self.awake.insert(id);
     }
 
-    /// Something of a node has changed: it is noted, and whoever waits is looked at.
+    /// Something of a node has changed: it is noted, and what waits for it is looked at.
     pub(super) fn changed(&mut self, id: NodeId) {
         self.tree.changed(id);
         self.wake_waiters(id);
     }
 
-    /// What of a node has changed is noted, and whoever waits is looked at.
+    /// What of a node has changed is noted, and what waits for it is looked at.
     pub(super) fn changed_in(&mut self, id: NodeId, aspect: Aspect) {
         self.tree.changed_in(id, aspect);
         self.wake_waiters(id);
     }
 
-    /// Values of some attributes of a node have changed: whoever waits is looked at.
+    /// Values of some attributes of a node have changed: what waits for it is looked at.
     pub(super) fn values_changed(&mut self, id: NodeId, is_it: impl Fn(&Attribute) -> bool) {
         self.tree.values_changed(id, is_it);
         self.wake_waiters(id);
     }
 
-    /// Values of a node's attributes may be others than before: whoever waits is looked at.
+    /// Values of a node's attributes may be others than before: what waits for it is looked at.
     pub(super) fn values_changed_from(&mut self, id: NodeId, before: &[Attribute]) {
         self.tree.values_changed_from(id, before);
         self.wake_waiters(id);
