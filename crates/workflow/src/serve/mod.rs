@@ -17,6 +17,9 @@ use crate::server::{BoundWorkflow, DATA_VERSION, Environment, Limits, OWN_FOLDER
 
 pub(crate) use args::WorkflowArgs;
 
+/// The time within which a client has to take something of its answer.
+const SEND_TIMEOUT: Duration = Duration::from_secs(60);
+
 impl Run for WorkflowArgs {
     fn run(mut self) -> Outcome {
         self.common.public |= self.ecflow_server;
@@ -60,6 +63,7 @@ impl Run for WorkflowArgs {
             max_message: self.max_message.bytes,
             receive_memory: self.receive_memory.bytes,
             send_memory: self.send_memory.bytes,
+            send_timeout: SEND_TIMEOUT,
             max_jobs: self.max_jobs as usize,
             max_connections: room as usize,
             threads: self.threads.threads.into(),

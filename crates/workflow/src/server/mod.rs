@@ -62,6 +62,8 @@ pub struct Limits {
     pub max_connections: usize,
     /// Threads that read and write.
     pub threads: usize,
+    /// A connection whose client takes nothing of its answer for this long is closed.
+    pub send_timeout: Duration,
     /// When the log's lines are written.
     pub log_flush: LogFlush,
 }
@@ -187,6 +189,7 @@ impl BoundWorkflow {
             threads: limits.threads,
             max_connections: limits.max_connections,
             handshake_timeout: self.handshake_timeout,
+            idle_timeout: Some(limits.send_timeout),
             thread_name: "workflow",
             ..Config::default()
         };

@@ -2,9 +2,10 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
 
 use crate::place::Place;
-use crate::served::start;
+use crate::served::{start, start_with};
 
 /// What is answered to some bytes.
 fn answer(port: u16, bytes: &[u8]) -> String {
@@ -47,7 +48,7 @@ fn no_bytes_harm_others() {
     let mut said = String::new();
     half.read_to_string(&mut said).expect("text");
     assert!(said.contains("\"api_\": 0"), "{said}");
-    server.stop(std::time::Duration::from_secs(1));
+    server.stop(Duration::from_secs(1));
 }
 
 /// A request of the type and with the members.
@@ -74,17 +75,12 @@ fn who_announces_much_or_reads_nothing_is_in_no_ones_way() {
         .collect();
     let ping = request("CtsCmd", "\"api_\":8");
     assert!(framed(place.port, ping.as_bytes()).contains("\"api_\": 0"));
-    let tasks: String =
-        (0..900).map(|task| format!("task t{task}\\n edit V '{}'\\n", "v".repeat(900))).collect();
-    let load = format!(
-        "\"force_\":true,\"defs_\":\"suite s\\n{tasks}endsuite\\n\",\"defs_filename_\":\"f\""
-    );
+    let load = large("s");
     drop(halves);
     let loaded = framed(place.port, request("LoadDefsCmd", &load).as_bytes());
     assert!(loaded.contains("\"api_\": 0"), "{loaded}");
     // Of some 900 kB each, nine answers are more than 8 MiB.
-    let get = request("CtsNodeCmd", "\"api_\":3,\"absNodePath_\":\"\"");
-    let get = format!("{:8x}{get}", get.len());
+    let get = get();
     let mut all: Vec<_> = (0..60)
         .map(|_| {
             let mut slow = connect();
@@ -98,5 +94,43 @@ fn who_announces_much_or_reads_nothing_is_in_no_ones_way() {
         slow.read_to_string(&mut text).expect("text");
         assert!(text.contains("--send-memory") || text.ends_with('}'), "{}", text.len());
     }
-    server.stop(std::time::Duration::from_secs(1));
+    server.stop(Duration::from_secs(1));
+}
+
+/// The members of a request that loads a suite of some 900 kB.
+fn large(suite: &str) -> String {
+    let tasks: String =
+        (0..900).map(|task| format!("task t{task}\\n edit V '{}'\\n", "v".repeat(900))).collect();
+    format!(
+        "\"force_\":true,\"defs_\":\"suite {suite}\\n{tasks}endsuite\\n\",\"defs_filename_\":\"f\""
+    )
+}
+
+/// A request for all of it, with its length.
+fn get() -> String {
+    let get = request("CtsNodeCmd", "\"api_\":3,\"absNodePath_\":\"\"");
+    format!("{:8x}{get}", get.len())
+}
+
+#[test]
+fn an_answer_of_which_nothing_is_taken_is_given_up() {
+    let place = Place::new();
+    let server = start_with(&place.home(), place.port, Duration::from_millis(300));
+    // More than the system's buffers take of a connection.
+    for suite in ["a", "b", "c", "d", "e", "f", "g", "h", "i"] {
+        let loaded = framed(place.port, request("LoadDefsCmd", &large(suite)).as_bytes());
+        assert!(loaded.contains("\"api_\": 0"), "{loaded}");
+    }
+    let mut slow = TcpStream::connect(("127.0.0.1", place.port)).expect("it accepts");
+    slow.write_all(get().as_bytes()).expect("sent");
+    let counters = server.counters();
+    place.until("it is given up", || {
+        let now = counters();
+        now.total_connections == 10 && now.current_connections == 0
+    });
+    let mut text = Vec::new();
+    let taken = slow.read_to_end(&mut text);
+    assert!(taken.is_err() || !text.ends_with(b"}"), "{} bytes came", text.len());
+    assert!(!text.is_empty());
+    server.stop(Duration::from_secs(1));
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use workflow::server::{BoundWorkflow, Environment, Limits, WorkflowServer};
 
@@ -118,16 +119,21 @@ impl Served {
 
 /// Starts a server in this process.
 pub(crate) fn start(home: &Path, port: u16) -> WorkflowServer {
-    try_start(home, port).expect("it starts")
+    start_with(home, port, Duration::from_secs(60))
+}
+
+/// Starts a server in this process that waits this long for clients that take nothing.
+pub(crate) fn start_with(home: &Path, port: u16, send_timeout: Duration) -> WorkflowServer {
+    try_start(home, port, send_timeout).expect("it starts")
 }
 
 /// Why a server doesn't start.
 pub(crate) fn refusal(place: &Place) -> String {
-    let started = try_start(&place.home(), place.port);
+    let started = try_start(&place.home(), place.port, Duration::from_secs(60));
     format!("{:#}", started.expect_err("it doesn't start"))
 }
 
-fn try_start(home: &Path, port: u16) -> anyhow::Result<WorkflowServer> {
+fn try_start(home: &Path, port: u16, send_timeout: Duration) -> anyhow::Result<WorkflowServer> {
     let address = format!("127.0.0.1:{port}").parse().expect("an address");
     let bound = BoundWorkflow::bind(&[address]).expect("the port is free");
     let environment = Environment::new(home, port, 1, |_| None).expect("an environment");
@@ -139,6 +145,7 @@ fn try_start(home: &Path, port: u16) -> anyhow::Result<WorkflowServer> {
         max_jobs: 8,
         max_connections: 100,
         threads: 1,
+        send_timeout,
     };
     let data = home.join(".loadline");
     std::fs::create_dir_all(&data).expect("a folder");
