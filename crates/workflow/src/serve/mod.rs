@@ -3,7 +3,10 @@
 mod args;
 mod encryption;
 
+use std::fs::DirBuilder;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
@@ -49,9 +52,7 @@ impl Run for WorkflowArgs {
         }
         harness.bind_metrics(&self.http)?;
         let mut harness = harness.drop_privileges(bound.listeners())?;
-        std::fs::create_dir_all(&home)
-            .map_err(|why| Failure::Other(anyhow::anyhow!("--data {}: {why}", home.display())))?;
-        let data = harness.open_data(&DataArgs { data: home.join(OWN_FOLDER) }, DATA_VERSION)?;
+        let data = harness.open_data(&DataArgs { data: own_folder(&home)? }, DATA_VERSION)?;
         let home = home.canonicalize()?;
         let mut environment =
             Environment::new(&home, bound.port(), self.ecfinterval.into(), variable)
@@ -96,6 +97,16 @@ impl Run for WorkflowArgs {
     }
 }
 
+/// The folder of what is this program's own, which is made where it isn't there.
+fn own_folder(home: &Path) -> Result<PathBuf, Failure> {
+    let own = home.join(OWN_FOLDER);
+    // The journal has hashes of users' passwords.
+    std::fs::create_dir_all(home)
+        .and_then(|()| DirBuilder::new().recursive(true).mode(0o700).create(&own))
+        .map_err(|why| Failure::Other(anyhow::anyhow!("--data {}: {why}", home.display())))?;
+    Ok(own)
+}
+
 impl WorkflowArgs {
     /// The port: typed, of the environment, or ecFlow's own.
     fn port(&self) -> Result<u16, Failure> {
@@ -120,7 +131,7 @@ impl WorkflowArgs {
     }
 
     /// ECF_HOME.
-    fn home(&self) -> Result<std::path::PathBuf, Failure> {
+    fn home(&self) -> Result<PathBuf, Failure> {
         if let Some(data) = &self.data {
             return Ok(data.clone());
         }

@@ -1,5 +1,7 @@
 //! Passwords: who may ask, by ecFlow's own client, and in the words of ecFlow's server.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use testing::program;
 use workflow::server::host_name;
 
@@ -141,4 +143,13 @@ fn a_name_of_ones_choice_is_no_way_around_the_passwords_of_logins() {
         assert!(said.contains("User 'a' is not allowed any access."), "{said}");
     }
     served.kill();
+}
+
+#[test]
+fn the_hashes_in_the_journal_are_for_the_servers_user_alone() {
+    let place = Place::new();
+    let served = Served::by_command(&place, &[], &[]);
+    let own = std::fs::metadata(place.home().join(".loadline")).expect("a folder");
+    assert_eq!(own.permissions().mode() & 0o777, 0o700);
+    assert!(served.stop(), "it ends in good order");
 }
