@@ -55,7 +55,7 @@ pub(super) fn accepts(address: &Address, medium: Medium) -> bool {
     }
 }
 
-/// The last port that is not of the dynamic range of RFC 6335: ecFlow's server takes none beyond.
+/// The last port that is not of the dynamic range of RFC 6335: some servers take none beyond.
 const LAST_REGISTERED: u16 = 49_151;
 
 /// A loopback port that is free at this moment, and not of the dynamic range where the kernel has

@@ -61,6 +61,8 @@ pub(super) struct Clock {
     pub(super) tick: Instant,
     pub(super) interval: Duration,
     pub(super) check: Instant,
+    /// When ends of commands that a full disk refused are recorded again.
+    retry: Instant,
     second: i64,
     stamp: String,
 }
@@ -76,7 +78,7 @@ impl Clock {
             _ => now + interval,
         };
         let check = now + Duration::from_secs(environment.check_interval_s.into());
-        Self { tick: first, interval, check, second: 0, stamp: String::new() }
+        Self { tick: first, interval, check, retry: now, second: 0, stamp: String::new() }
     }
 
     /// The stamp of the log's lines now.
@@ -101,15 +103,15 @@ impl Owner {
     pub(super) fn run(mut self) {
         self.started();
         loop {
-            let due = self.clock.tick.min(self.clock.check);
-            let mut wait = due.saturating_duration_since(Instant::now());
+            let mut due = self.clock.tick.min(self.clock.check);
             if !self.pending.refused.is_empty() {
-                wait = wait.min(RETRY);
+                due = due.min(self.clock.retry);
             }
+            let wait = due.saturating_duration_since(Instant::now());
             match self.messages.recv_timeout(wait) {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(message) => self.take(message),
-                Err(RecvTimeoutError::Timeout) => self.record_refused(),
+                Err(RecvTimeoutError::Timeout) => {}
             }
             let mut is_over = false;
             for _ in 0..BATCH {
@@ -456,6 +458,10 @@ impl Owner {
     /// Does what is due.
     fn time(&mut self) {
         let now = Instant::now();
+        if !self.pending.refused.is_empty() && now >= self.clock.retry {
+            self.clock.retry = now + RETRY;
+            self.record_refused();
+        }
         if now >= self.clock.tick {
             while self.clock.tick <= now {
                 self.clock.tick += self.clock.interval;
