@@ -37,6 +37,7 @@ use message::Message;
 use owner::{Clock, Owner};
 use pending::Pending;
 use spawn::Spawner;
+use store::Opened;
 
 pub use environment::{CheckMode, ECFLOW_VERSION, Environment, PORTS, host_name};
 pub use flush::LogFlush;
@@ -142,16 +143,20 @@ impl BoundWorkflow {
         let mut core = Core::new(Arc::clone(&environment));
         let progress = own.clone();
         let folder = data.join("journal");
-        let is_new = !folder.exists();
         std::fs::create_dir_all(&folder)?;
         checkpoint::refuse_newer(&environment.check, &folder)?;
-        let (journal, logged) = store::open(&folder, &mut core, move |done| {
+        let opened = store::open(&folder, &mut core, move |done| {
             // The owner outlives the journal.
             let _ = progress.send(Message::Journal(done));
         })
         .context("the journal can't be read")?;
-        if is_new && environment.check.exists() {
+        let Opened { mut journal, logged, is_empty } = opened;
+        if is_empty && environment.check.exists() {
             core.adopt(&environment.check)?;
+            // From here on the journal counts, which has to have it, too.
+            let (head, render) = core.stored();
+            store::write(journal.snapshot()?, &head, &render())
+                .context("the checkpoint that was taken can't be kept")?;
         }
         let access = Access::read(&environment).map_err(anyhow::Error::msg)?;
         let mut log = Log::open(environment.log.clone(), limits.log_flush)

@@ -42,8 +42,16 @@ pub(super) trait Restore {
     fn record(&mut self, record: &Record<'_>) -> anyhow::Result<()>;
 }
 
-/// Opens the journal in `folder`, and has `restore` take what is in it. Returns it with the bytes
-/// of the records behind the snapshot.
+/// A journal whose contents have been taken.
+pub(super) struct Opened {
+    pub(super) journal: Journal,
+    /// Bytes of the records behind the snapshot.
+    pub(super) logged: u64,
+    /// It has neither a snapshot nor a record.
+    pub(super) is_empty: bool,
+}
+
+/// Opens the journal in `folder`, and has `restore` take what is in it.
 ///
 /// # Errors
 /// When it is in use, can't be read, or is damaged.
@@ -51,7 +59,7 @@ pub(super) fn open(
     folder: &Path,
     restore: &mut impl Restore,
     notify: impl FnMut(Progress) + Send + 'static,
-) -> anyhow::Result<(Journal, u64)> {
+) -> anyhow::Result<Opened> {
     let disk = Directory::new(folder);
     let (mut snapshot, mut joiner, mut logged) = (Some(Vec::new()), Joiner::default(), 0);
     let options =
@@ -81,9 +89,10 @@ pub(super) fn open(
         },
         notify,
     );
-    let (journal, _) = opened?;
+    let (journal, report) = opened?;
     begin(&mut snapshot, restore)?;
-    Ok((journal, logged))
+    let is_empty = report.snapshot.is_none() && report.records == 0;
+    Ok(Opened { journal, logged, is_empty })
 }
 
 fn take(bytes: Vec<u8>, restore: &mut impl Restore) -> anyhow::Result<()> {

@@ -59,6 +59,15 @@ fn a_home_is_moved_in_and_back_unchanged_and_two_states_are_not_mixed() {
     }
     let before = tree(&place);
     theirs.kill();
+    // What was taken outlives a crash, with and without a change after it.
+    let ours = Served::ours(&place);
+    assert_eq!(tree(&place), before);
+    ours.kill();
+    let ours = Served::ours(&place);
+    assert_eq!(tree(&place), before);
+    place.told(&["--alter=change", "event", "go", "clear", "/s/f/a"]);
+    let before = tree(&place);
+    ours.kill();
     let ours = served::start(&place.home(), place.port);
     assert_eq!(tree(&place), before);
     place.told(&["--resume", "/s/f/c"]);
