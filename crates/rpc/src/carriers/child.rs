@@ -1,10 +1,12 @@
 //! The standard input and output of a child.
 
 use std::io::{self, IoSlice, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Carrier, wait_for};
 
@@ -28,6 +30,7 @@ impl ChildPipe {
     pub(super) fn start(command: &str) -> io::Result<Self> {
         let mut child = Command::new("/bin/sh")
             .args(["-c", command])
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -76,8 +79,10 @@ impl Drop for ChildPipe {
             }
             std::thread::sleep(END_STEP);
         }
-        // It may end right now.
-        let _ = self.child.kill();
+        // The shell's own children, too. They may end right now.
+        if let Ok(group) = i32::try_from(self.child.id()).map(Pid::from_raw) {
+            let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        }
         let _ = self.child.wait();
     }
 }

@@ -14,7 +14,8 @@ pub(super) struct SessionArgs {
     #[arg(long, short = 'H', global = true, value_name = "NAME: VALUE")]
     pub(super) header: Vec<String>,
 
-    /// How long a call may take; the server gets it, too
+    /// How long a call may take; the server gets it, too. Without it `ping` and `why` take
+    /// --connect-timeout
     #[arg(long, global = true, value_name = "TIME", value_parser = span)]
     pub(super) timeout: Option<Span>,
 

@@ -192,3 +192,36 @@ fn answers_to_many_calls_take_the_memory_of_one_beyond_what_is_sent() {
     }
     assert!(most < 64 << 10, "{most} KiB");
 }
+
+#[test]
+fn calls_that_were_carried_out_are_answered_before_a_goodbye() {
+    let server = Served::start(&["--max-memory", "300KiB"]);
+    let mut holder = TcpStream::connect(server.socket()).expect("a connection");
+    let partial = [&GREETING[..], &header(1 << 20, 1, 0, 1, 0), &vec![0; 290 << 10]].concat();
+    holder.write_all(&partial).expect("sent");
+    let method = {
+        let client = connect(&format!("tcp:{}", server.address()));
+        client.method(ADD).expect("add")
+    };
+    let mut asks = GREETING.to_vec();
+    for id in 1..=600 {
+        asks.extend(header(2, 1, 0, id, method));
+        asks.extend([8, 1]);
+    }
+    let came = sent(&server, &asks, false);
+    drop(holder);
+    let mut client = connect(&format!("tcp:{}", server.address()));
+    let total = client.call(method, &vec![8, 1].into(), None).expect("a total");
+    // Seven bits a byte, after the field's key.
+    let total = total[1..].iter().rev().fold(0, |all, byte| all << 7 | u64::from(byte & 0x7f));
+    // The first answer, and all that follow it.
+    let is_first = |at: &usize| came[*at..].starts_with(&header(2, 2, 0, 1, 0));
+    let mut at = (0..came.len()).find(is_first).unwrap_or(came.len());
+    let mut answers = 0;
+    while came.get(at + 4) == Some(&2) {
+        answers += 1;
+        at += 24 + usize::from(came[at]);
+    }
+    assert_eq!(answers, total - 1, "{} bytes came", came.len());
+    assert_eq!(came.get(at + 4), Some(&4), "then the goodbye");
+}

@@ -1,5 +1,7 @@
 //! `loadline rpc ping`: a trial over every carrier, each answer checked.
 
+use std::io::{Read as _, Write as _};
+
 use crate::served::{PROGRAM, Served, lines, rpc, said};
 
 #[test]
@@ -61,6 +63,9 @@ fn what_is_typed_wrong_or_is_not_there_is_named() {
         (&["ping", "tcp:127.0.0.1:1"], 1, "refused"),
         (&["ping", "pipe:exit 3"], 1, "the server has closed the connection"),
         (&["ping", "here:", "--nagle"], 2, "tcp:"),
+        (&["ping", "tcp:127.0.0.1:1", "--tls-ca", "none.pem"], 2, "--tls-ca is for grpc://"),
+        (&["ping", "here:", "--gzip"], 2, "--gzip is for grpc://"),
+        (&["why", "here:", "--time", "0s"], 2, "more than nothing"),
         (&["ping", "grpc://127.0.0.1:1", "--writes", "field"], 2, "own frames"),
     ] {
         let out = rpc(args);
@@ -99,4 +104,42 @@ fn why_counts_what_a_call_does_and_names_nagle_where_it_is_planted() {
             assert!(text.contains(words), "{address}: {text}");
         }
     }
+}
+
+#[test]
+fn a_server_that_hangs_ends_a_trial() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("tcp:{}", listener.local_addr().expect("bound"));
+    let server = Served::start(&[]);
+    let upstream = server.socket();
+    // It passes on the greetings and the first call, and then nothing more.
+    let passing = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        let mut server = std::net::TcpStream::connect(upstream).expect("the server");
+        let mut back = (server.try_clone().expect("it"), client.try_clone().expect("it"));
+        std::thread::spawn(move || std::io::copy(&mut back.0, &mut back.1));
+        let mut buffer = [0; 4_096];
+        for _ in 0..2 {
+            let count = client.read(&mut buffer).expect("bytes");
+            server.write_all(&buffer[..count]).expect("passed on");
+        }
+        // Until the client has given up.
+        while client.read(&mut buffer).is_ok_and(|count| count > 0) {}
+    });
+    let out = rpc(&["ping", &address, "--time", "1s", "--connect-timeout", "2s"]);
+    assert_eq!(out.status.code(), Some(1), "{}", said(&out));
+    assert!(said(&out).contains("deadline"), "{}", said(&out));
+    passing.join().expect("it has ended");
+}
+
+#[test]
+fn what_a_command_has_started_ends_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pid");
+    let address = format!("pipe:sleep 600 & echo $! > {}; wait", file.display());
+    let out = rpc(&["ping", &address, "--connect-timeout", "300ms"]);
+    assert_eq!(out.status.code(), Some(1), "{}", said(&out));
+    let pid = std::fs::read_to_string(file).expect("a process");
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    assert!(stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z")), "{pid} is left");
 }

@@ -58,6 +58,9 @@ impl<'a> Caller<'a> {
         tuning: Tuning,
         writes: Writes,
     ) -> Result<Self, Failure> {
+        // A server that hangs is not waited for without end.
+        let timeout = session.timeout.or(Some(session.connect_timeout));
+        let session = SessionArgs { timeout, ..session };
         if is_grpc(address) {
             let session = Session::begin(address, session)?;
             let client = runtime.block_on(session.connect())?;

@@ -30,7 +30,7 @@ pub(super) struct ToArgs {
 
     /// Leave Nagle's algorithm on, to see what that costs (tcp:)
     #[arg(long)]
-    nagle: bool,
+    pub(super) nagle: bool,
 
     /// Acknowledge at once what comes to this side (tcp:)
     #[arg(long)]
@@ -58,12 +58,17 @@ pub(super) struct PingArgs {
     count: u32,
 
     /// The most time
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time_limit)]
     time: Span,
 }
 
-fn span(written: &str) -> Result<Span, String> {
-    written.parse().map_err(|error| format!("{error}"))
+/// A time of more than nothing.
+pub(super) fn time_limit(written: &str) -> Result<Span, String> {
+    let time: Span = written.parse().map_err(|error| format!("{error}"))?;
+    match time.duration().is_zero() {
+        true => Err("it has to be more than nothing, such as 2s".to_owned()),
+        false => Ok(time),
+    }
 }
 
 impl ToArgs {
@@ -82,6 +87,18 @@ impl ToArgs {
         if caller::is_grpc(&self.address) && self.writes != Writes::default() {
             let words = "--writes is for own frames: tcp:, unix:, pipe: and here:";
             return Err(Failure::Usage(words.to_owned()));
+        }
+        let of_grpc = [
+            ("--tls-ca", session.encryption.tls_ca.is_some()),
+            ("--gzip", session.gzip),
+            ("--proto", !session.proto.is_empty()),
+        ];
+        if let Some((name, _)) = of_grpc.iter().find(|(_, is_typed)| *is_typed)
+            && !caller::is_grpc(&self.address)
+        {
+            let words =
+                format!("{name} is for grpc:// and grpcs://: own frames have no such thing");
+            return Err(Failure::Usage(words));
         }
         Caller::connect(&self.address, session, runtime, tuning, self.writes)
     }

@@ -17,7 +17,8 @@ pub(super) struct Side {
 /// A call, in the mean; what isn't known is `None`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    pub(super) is_tcp: bool,
+    /// Nagle's algorithm is on at this side.
+    pub(super) has_nagle: bool,
     pub(super) calls: u64,
     pub(super) median_ns: f64,
     pub(super) mean_ns: f64,
@@ -43,11 +44,21 @@ impl Facts {
         let off = self.off_cpu_ns().map_or(0.0, |off| off / self.mean_ns.max(1.0));
         let has_several = writes >= 1.5;
         let is_delayed = (DELAYED_NS..MOST_DELAYED_NS).contains(&self.median_ns);
-        if self.is_tcp && has_several && is_delayed && off > 0.8 {
+        let is_waiting = is_delayed && off > 0.8;
+        if self.has_nagle && has_several && is_waiting {
             return format!(
                 "{:.0} ms = Nagle + delayed acknowledgement: {writes:.0} writes per request. Write \
                  each request at once, or set TCP_NODELAY.",
                 self.median_ns / 1e6
+            );
+        }
+        if is_waiting && self.reads.is_some_and(|reads| reads >= 1.5) {
+            return format!(
+                "{:.0} ms, and {:.0} reads per answer: the server's writes may wait for a delayed \
+                 acknowledgement. If --quickack ends it, that is the cause: the server should \
+                 write each answer at once, or set TCP_NODELAY.",
+                self.median_ns / 1e6,
+                self.reads.unwrap_or(0.0)
             );
         }
         let share = format!("{:.0} % of the time is on no CPU", off * 100.0);
@@ -70,7 +81,7 @@ mod tests {
 
     fn facts(median_ns: f64, writes: f64, cpu_ns: f64) -> Facts {
         Facts {
-            is_tcp: true,
+            has_nagle: true,
             calls: 10,
             median_ns,
             mean_ns: median_ns,
@@ -93,7 +104,11 @@ mod tests {
         assert!(!facts(44e6, 1.0, 10e3).cause().contains("Nagle"));
         // A server that works for 44 ms.
         assert!(!facts(44e6, 2.0, 21e6).cause().contains("Nagle"));
-        assert!(!Facts { is_tcp: false, ..planted }.cause().contains("Nagle"));
+        // A long way, not Nagle's algorithm.
+        let far = Facts { has_nagle: false, ..planted };
+        assert!(!far.cause().contains("acknowledgement"), "{}", far.cause());
+        let answered = Facts { reads: Some(2.0), ..far };
+        assert!(answered.cause().contains("may wait"), "{}", answered.cause());
         assert!(facts(12e3, 8.0, 1e3).cause().contains("8 writes per request"));
         assert!(facts(12e3, 1.0, 1e3).cause().contains("wake-ups"));
         assert_eq!(facts(10.0, 1.0, 2.5).off_cpu_ns(), Some(5.0));

@@ -6,6 +6,7 @@ mod host;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use base::units::Span;
@@ -16,10 +17,10 @@ use service::{Outcome, out};
 use tokio::runtime::Runtime;
 
 use super::args::SessionArgs;
-use super::ping::ToArgs;
 use super::ping::caller::{Caller, Function, Work};
 use super::ping::show::time;
 use super::ping::trial::{Limits, Trial};
+use super::ping::{ToArgs, time_limit};
 use crate::client::native::Traffic;
 use crate::protocol::proto::table::Place;
 use cause::{Facts, Side};
@@ -34,12 +35,8 @@ pub(super) struct WhyArgs {
     to: ToArgs,
 
     /// The most time
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time_limit)]
     time: Span,
-}
-
-fn span(written: &str) -> Result<Span, String> {
-    written.parse().map_err(|error| format!("{error}"))
 }
 
 /// The process of the server, if it is another one of this host.
@@ -64,10 +61,11 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs, runtime: &Runtime) -> Ou
         work.once(&mut caller)?;
     }
     let now = || (Used::of(std::process::id()), server.and_then(Used::of));
-    let (traffic, before, calls) = (caller.traffic(), now(), work.calls());
+    let (traffic, before, calls, begun) = (caller.traffic(), now(), work.calls(), Instant::now());
     let limits = Limits { samples: 100_000, time: args.time.duration() };
     let trial = Trial::run(limits, || work.once(&mut caller))?;
-    let (after, calls) = (now(), work.calls() - calls);
+    // As all that is divided by the calls, the mean is of all of them.
+    let (after, calls, took) = (now(), work.calls() - calls, begun.elapsed());
     let per_call = |sum: u64| sum as f64 / calls.max(1) as f64;
     let side = |before: Option<Used>, after: Option<Used>| {
         let used = after?.since(before?);
@@ -80,10 +78,10 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs, runtime: &Runtime) -> Ou
     let summary = trial.summary();
     let passed = traffic.zip(caller.traffic()).map(|(before, after)| since(before, after));
     let facts = Facts {
-        is_tcp: args.to.address.starts_with("tcp:"),
+        has_nagle: args.to.nagle,
         calls,
         median_ns: summary.median,
-        mean_ns: summary.mean,
+        mean_ns: per_call(took.as_nanos() as u64),
         writes: passed.map(|passed| per_call(passed.writes)),
         write_bytes: passed.map(|passed| per_call(passed.written_bytes)),
         reads: passed.map(|passed| per_call(passed.reads)),

@@ -34,7 +34,7 @@ pub enum Kind {
     /// A call that failed: code, and a text as payload. Of the server.
     Failure = 3,
     /// The last frame of a connection: code, and why, as payload. Calls that have no answer by then
-    /// were not carried out. Of the server.
+    /// may have begun: only one that may be made twice is made again. Of the server.
     Goodbye = 4,
 }
 

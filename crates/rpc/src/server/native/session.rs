@@ -27,6 +27,13 @@ const MOST_SLEEP: Duration = Duration::from_secs(24 * 3_600);
 /// What may wait to be sent before the next calls are looked at.
 const PAUSE_BYTES: usize = 256 << 10;
 
+/// The longest that nothing may come of a frame that has begun to come.
+const FRAME_TIME: Duration = Duration::from_secs(30);
+
+/// Requests below this size are copied where a function waits: a part of what was read at once
+/// would keep all of it.
+const COPY_BYTES: usize = 16 << 10;
+
 /// When a function goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wake {
@@ -75,6 +82,8 @@ pub(in crate::server) struct Session {
     decoder: Decoder,
     /// Until when the greeting has to have come.
     greeting_due: Option<Instant>,
+    /// Until when more of a frame that hasn't come whole has to have come.
+    frame_due: Option<Instant>,
     client: Option<ClientGreeting>,
     waiting: HashMap<u64, Waiting>,
     out: Outbox,
@@ -92,6 +101,7 @@ impl Session {
             carrier,
             decoder: Decoder::new(shared.settings.max_message_bytes),
             greeting_due: Some(now + shared.settings.handshake_timeout),
+            frame_due: None,
             client: None,
             waiting: HashMap::new(),
             out: Outbox::default(),
@@ -131,7 +141,7 @@ impl Session {
     /// When [`Session::expire`] has something to do.
     pub(in crate::server) fn due(&self) -> Option<Instant> {
         let calls = self.waiting.values().filter_map(Waiting::due).min();
-        [calls, self.greeting_due].into_iter().flatten().min()
+        [calls, self.greeting_due, self.frame_due].into_iter().flatten().min()
     }
 
     /// Takes what has come.
@@ -139,6 +149,8 @@ impl Session {
         if let Err(fault) = self.take(now) {
             self.end(Code::Internal, &fault.to_string());
         }
+        let is_partial = !self.is_over && !self.is_paused && self.decoder.kept_bytes() > 0;
+        self.frame_due = is_partial.then(|| now + FRAME_TIME);
         self.count_memory();
     }
 
@@ -154,6 +166,10 @@ impl Session {
     pub(in crate::server) fn expire(&mut self, now: Instant) {
         if self.greeting_due.is_some_and(|due| due <= now) {
             return self.end(Code::DeadlineExceeded, "no greeting came (--handshake-timeout)");
+        }
+        if self.frame_due.is_some_and(|due| due <= now) {
+            let words = format!("nothing more of a frame came for {} s", FRAME_TIME.as_secs());
+            return self.end(Code::DeadlineExceeded, &words);
         }
         let is_due =
             |(id, call): (&u64, &Waiting)| call.due().is_some_and(|due| due <= now).then_some(*id);
@@ -200,7 +216,7 @@ impl Session {
                 // A client of another version reads this one's there.
                 self.greet();
             }
-            self.greeting_due = None;
+            (self.greeting_due, self.frame_due) = (None, None);
             self.waiting.clear();
             self.push(Kind::Goodbye, 0, code as u32, &cut(why));
             self.is_over = true;
@@ -289,6 +305,10 @@ impl Session {
             }
             Run::InSteps(run) => {
                 let exchanged = Exchanged::default();
+                let request = match request.len() < COPY_BYTES {
+                    true => Bytes::copy_from_slice(&request),
+                    false => request,
+                };
                 let call = Waiting {
                     function: run(Call::new(exchanged.clone(), info)),
                     exchanged,
@@ -325,7 +345,7 @@ impl Session {
         if let Some(tokens) = &self.shared.settings.tokens {
             let token = self.client.as_ref().map_or(&b""[..], |client| &client.token);
             if !name.starts_with(HEALTH) && !tokens.has(token) {
-                let words = "a token is needed: send it with the greeting";
+                let words = "a token is needed (-H 'authorization: Bearer TOKEN'), and a right one";
                 return Err(Status::new(Code::Unauthenticated, words));
             }
         }
@@ -379,10 +399,11 @@ impl Session {
 
     /// Counts what waits, here and in the outbox, with what all connections may take.
     pub(in crate::server) fn count_memory(&mut self) {
-        let requests = self.waiting.values().map(|call| call.bytes).sum::<usize>();
+        let kept = |call: &Waiting| call.exchanged.with(|exchange| exchange.kept_bytes);
+        let requests = self.waiting.values().map(|call| call.bytes + kept(call)).sum::<usize>();
         let bytes = self.decoder.kept_bytes() + self.out.bytes() + requests;
         if let Err(status) = self.taken.set(bytes) {
-            self.out = Outbox::default();
+            // What has been answered is still sent: of that the client has to know.
             self.end(status.code, &status.message);
         }
     }
