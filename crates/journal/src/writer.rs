@@ -173,7 +173,7 @@ impl Writer {
 
     /// Drops what waits to be written, and what comes until it is asked for again.
     fn refuse(&mut self, why: &Error) {
-        self.refused = Some(why.clone());
+        let is_news = self.refused.replace(why.clone()).is_none();
         let mut dropped = 0;
         self.tasks.retain(|task| match task {
             Task::Write(group) => {
@@ -184,7 +184,10 @@ impl Writer {
         });
         self.shared.waiting_bytes.fetch_sub(dropped, Ordering::Relaxed);
         self.shared.publish(|state| state.unavailable = Some(why.clone()));
-        (self.notify)(Progress::Refused(self.log.written().last, why.clone()));
+        // Once: a report that comes late must not be taken for one of what is accepted since.
+        if is_news {
+            (self.notify)(Progress::Refused(self.log.written().last, why.clone()));
+        }
     }
 
     /// The disk is full, or has room again.

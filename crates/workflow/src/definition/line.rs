@@ -31,6 +31,13 @@ impl<'a> Words<'a, '_> {
         }
     }
 
+    /// What is between the quote that the word at this place begins with and the line's last one.
+    pub(super) fn quoted(&self, from: usize) -> Option<&'a str> {
+        let start = self.all.get(from)?.as_ptr() as usize - self.line.as_ptr() as usize;
+        let (inner, _) = self.line.get(start..)?.strip_prefix('\'')?.rsplit_once('\'')?;
+        Some(inner)
+    }
+
     /// The words from this place to a comment, with one blank between them. Where they stand so in
     /// the line, no copy is made.
     pub(super) fn join<'s>(&self, from: usize, scratch: &'s mut String) -> &'s str
@@ -90,13 +97,18 @@ pub(super) fn form(keyword: &str) -> &'static str {
     }
 }
 
-/// Checks the name of a node or attribute.
-pub(super) fn check_name<'a>(what: &str, name: &'a str) -> Read<&'a str> {
+/// Whether a node or attribute may have this name: a definition with another one isn't read.
+pub fn is_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let is_valid = bytes.first().is_some_and(is_letter)
-        && bytes.iter().all(|byte| is_letter(byte) || *byte == b'.');
-    if is_valid && bytes.len() <= NAME_LIMIT {
+    bytes.first().is_some_and(is_letter)
+        && bytes.iter().all(|byte| is_letter(byte) || *byte == b'.')
+        && bytes.len() <= NAME_LIMIT
+}
+
+/// Checks the name of a node or attribute.
+pub(super) fn check_name<'a>(what: &str, name: &'a str) -> Read<&'a str> {
+    if is_name(name) {
         return Ok(name);
     }
     let name = short(name);

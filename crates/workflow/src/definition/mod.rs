@@ -22,6 +22,9 @@ pub use error::DefinitionError;
 pub use expression::{
     EXPRESSION_LIMIT, ExpressionError, PARENTHESES_LIMIT, expression, parse_expression,
 };
-pub use parser::{Parsed, only_node, parse, parse_attribute, parse_condition, parse_node};
+pub use line::is_name;
+pub use parser::{
+    Parsed, only_node, parse, parse_attribute, parse_condition, parse_kept, parse_node,
+};
 pub use print::{END, VERSION, append_node, print, print_head, print_node};
 pub use reader::{ATTRIBUTES_LIMIT, Style};

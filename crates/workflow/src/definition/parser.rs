@@ -28,9 +28,23 @@ pub struct Parsed {
 /// # Errors
 /// The first line that can't be read, or the first reference to what isn't there.
 pub fn parse(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
+    read(Reader::new(text, file))
+}
+
+/// The same of a text that this program has kept: values of variables have all of their blanks, of
+/// which ecFlow takes several for one.
+///
+/// # Errors
+/// As of [`parse`].
+pub fn parse_kept(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
     let mut parser = Reader::new(text, file);
+    parser.is_kept = true;
+    read(parser)
+}
+
+fn read(mut parser: Reader<'_>) -> Result<Parsed, DefinitionError> {
     parser.run()?;
-    let Reader { tree, style, warnings, places, .. } = parser;
+    let Reader { tree, style, warnings, places, file, .. } = parser;
     if !style.is_persistent() {
         super::check::first(&tree, &places, file)?;
     }
@@ -319,8 +333,10 @@ impl<'a> Reader<'a> {
         let name = of.need(1, "name")?;
         let value = of.need(2, "value")?;
         let mut text = std::mem::take(&mut self.scratch.text);
-        let value = if words.len() == 3 { value } else { of.join(2, &mut text) };
-        let value = self.tree.share(unquote(value));
+        let joined = if words.len() == 3 { value } else { of.join(2, &mut text) };
+        let kept = if self.is_kept { of.quoted(2) } else { None };
+        let value = kept.unwrap_or_else(|| unquote(joined));
+        let value = self.tree.share(value);
         self.scratch.text = text;
         let is_free = self.style == Style::Net || self.kind == Kind::Alias;
         let name = if is_free { name } else { check_name("variable", name)? };
@@ -375,5 +391,31 @@ fn allowed(kind: Kind, keyword: &str) -> bool {
         "autoarchive" => matches!(kind, Kind::Suite | Kind::Family),
         "autorestore" => kind != Kind::Alias,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{parse, parse_kept};
+
+    #[test]
+    fn a_kept_value_has_all_of_its_blanks_where_ecflow_takes_several_for_one() {
+        let text = "#5.9.2\ndefs_state MIGRATE state_change:1\nedit TOP 'x   y'\nsuite s\n  \
+                    edit V 'a  b\t# it's'\n  edit W ''\nendsuite\n# enddef\n";
+        let values = |tree: &crate::model::Tree| {
+            let suite = tree.find("/s").expect("the suite");
+            let own = ["V", "W"].map(|name| {
+                tree.own_variable(suite, name).map(|value| value.to_string()).unwrap_or_default()
+            });
+            let top = tree.server_variable("TOP").map(|value| value.to_string());
+            (own, top.unwrap_or_default())
+        };
+        let kept = parse_kept(text, "kept").expect("a definition");
+        assert_eq!(
+            values(&kept.tree),
+            (["a  b\t# it's", ""].map(String::from), "x   y".to_owned())
+        );
+        let read = parse(text, "read").expect("a definition");
+        assert_eq!(values(&read.tree).1, "x y");
     }
 }

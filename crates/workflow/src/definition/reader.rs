@@ -141,6 +141,8 @@ pub(super) struct Reader<'a> {
     pub(super) places: Vec<Place>,
     /// Text of one node, of a server: no suite need be around it.
     pub(super) is_node: bool,
+    /// The text is one that this program has kept.
+    pub(super) is_kept: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -157,6 +159,7 @@ impl<'a> Reader<'a> {
             warnings: Vec::new(),
             places: Vec::new(),
             is_node: false,
+            is_kept: false,
         }
     }
 

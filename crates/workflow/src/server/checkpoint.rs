@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::core::Core;
 use super::environment::{CheckMode, Environment};
+use super::slot::{Answer, Slot};
+use crate::protocol::Reply;
 
 /// The last line of a checkpoint that this program has written; ecFlow skips it, and writes none.
 const MARK: &[u8] = b"# loadline\n";
@@ -47,6 +49,10 @@ pub(super) fn refuse_newer(check: &Path, journal: &Path) -> anyhow::Result<()> {
 #[derive(Default)]
 pub(super) struct Checkpoint {
     is_running: bool,
+    /// Who is answered once it is written.
+    answered: Vec<Slot>,
+    /// Who asks for the next one.
+    asked: Vec<Slot>,
     /// How long commands waited for the one that is being written.
     waited: Duration,
     /// The change number of the last one that was begun.
@@ -73,23 +79,36 @@ impl Checkpoint {
     pub(super) fn begin(&mut self, core: &Core, environment: &Environment) -> Work {
         let begun = Instant::now();
         self.is_running = true;
+        self.answered = std::mem::take(&mut self.asked);
         self.at = Some(core.change_no());
         let (_, render) = core.stored();
         self.waited = begun.elapsed();
         Work { render, path: environment.check.clone(), old: environment.check_old.clone() }
     }
 
-    pub(super) fn give_up(&mut self) {
-        (self.is_running, self.at) = (false, None);
+    /// Has someone answered once what is there now is in a checkpoint.
+    pub(super) fn ask(&mut self, slot: Slot) {
+        self.asked.push(slot);
     }
 
-    /// Takes what came of one, and returns what the log says.
+    /// Whether someone waits for another one.
+    pub(super) fn is_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Takes what came of one, answers those who wait for it, and returns what the log says.
     pub(super) fn done(
         &mut self,
         done: Result<f64, String>,
         alarm_s: i64,
     ) -> Result<String, String> {
         self.is_running = false;
+        for slot in std::mem::take(&mut self.answered) {
+            slot.put(Answer::Reply(match &done {
+                Ok(_) => Reply::OK,
+                Err(why) => Reply::Error(format!("Could not save check point file. {why}")),
+            }));
+        }
         match done {
             Ok(seconds) if seconds >= alarm_s as f64 => Err(format!(
                 "svr:check_pt in {seconds:.0} seconds, more than the {alarm_s} of its alarm; \

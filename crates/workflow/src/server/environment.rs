@@ -50,6 +50,9 @@ impl CheckMode {
     }
 }
 
+/// The most seconds between two checkpoints: a year, which clocks can still add.
+const MOST_INTERVAL_S: i64 = 366 * 24 * 3600;
+
 /// The seconds beyond which a checkpoint is named in the log.
 const ALARM_S: i64 = 20;
 
@@ -72,7 +75,7 @@ impl CheckSettings {
     pub(super) fn set(&mut self, mode: Option<CheckMode>, interval: i64, alarm: i64) {
         self.mode = mode.unwrap_or(self.mode);
         if interval > 0 {
-            self.interval_s = interval;
+            self.interval_s = interval.min(MOST_INTERVAL_S);
         }
         if alarm > 0 {
             self.alarm_s = alarm;

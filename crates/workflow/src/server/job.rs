@@ -37,7 +37,7 @@ pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Send
     let Some(command) = command else { return };
     let shown = command.clone();
     let notify = move |happened| match happened {
-        Happened::Started => {}
+        Happened::Started => tell(CommandWhat::Started),
         Happened::Failed(why) => tell(CommandWhat::NotStarted(why.to_string())),
         Happened::Ended(process, status) => {
             tell(CommandWhat::Ended { process, status, command: shown.clone() });

@@ -124,16 +124,54 @@ fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
+/// What a full disk has not taken: it is written first once there is room.
+#[derive(Default)]
+struct Backlog {
+    bytes: Vec<u8>,
+    /// Lines for which there was no room here, either.
+    dropped: usize,
+}
+
+impl Backlog {
+    /// Adds lines, or counts them, and writes as much as the file takes.
+    fn write(&mut self, lines: &str, file: &mut File) -> io::Result<()> {
+        if self.bytes.len() + lines.len() <= MAX_WAITING_BYTES || self.bytes.is_empty() {
+            self.bytes.extend_from_slice(lines.as_bytes());
+        } else {
+            self.dropped += lines.lines().count();
+        }
+        while !self.bytes.is_empty() {
+            match file.write(&self.bytes) {
+                Ok(count) => drop(self.bytes.drain(..count)),
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                Err(why) => return Err(why),
+            }
+            if self.bytes.is_empty() && self.dropped > 0 {
+                let dropped = std::mem::take(&mut self.dropped);
+                let at = stamp(unix_us() / 1_000_000);
+                self.bytes =
+                    format!("WAR:{at} {dropped} lines are lost: the disk was full\n").into();
+            }
+        }
+        Ok(())
+    }
+}
+
 fn run(mut file: File, mut path: PathBuf, works: &Receiver<Work>) {
     let mut has_failed = false;
+    let mut backlog = Backlog::default();
     for work in works {
         let done = match work {
-            Work::Lines(lines) => file.write_all(lines.as_bytes()),
+            Work::Lines(lines) => backlog.write(&lines, &mut file),
             Work::Flush(then) => {
+                let done = backlog.write("", &mut file);
                 then(&path);
-                Ok(())
+                done
             }
-            Work::Clear => file.set_len(0),
+            Work::Clear => {
+                backlog = Backlog::default();
+                file.set_len(0)
+            }
             Work::New(other, then) => {
                 let opened = append(&other);
                 then(opened.as_ref().map(|_| ()).map_err(|why| why.kind().into()));
@@ -144,7 +182,7 @@ fn run(mut file: File, mut path: PathBuf, works: &Receiver<Work>) {
             }
         };
         match done {
-            // Said once, and again after it has worked in between.
+            // Once, and again after it has worked in between.
             Err(error) if !has_failed => {
                 tracing::error!("{}: the log can't be written: {error}", path.display());
                 has_failed = true;

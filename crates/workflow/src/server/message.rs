@@ -44,6 +44,8 @@ pub(super) enum CommandWhat {
     NoScript(String),
     /// The job can't be made.
     NotMade(String),
+    /// Its process runs.
+    Started,
     /// The process could not be started.
     NotStarted(String),
     /// It has ended.

@@ -34,6 +34,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The most that is waited at the end for a report of the journal.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
+/// The most that is waited at the end for a checkpoint that is being written.
+const LAST_CHECKPOINT: Duration = Duration::from_secs(120);
+
 /// What the owner works with.
 pub(super) struct Owner {
     pub(super) core: Core,
@@ -98,6 +101,11 @@ fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
+/// Whether a checkpoint is asked for, and not only when there are to be some.
+const fn is_checkpoint(body: &Body) -> bool {
+    matches!(body, Body::User(_, Command::CheckPoint { mode: 3, interval: 0, alarm: 0 }))
+}
+
 impl Owner {
     /// Serves until it is stopped, and then makes all durable.
     pub(super) fn run(mut self) {
@@ -142,12 +150,28 @@ impl Owner {
     }
 
     fn end(mut self) {
-        // What is in the journal is applied, so that the checkpoint has it.
-        while !self.pending.is_empty() {
-            match self.messages.recv_timeout(LAST_WAIT) {
-                Ok(Message::Journal(progress)) => self.progress(progress),
-                Ok(_) => {}
-                Err(_) => break,
+        // Jobs that aren't started now are started by the next server.
+        self.spawner.stop();
+        // What is in the journal is applied, so that the checkpoint has it, and none is being
+        // written by then.
+        loop {
+            let message = match self.messages.try_recv() {
+                Ok(message) => message,
+                Err(_) => {
+                    self.journal.commit();
+                    let wait = match self.checkpoints.is_running() {
+                        true => LAST_CHECKPOINT,
+                        false if self.pending.is_empty() => break,
+                        false => LAST_WAIT,
+                    };
+                    let Ok(message) = self.messages.recv_timeout(wait) else { break };
+                    message
+                }
+            };
+            match message {
+                // Their connections are closed.
+                Message::Request(..) | Message::Users(..) | Message::Stop => {}
+                message => self.take_one(message),
             }
         }
         let at_us = unix_us();
@@ -184,10 +208,9 @@ impl Owner {
                 }
             }
             Message::CheckpointDone(done) => {
-                let at_us = unix_us();
-                match self.checkpoints.done(done, self.core.checks.alarm_s) {
-                    Ok(text) => self.say(at_us, Category::Message, &text),
-                    Err(text) => self.say(at_us, Category::Error, &text),
+                self.checkpoint_done(done);
+                if self.checkpoints.is_asked() {
+                    self.checkpoint();
                 }
             }
             Message::Users(loaded, slot) => {
@@ -210,10 +233,10 @@ impl Owner {
     /// Appends a record; nothing has changed when it can't be.
     fn append(&mut self, record: &Record<'_>) -> Result<(), String> {
         for piece in pieces(record.encode()) {
-            self.logged += piece.len() as u64;
             self.journal.append(&piece).map_err(|error| {
                 format!("nothing is changed, because it could not be kept: {error}")
             })?;
+            self.logged += piece.len() as u64;
         }
         Ok(())
     }
@@ -231,10 +254,17 @@ impl Owner {
         if self.of_the_log(&request, &asked) || self.of_the_users(&request, &asked) {
             return;
         }
+        if is_checkpoint(&request.body) {
+            // Answered when it is written; one that is being written lacks what came since.
+            self.checkpoints.ask(asked.slot);
+            return self.checkpoint();
+        }
         if !self.core.changes(&request) {
             return self.carry_out(at_us, random(), &request, asked);
         }
-        if self.is_snapshot_due() && !self.pending.is_empty() {
+        // Behind those that are held, in their order.
+        let is_held = !self.pending.held.is_empty();
+        if is_held || self.is_snapshot_due() && !self.pending.is_empty() {
             return self.pending.held.push((request, asked));
         }
         self.record_request(request, asked);
@@ -412,11 +442,12 @@ impl Owner {
             return;
         }
         match &request.body {
+            Body::User(_, Command::Group(all)) => {
+                all.iter().for_each(|request| self.after_server_command(request, told));
+            }
+            body if is_checkpoint(body) => self.checkpoint(),
             Body::User(_, Command::Server(ServerCommand::Terminate)) => (self.terminate)(),
             Body::User(_, Command::CheckPoint { mode, interval, alarm }) => {
-                if *mode == 3 && *interval == 0 && *alarm == 0 {
-                    self.checkpoint();
-                }
                 self.core.checks.set(CheckMode::of_number(*mode), *interval, *alarm);
                 self.clock.check = Instant::now() + self.core.checks.interval();
             }
@@ -481,6 +512,15 @@ impl Owner {
         }
     }
 
+    fn checkpoint_done(&mut self, done: Result<f64, String>) {
+        let done = self.checkpoints.done(done, self.core.checks.alarm_s);
+        let (category, text) = match done {
+            Ok(text) => (Category::Message, text),
+            Err(text) => (Category::Error, text),
+        };
+        self.say(unix_us(), category, &text);
+    }
+
     fn due_checkpoint(&mut self) {
         if self.checkpoints.is_due(&self.core) {
             self.checkpoint();
@@ -499,7 +539,7 @@ impl Owner {
             let _ = own.send(Message::CheckpointDone(work.write()));
         };
         if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
-            self.checkpoints.give_up();
+            self.checkpoint_done(Err("too much to do: try again".to_owned()));
         }
     }
 

@@ -38,6 +38,9 @@ pub(super) enum What<'a> {
 
 const HEAD_BYTES: usize = 17;
 const PART: u8 = 5;
+
+/// The first part, by which it is told from the rest of another.
+const FIRST_PART: u8 = 6;
 const PART_BYTES: usize = MAX_RECORD_BYTES - 5;
 
 /// A record that is none of these.
@@ -104,7 +107,8 @@ pub(super) fn pieces(bytes: Vec<u8>) -> Vec<Vec<u8>> {
     let chunks = bytes.chunks(PART_BYTES).enumerate();
     let piece = |(place, chunk): (usize, &[u8])| {
         let following = count - 1 - place as u32;
-        [&[PART][..], &following.to_le_bytes(), chunk].concat()
+        let kind = if place == 0 { FIRST_PART } else { PART };
+        [&[kind][..], &following.to_le_bytes(), chunk].concat()
     };
     chunks.map(piece).collect()
 }
@@ -120,12 +124,15 @@ impl Joiner {
     /// Takes the next record of the journal and passes on what is whole. Parts whose end never
     /// came are dropped: what they are of was refused.
     pub(super) fn join<R>(&mut self, record: &[u8], whole: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        let Some((following, part)) = part(record) else {
+        let Some((is_first, following, part)) = part(record) else {
             *self = Self::default();
             return Some(whole(record));
         };
-        if self.following.is_none_or(|due| due != following + 1) {
+        if is_first {
             self.bytes.clear();
+        } else if self.following.is_none_or(|due| due != following.saturating_add(1)) {
+            *self = Self::default();
+            return None;
         }
         self.bytes.extend_from_slice(part);
         self.following = Some(following);
@@ -136,10 +143,12 @@ impl Joiner {
     }
 }
 
-fn part(record: &[u8]) -> Option<(u32, &[u8])> {
+/// Whether it is the first part, how many follow it, and the part.
+fn part(record: &[u8]) -> Option<(bool, u32, &[u8])> {
     let (head, part) = record.split_first_chunk::<5>()?;
     let [kind, following @ ..] = *head;
-    (kind == PART).then(|| (u32::from_le_bytes(following), part))
+    let is_first = kind == FIRST_PART;
+    (is_first || kind == PART).then(|| (is_first, u32::from_le_bytes(following), part))
 }
 
 #[cfg(test)]
@@ -163,6 +172,24 @@ mod tests {
             }
             assert_eq!(seen, 1);
         }
+    }
+
+    #[test]
+    fn a_record_that_was_cut_is_never_a_part_of_the_next_one() {
+        let pieces_of = |parts: usize| {
+            let long = vec![b'x'; PART_BYTES * parts - 100];
+            pieces(Record { at_us: 0, random: 0, what: What::Request(&long) }.encode())
+        };
+        // Only the first of three has been written; the next record has two.
+        let (cut, whole) = (pieces_of(3), pieces_of(2));
+        assert_eq!((cut.len(), whole.len()), (3, 2));
+        let mut joiner = Joiner::default();
+        assert_eq!(joiner.join(&cut[0], <[u8]>::len), None);
+        assert_eq!(joiner.join(&whole[0], <[u8]>::len), None);
+        let bytes = whole.iter().map(|part| part.len() - 5).sum::<usize>();
+        assert_eq!(joiner.join(&whole[1], <[u8]>::len), Some(bytes));
+        // An end without its begin is no record.
+        assert_eq!(joiner.join(&whole[1], <[u8]>::len), None);
     }
 
     #[test]

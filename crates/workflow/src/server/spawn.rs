@@ -9,8 +9,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -43,7 +44,8 @@ pub(super) enum Happened {
 pub(super) struct Spawner {
     work: Sender<Start>,
     signal: Arc<OwnedFd>,
-    thread: Option<JoinHandle<()>>,
+    is_over: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Spawner {
@@ -56,7 +58,9 @@ impl Spawner {
         let signal = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let poller = Poller::new()?;
         poller.add(&signal, WORK, Interest::Read)?;
+        let is_over = Arc::new(AtomicBool::new(false));
         let mut running = Running {
+            is_over: Arc::clone(&is_over),
             works,
             signal: Arc::clone(&signal),
             poller,
@@ -66,26 +70,31 @@ impl Spawner {
         };
         let thread = std::thread::Builder::new().name("spawn".to_owned());
         let thread = thread.spawn(move || running.run())?;
-        Ok(Self { work, signal, thread: Some(thread) })
+        Ok(Self { work, signal, is_over, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Has a command started.
+    /// Has a command started, unless it is stopped.
     pub(super) fn submit(&self, start: Start) {
-        // Its thread ends only when this is dropped.
+        // Its thread may have ended.
         let _ = self.work.send(start);
         wake(&self.signal);
+    }
+
+    /// Starts no more, and leaves those that run. Those that run have been told of then.
+    pub(super) fn stop(&self) {
+        self.is_over.store(true, Ordering::Release);
+        wake(&self.signal);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A panic has been printed.
+            let _ = thread.join();
+        }
     }
 }
 
 impl Drop for Spawner {
     fn drop(&mut self) {
-        let (closed, _) = channel();
-        drop(std::mem::replace(&mut self.work, closed));
-        wake(&self.signal);
-        if let Some(thread) = self.thread.take() {
-            // A panic has been printed.
-            let _ = thread.join();
-        }
+        self.stop();
     }
 }
 
@@ -95,6 +104,7 @@ fn wake(signal: &OwnedFd) {
 }
 
 struct Running {
+    is_over: Arc<AtomicBool>,
     works: Receiver<Start>,
     signal: Arc<OwnedFd>,
     poller: Poller,
@@ -106,20 +116,15 @@ struct Running {
 impl Running {
     fn run(&mut self) {
         loop {
-            let is_over = loop {
-                match self.works.try_recv() {
-                    Ok(start) => self.waiting.push_back(start),
-                    Err(TryRecvError::Empty) => break false,
-                    Err(TryRecvError::Disconnected) => break true,
-                }
-            };
-            if is_over {
-                return;
-            }
+            self.waiting.extend(self.works.try_iter());
             while self.children.len() < self.most
+                && !self.is_over.load(Ordering::Acquire)
                 && let Some(start) = self.waiting.pop_front()
             {
                 self.spawn(start);
+            }
+            if self.is_over.load(Ordering::Acquire) {
+                return;
             }
             // Only a bug of the program fails it; the next turn tries again.
             if self.poller.wait(None).is_err() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::place::Place;
 use crate::served::{start, start_with};
+use workflow::protocol::ADDED;
 
 /// What is answered to some bytes.
 fn answer(port: u16, bytes: &[u8]) -> String {
@@ -133,4 +134,43 @@ fn an_answer_of_which_nothing_is_taken_is_given_up() {
     assert!(taken.is_err() || !text.ends_with(b"}"), "{} bytes came", text.len());
     assert!(!text.is_empty());
     server.stop(Duration::from_secs(1));
+}
+
+#[test]
+fn names_and_numbers_that_no_client_sends_leave_the_server_able_to_start() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let asked = |kind: &str, members: &str| framed(place.port, request(kind, members).as_bytes());
+    let load =
+        "\"force_\":true,\"defs_\":\"suite s\\n task t\\nendsuite\\n\",\"defs_filename_\":\"f\"";
+    assert!(asked("LoadDefsCmd", load).contains("\"api_\": 0"));
+    let variable = ADDED.iter().position(|word| *word == "variable").expect("variable");
+    let label = ADDED.iter().position(|word| *word == "label").expect("label");
+    for (path, what) in [("/s", variable), ("/", variable), ("/s/t", label)] {
+        for name in ["a-b", "", "a b", "x\\ny"] {
+            let alter = format!(
+                "\"paths_\":[\"{path}\"],\"name_\":\"{name}\",\"value_\":\"v\",\
+                 \"add_attr_type_\":{what},\"del_attr_type_\":{none},\"change_attr_type_\":{none},\
+                 \"flag_type_\":19,\"flag_\":false",
+                none = 99
+            );
+            let answer = asked("AlterCmd", &alter);
+            assert!(answer.contains("is no name"), "{path} {name:?}: {answer}");
+        }
+    }
+    let handle = "\"api_\":0,\"client_handle_\":0,\"drop_user_\":\"\",\
+                  \"auto_add_new_suites_\":true,\"suites_\":[\"s\\n\\nx\"]";
+    assert!(asked("ClientHandleCmd", handle).contains("no blanks"));
+    let often = format!(
+        "\"mode_\":1,\"check_pt_interval_\":{},\"check_pt_save_time_alarm_\":{}",
+        i64::MAX,
+        i64::MAX
+    );
+    assert!(asked("CheckPtCmd", &often).contains("\"api_\": 0"));
+    assert!(asked("CtsCmd", "\"api_\":8").contains("\"api_\": 0"), "it goes on");
+    server.stop(Duration::from_secs(5));
+    let journal = place.home().join(".loadline/journal");
+    std::fs::remove_dir_all(journal).expect("removed");
+    // The checkpoint that it wrote at its end is read.
+    start(&place.home(), place.port).stop(Duration::from_secs(5));
 }

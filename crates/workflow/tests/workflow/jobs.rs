@@ -1,9 +1,11 @@
 //! The main job: a suite of real jobs runs to its end, and looks as it does with ecFlow's server.
 
+use std::time::Duration;
+
 use testing::program;
 
 use crate::place::Place;
-use crate::served::Served;
+use crate::served::{self, Served};
 
 const SUITE: &str = "\
 suite s
@@ -151,4 +153,35 @@ fn what_is_not_there_is_not_changed_and_what_is_there_is_not_added() {
     place.told(&["--alter=delete", "variable", "TOP", "/"]);
     assert!(!place.told(&["--get_state"]).contains("edit TOP"));
     served.kill();
+}
+
+#[test]
+fn each_job_is_started_once_however_many_wait_when_the_server_stops() {
+    if program("ecflow_client").is_none() {
+        return;
+    }
+    let place = Place::new();
+    // The server runs eight at once.
+    let tasks: Vec<String> = (0..12).map(|task| format!("t{task}")).collect();
+    for task in &tasks {
+        let wait = "until test -e %ECF_HOME%/go; do sleep 0.05; done";
+        place.script(task, &format!("echo run >> %ECF_HOME%/ran.%TASK%\n{wait}"));
+    }
+    let lines: String = tasks.iter().map(|task| format!("task {task}\n")).collect();
+    let file = place.write("s.def", &format!("suite s\nedit ECF_FILES '%ECF_HOME%'\n{lines}"));
+    let server = served::start(&place.home(), place.port);
+    place.told(&[&format!("--load={}", file.display())]);
+    place.told(&["--restart"]);
+    place.told(&["--begin=s"]);
+    let ran = |task: &String| {
+        let ran = std::fs::read_to_string(place.home().join(format!("ran.{task}")));
+        ran.map_or(0, |ran| ran.lines().count())
+    };
+    place.until("eight run", || tasks.iter().map(ran).sum::<usize>() == 8);
+    server.stop(Duration::from_secs(5));
+    let server = served::start(&place.home(), place.port);
+    place.write("home/go", "");
+    place.until_state("/s", "complete");
+    assert_eq!(tasks.iter().map(ran).collect::<Vec<_>>(), [1; 12]);
+    server.stop(Duration::from_secs(5));
 }

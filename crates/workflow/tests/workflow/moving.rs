@@ -88,3 +88,23 @@ fn a_home_is_moved_in_and_back_unchanged_and_two_states_are_not_mixed() {
     assert_eq!(tree(&place), last);
     ours.stop(Duration::from_secs(5));
 }
+
+#[test]
+fn a_checkpoint_is_answered_once_it_is_written_or_can_not_be() {
+    let Some(_) = program("ecflow_client") else { return };
+    let place = Place::new();
+    let server = served::start(&place.home(), place.port);
+    let name = format!("{}.{}.ecf.check", workflow::server::host_name(), place.port);
+    let in_the_way = place.home().join(format!("{name}.new"));
+    std::fs::create_dir(&in_the_way).expect("a folder");
+    let output = place.client(&["--check_pt"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("Could not save check point"), "{said}");
+    std::fs::remove_dir(&in_the_way).expect("removed");
+    let file = place.write("s.def", SUITE);
+    place.told(&[&format!("--load={}", file.display())]);
+    place.told(&["--check_pt"]);
+    let text = std::fs::read_to_string(place.home().join(name)).expect("a checkpoint");
+    assert!(text.contains("suite s"), "{text}");
+    server.stop(Duration::from_secs(5));
+}

@@ -1,6 +1,6 @@
 //! `--alter`: what users do to the attributes of a node.
 
-use crate::definition::{parse_attribute, parse_condition};
+use crate::definition::{is_name, parse_attribute, parse_condition};
 use crate::model::{
     Attribute, Clock, Cron, Displayed, Kind, Label, NodeId, Rules, Series, Text, ZombieType,
 };
@@ -38,6 +38,7 @@ fn add(
     value: &str,
 ) -> Result<(), String> {
     let attribute = match word {
+        "variable" | "label" if !is_name(name) => return Err(bad_name(name)),
         "variable" => {
             rules.set_variable(id, name, value);
             return Ok(());
@@ -67,6 +68,11 @@ fn add(
     }
     rules.add_attribute(id, attribute);
     Ok(())
+}
+
+/// Why a name isn't taken.
+pub(super) fn bad_name(name: &str) -> String {
+    format!("{name:?} is no name: use letters, digits, _ and, behind the first, dots")
 }
 
 fn delete(

@@ -1,5 +1,6 @@
 //! What jobs report.
 
+use crate::definition::is_name;
 use crate::model::{
     Child, Credentials, Effect as Ruled, NodeId, Program, QueueAction, Rules, Texts, Verdict,
     ZombieAction,
@@ -7,6 +8,7 @@ use crate::model::{
 use crate::protocol::{self, Reply, Report, Standard};
 use crate::server::log::Category;
 
+use super::alter::bad_name;
 use super::parts::{Effect, Parts};
 use super::zombies::Call;
 
@@ -91,7 +93,14 @@ fn carry_out(
     };
     let path = &child.path;
     match report {
-        Report::Init(added) => rules.init(id, &child.process_id, added),
+        Report::Init(added) => {
+            let (named, others): (Vec<_>, Vec<_>) =
+                added.iter().cloned().partition(|(name, _)| is_name(name));
+            rules.init(id, &child.process_id, &named);
+            for (name, _) in others {
+                missing(format!("Init of {path}: {}", bad_name(&name)));
+            }
+        }
         Report::Complete(removed) => rules.complete(id, removed),
         Report::Abort(reason) => rules.abort(id, reason),
         Report::Event { name, is_set } => {

@@ -21,6 +21,11 @@ pub(super) struct Handles(BTreeMap<i64, Handle>);
 /// The most handles.
 const MAX_HANDLES: usize = 10_000;
 
+/// Whether a name is a word of a line.
+fn is_word(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
 impl Handles {
     fn missing(verb: &str, handle: i64) -> Reply {
         Reply::error(format!(
@@ -31,6 +36,19 @@ impl Handles {
 
     /// Carries a command out for a user.
     pub(super) fn command(&mut self, user: &str, command: &HandleCommand) -> Reply {
+        let suites = match command {
+            HandleCommand::Register { suites, .. } | HandleCommand::Add(_, suites) => &suites[..],
+            _ => &[],
+        };
+        // A snapshot has them in a line, with blanks between them.
+        if !is_word(user) || !suites.iter().all(|suite| is_word(suite)) {
+            let why = "the names of a handle's user and suites have no blanks and line ends";
+            return Reply::error(why);
+        }
+        self.carry_out(user, command)
+    }
+
+    fn carry_out(&mut self, user: &str, command: &HandleCommand) -> Reply {
         match command {
             HandleCommand::Register { suites, takes_new } => {
                 if self.0.len() >= MAX_HANDLES {

@@ -30,8 +30,8 @@ use crate::protocol::{
 };
 use handles::Handles;
 use parts::{
-    JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, STATUS_FAILED, WRITTEN,
-    submission,
+    JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, STARTED, STATUS_FAILED,
+    WRITTEN, submission,
 };
 use statistics::Statistics;
 use zombies::Zombies;
@@ -181,7 +181,8 @@ impl Core {
                 (WRITTEN, format!("job_size:{size}"))
             }
             (CommandWhat::Written(None), CommandKind::Job) => (WRITTEN, String::new()),
-            (CommandWhat::Written(_), _) => return None,
+            (CommandWhat::Started, CommandKind::Job) => (STARTED, String::new()),
+            (CommandWhat::Written(_) | CommandWhat::Started, _) => return None,
             (CommandWhat::NoScript(why), _) => (NO_SCRIPT, why.clone()),
             (CommandWhat::NotMade(why), _) => (NOT_MADE, why.clone()),
             (CommandWhat::NotStarted(why), CommandKind::Job) => (NOT_STARTED, why.clone()),
@@ -214,7 +215,10 @@ impl Core {
                 rules.tick(step);
             }),
             What::Outcome { code, try_no, path, text } => {
-                self.unstarted.remove(*path);
+                let is_over = !matches!(*code, WRITTEN | KILL_FAILED | STATUS_FAILED);
+                if is_over && self.unstarted.get(*path) == Some(try_no) {
+                    self.unstarted.remove(*path);
+                }
                 self.within(record.at_us, record.random, |parts, rules| {
                     nodes::outcome(parts, rules, (*code, *try_no), path, text);
                 });
@@ -282,7 +286,7 @@ impl Core {
 
 impl Restore for Core {
     fn snapshot(&mut self, stored: Stored) -> anyhow::Result<()> {
-        let parsed = text::read(&stored.text)?;
+        let parsed = text::read_kept(&stored.text)?;
         self.tree = parsed;
         self.set_variables();
         let number = |name: &str| -> u32 {

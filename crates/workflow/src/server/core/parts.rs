@@ -71,6 +71,7 @@ pub(in crate::server) const NOT_STARTED: u8 = 4;
 pub(in crate::server) const JOB_FAILED: u8 = 5;
 pub(in crate::server) const KILL_FAILED: u8 = 6;
 pub(in crate::server) const STATUS_FAILED: u8 = 7;
+pub(in crate::server) const STARTED: u8 = 8;
 
 /// What commands see of the core beside the tree.
 pub(in crate::server) struct Parts<'a> {

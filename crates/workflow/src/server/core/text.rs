@@ -1,6 +1,8 @@
 //! The tree as text, for clients and checkpoints.
 
-use crate::definition::{END, Style, append_node, parse, print, print_head, print_node};
+use crate::definition::{
+    END, Style, append_node, parse, parse_kept, print, print_head, print_node,
+};
 use crate::model::{Instant, NodeId, Snapshot, Tree};
 use crate::protocol::NodeCommand;
 
@@ -36,6 +38,11 @@ pub(super) fn checkpoint(tree: &Snapshot) -> String {
 /// Reads a checkpoint.
 pub(super) fn read(text: &str) -> anyhow::Result<Tree> {
     Ok(parse(text, "the checkpoint").map_err(anyhow::Error::new)?.tree)
+}
+
+/// Reads the text of a snapshot.
+pub(super) fn read_kept(text: &str) -> anyhow::Result<Tree> {
+    Ok(parse_kept(text, "the snapshot").map_err(anyhow::Error::new)?.tree)
 }
 
 /// A time as ecFlow writes it: `2026-Nov-22 14:02:41`.

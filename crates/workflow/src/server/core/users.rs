@@ -1,5 +1,6 @@
 //! The commands of users.
 
+use crate::definition::is_name;
 use crate::model::{
     Flag, Free, Kind, NodeId, Order as To, Rules, ServerState, State, Which, ZombieAction as Action,
 };
@@ -224,6 +225,9 @@ fn of_node(
         | Command::Alter { alteration: Alteration::Change("variable"), name, value, .. }
             if path == "/" =>
         {
+            if !is_name(name) {
+                return Err(alter::bad_name(name));
+            }
             rules.set_server_variable(name, Some(value));
         }
         Command::Alter { alteration: Alteration::Delete("variable"), name, .. } if path == "/" => {
