@@ -91,7 +91,12 @@ impl Decoder {
             return Ok(None);
         }
         self.header = None;
-        Ok(Some(Item::Frame(header, self.buffer.split_to(length).freeze())))
+        let payload = self.buffer.split_to(length).freeze();
+        if length > MOST_ROOM_BYTES {
+            // What is behind a large frame would keep the room of it.
+            self.buffer = BytesMut::from(&self.buffer[..]);
+        }
+        Ok(Some(Item::Frame(header, payload)))
     }
 
     /// The connection has ended.

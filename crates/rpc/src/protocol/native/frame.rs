@@ -31,10 +31,11 @@ pub enum Kind {
     Call = 1,
     /// The answer to a call; its payload is the message. Of the server.
     Answer = 2,
-    /// A call that failed: code, and a text as payload. Of the server.
+    /// A call that failed: code, and a text as payload, which says where it was carried out
+    /// nevertheless, or that this is unknown. Of the server.
     Failure = 3,
-    /// The last frame of a connection: code, and why, as payload. Calls that have no answer by then
-    /// may have begun: only one that may be made twice is made again. Of the server.
+    /// The last frame of a connection: code, and why, as payload. Calls that have
+    /// neither answer nor failure by then were not carried out. Of the server.
     Goodbye = 4,
 }
 

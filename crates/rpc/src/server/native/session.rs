@@ -27,12 +27,8 @@ const MOST_SLEEP: Duration = Duration::from_secs(24 * 3_600);
 /// What may wait to be sent before the next calls are looked at.
 const PAUSE_BYTES: usize = 256 << 10;
 
-/// The longest that nothing may come of a frame that has begun to come.
-const FRAME_TIME: Duration = Duration::from_secs(30);
-
-/// Requests below this size are copied where a function waits: a part of what was read at once
-/// would keep all of it.
-const COPY_BYTES: usize = 16 << 10;
+/// An answer from here on needs memory, or its call ends without it; smaller ones are always sent.
+const LARGE_BYTES: usize = 4 << 10;
 
 /// When a function goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,8 +44,10 @@ enum Wake {
 struct Waiting {
     function: Outcome,
     exchanged: Exchanged,
-    /// Bytes of its request, which count as memory until it ends.
-    bytes: usize,
+    /// Bytes of its request.
+    request_bytes: usize,
+    /// What it counts as memory until it ends: its request, and what its function keeps.
+    held: usize,
     /// Its request, until the function has taken it.
     request: Option<Bytes>,
     /// Its answer, once the function has sent it.
@@ -82,12 +80,14 @@ pub(in crate::server) struct Session {
     decoder: Decoder,
     /// Until when the greeting has to have come.
     greeting_due: Option<Instant>,
-    /// Until when more of a frame that hasn't come whole has to have come.
-    frame_due: Option<Instant>,
     client: Option<ClientGreeting>,
     waiting: HashMap<u64, Waiting>,
+    /// What the calls that wait count as memory.
+    held: usize,
     out: Outbox,
     taken: Taken,
+    /// A frame isn't whole: when that is looked at next, and how many had found too little memory.
+    stalled: Option<(Instant, u64)>,
     stage: Stage,
     /// What has come is looked at further once what waits has been sent.
     is_paused: bool,
@@ -101,11 +101,12 @@ impl Session {
             carrier,
             decoder: Decoder::new(shared.settings.max_message_bytes),
             greeting_due: Some(now + shared.settings.handshake_timeout),
-            frame_due: None,
             client: None,
             waiting: HashMap::new(),
+            held: 0,
             out: Outbox::default(),
             taken: Taken::none(&shared.memory),
+            stalled: None,
             stage: Stage::Serving,
             is_paused: false,
             is_over: false,
@@ -141,7 +142,8 @@ impl Session {
     /// When [`Session::expire`] has something to do.
     pub(in crate::server) fn due(&self) -> Option<Instant> {
         let calls = self.waiting.values().filter_map(Waiting::due).min();
-        [calls, self.greeting_due, self.frame_due].into_iter().flatten().min()
+        let stalled = self.stalled.map(|(due, _)| due);
+        [calls, self.greeting_due, stalled].into_iter().flatten().min()
     }
 
     /// Takes what has come.
@@ -149,12 +151,17 @@ impl Session {
         if let Err(fault) = self.take(now) {
             self.end(Code::Internal, &fault.to_string());
         }
-        let is_partial = !self.is_over && !self.is_paused && self.decoder.kept_bytes() > 0;
-        self.frame_due = is_partial.then(|| now + FRAME_TIME);
         self.count_memory();
+        let is_partial = self.decoder.kept_bytes() > 0 && !self.is_paused && !self.is_over;
+        self.stalled = is_partial.then(|| self.stalls_from(now));
     }
 
-    /// The client sends no more.
+    /// When a frame that isn't whole is looked at.
+    fn stalls_from(&self, now: Instant) -> (Instant, u64) {
+        (now + self.shared.settings.take_timeout, self.shared.memory.refused())
+    }
+
+    /// The client sends no more: calls that wait end without an answer.
     pub(in crate::server) fn closed(&mut self) {
         match self.decoder.finish() {
             Ok(()) => self.is_over = true,
@@ -167,9 +174,13 @@ impl Session {
         if self.greeting_due.is_some_and(|due| due <= now) {
             return self.end(Code::DeadlineExceeded, "no greeting came (--handshake-timeout)");
         }
-        if self.frame_due.is_some_and(|due| due <= now) {
-            let words = format!("nothing more of a frame came for {} s", FRAME_TIME.as_secs());
-            return self.end(Code::DeadlineExceeded, &words);
+        if let Some((due, refused)) = self.stalled
+            && due <= now
+        {
+            if self.shared.memory.refused() != refused {
+                return self.give_way();
+            }
+            self.stalled = Some(self.stalls_from(now));
         }
         let is_due =
             |(id, call): (&u64, &Waiting)| call.due().is_some_and(|due| due <= now).then_some(*id);
@@ -177,7 +188,7 @@ impl Session {
         for id in due {
             let Some(call) = self.waiting.get(&id) else { continue };
             if call.deadline.is_some_and(|deadline| deadline <= now) {
-                self.waiting.remove(&id);
+                self.remove(id);
                 let words = "the deadline of the call has passed";
                 self.answer(id, Err(Status::new(Code::DeadlineExceeded, words)));
             } else {
@@ -195,8 +206,7 @@ impl Session {
         let stopped: Vec<_> = self.waiting.iter().filter_map(waits).collect();
         stopped.into_iter().for_each(|id| self.resume(id, now));
         if stage == Stage::Forced {
-            let ids: Vec<_> = self.waiting.drain().map(|(id, _)| id).collect();
-            ids.into_iter().for_each(|id| self.answer(id, Err(stops())));
+            self.end_calls(&stops());
         }
         self.end_if_drained();
         self.count_memory();
@@ -209,15 +219,45 @@ impl Session {
         }
     }
 
-    /// Says why the connection ends, once.
+    /// Ends a connection whose frame has not gone on while others found too little memory.
+    fn give_way(&mut self) {
+        let words = format!(
+            "a part of a frame has waited {} s for the rest while others found no memory: send \
+             frames whole",
+            self.shared.settings.take_timeout.as_secs_f64()
+        );
+        self.end(Code::ResourceExhausted, &words);
+        self.count_memory();
+    }
+
+    /// Takes a call out.
+    fn remove(&mut self, id: u64) {
+        if let Some(call) = self.waiting.remove(&id) {
+            self.held -= call.held;
+        }
+    }
+
+    /// Ends all calls that wait.
+    fn end_calls(&mut self, status: &Status) {
+        self.held = 0;
+        let ids: Vec<_> = self.waiting.drain().map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.answer(id, Err(status.clone())));
+    }
+
+    /// Says why the connection ends, once; before it, that calls have begun.
     fn end(&mut self, code: Code, why: &str) {
         if !self.is_over {
             if self.client.is_none() {
                 // A client of another version reads this one's there.
                 self.greet();
             }
-            (self.greeting_due, self.frame_due) = (None, None);
-            self.waiting.clear();
+            self.greeting_due = None;
+            self.stalled = None;
+            let words = "the connection ends while the call is under way: how far it has come is \
+                         unknown";
+            self.end_calls(&Status::new(Code::Unknown, words));
+            // What it holds of further calls is not carried out.
+            self.decoder = Decoder::new(self.shared.settings.max_message_bytes);
             self.push(Kind::Goodbye, 0, code as u32, &cut(why));
             self.is_over = true;
         }
@@ -304,15 +344,14 @@ impl Session {
                 self.answer(header.id, result);
             }
             Run::InSteps(run) => {
+                // A part of what was read at once would keep all of that as long as the call waits.
+                let request = Bytes::copy_from_slice(&request);
                 let exchanged = Exchanged::default();
-                let request = match request.len() < COPY_BYTES {
-                    true => Bytes::copy_from_slice(&request),
-                    false => request,
-                };
                 let call = Waiting {
                     function: run(Call::new(exchanged.clone(), info)),
                     exchanged,
-                    bytes: request.len(),
+                    request_bytes: request.len(),
+                    held: 0,
                     request: Some(request),
                     answer: None,
                     wake: Wake::Begin,
@@ -362,22 +401,38 @@ impl Session {
     fn resume(&mut self, id: u64, now: Instant) {
         let is_stopping = self.stage != Stage::Serving;
         let Entry::Occupied(mut entry) = self.waiting.entry(id) else { return };
-        if let Step::Ended(result) = step(entry.get_mut(), is_stopping, now) {
-            entry.remove();
-            self.answer(id, result);
-        }
+        let call = entry.get_mut();
+        let stepped = step(call, is_stopping, now);
+        let kept = call.exchanged.with(|exchange| exchange.kept_bytes) + call.request_bytes;
+        self.held = self.held - call.held + kept;
+        call.held = kept;
+        let result = match stepped {
+            Step::Ended(result) => result,
+            Step::Waits => match self.taken.set(self.counted()) {
+                Ok(()) => return,
+                Err(status) => Err(status),
+            },
+        };
+        self.remove(id);
+        self.answer(id, result);
+    }
+
+    /// The answer of a call, if the client and the memory take it.
+    fn room_for(&mut self, answer: Bytes) -> Result<Bytes, Status> {
+        let (length, most) = (answer.len(), self.client.as_ref().map_or(0, |one| one.max_message));
+        let why = if length > most as usize {
+            format!("is over the client's {most}")
+        } else if length >= LARGE_BYTES && self.taken.set(self.counted() + length).is_err() {
+            "finds no memory (the server's --max-memory)".to_owned()
+        } else {
+            return Ok(answer);
+        };
+        let words = format!("the call was carried out, but its answer of {length} bytes {why}");
+        Err(Status::new(Code::ResourceExhausted, words))
     }
 
     fn answer(&mut self, id: u64, result: Result<Bytes, Status>) {
-        let most = self.client.as_ref().map_or(0, |client| client.max_message as usize);
-        let result = result.and_then(|answer| match answer.len() > most {
-            true => {
-                let words =
-                    format!("an answer of {} bytes is over the client's {most}", answer.len());
-                Err(Status::new(Code::ResourceExhausted, words))
-            }
-            false => Ok(answer),
-        });
+        let result = result.and_then(|answer| self.room_for(answer));
         match result {
             Ok(answer) => {
                 self.shared.counters.sent.fetch_add(1, Relaxed);
@@ -397,14 +452,18 @@ impl Session {
         self.out.push(&header, payload);
     }
 
-    /// Counts what waits, here and in the outbox, with what all connections may take.
+    /// What counts as memory: what isn't whole, isn't sent, or is held by calls that wait.
+    fn counted(&self) -> usize {
+        self.decoder.kept_bytes() + self.out.bytes() + self.held
+    }
+
+    /// Counts it with what all connections may take. Without room the connection ends; answers are
+    /// sent before, since their calls were carried out.
     pub(in crate::server) fn count_memory(&mut self) {
-        let kept = |call: &Waiting| call.exchanged.with(|exchange| exchange.kept_bytes);
-        let requests = self.waiting.values().map(|call| call.bytes + kept(call)).sum::<usize>();
-        let bytes = self.decoder.kept_bytes() + self.out.bytes() + requests;
-        if let Err(status) = self.taken.set(bytes) {
-            // What has been answered is still sent: of that the client has to know.
+        if let Err(status) = self.taken.set(self.counted()) {
             self.end(status.code, &status.message);
+            // Small answers at most are beyond it, until they are sent.
+            let _ = self.taken.set(self.counted());
         }
     }
 }
@@ -465,3 +524,6 @@ fn stops() -> Status {
 fn cut(text: &str) -> Bytes {
     Bytes::copy_from_slice(&text.as_bytes()[..text.floor_char_boundary(MOST_TEXT_BYTES)])
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! A connection of own frames byte by byte: what it sends when memory or the client fails it.
+
+use bytes::BufMut as _;
+
+use super::*;
+use crate::protocol::native::frame::HEADER_BYTES;
+use crate::server::settings::Settings;
+
+const ADD: &str = "/loadline.rpc.v1.Table/Add";
+const ECHO: &str = "/loadline.rpc.v1.Table/Echo";
+const SLEEP: &str = "/loadline.rpc.v1.Table/Sleep";
+const UNARY: &str = "/connectrpc.conformance.v1.ConformanceService/Unary";
+
+/// Ten seconds, as `Pause`.
+const PAUSE: [u8; 6] = [8, 0x80, 0xc8, 0xaf, 0xa0, 0x25];
+
+fn shared(max_memory_bytes: usize) -> Arc<Shared> {
+    Arc::new(Shared::new(Settings { max_memory_bytes, ..Settings::default() }))
+}
+
+/// A connection that has greeted, of a client that takes 1 MiB.
+fn greeted(shared: &Arc<Shared>) -> Session {
+    let mut session = Session::new(Arc::clone(shared), "test", Instant::now());
+    send(&mut session, b"\x9blrf\x01\0\0\0\0\0\x10\0");
+    session.out = Outbox::default();
+    session.count_memory();
+    session
+}
+
+fn send(session: &mut Session, bytes: &[u8]) {
+    session.space().extend_from_slice(bytes);
+    session.receive(Instant::now());
+}
+
+fn call(session: &Session, id: u64, method: &str, payload: &[u8]) -> Vec<u8> {
+    let names = session.shared.methods.names();
+    let method = names.iter().position(|name| name == method).expect("a method") as u32;
+    let length = payload.len() as u32;
+    let header = Header { length, kind: Kind::Call, codec: PROTOBUF, id, method, timeout_us: 0 };
+    [&header.encode(), payload].concat()
+}
+
+/// A field of bytes.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    prost::encoding::encode_key(
+        number.into(),
+        prost::encoding::WireType::LengthDelimited,
+        &mut out,
+    );
+    prost::encoding::encode_varint(bytes.len() as u64, &mut out);
+    out.put_slice(bytes);
+    out
+}
+
+/// Begins a frame, of which this many bytes come.
+fn hold(session: &mut Session, bytes: usize) {
+    let mut begun = call(session, 1, ECHO, &[]);
+    begun[..4].copy_from_slice(&(4_u32 << 20).to_le_bytes());
+    begun.resize(HEADER_BYTES + bytes, 0);
+    send(session, &begun);
+}
+
+/// What was sent: kind, number of the call, code or method, and the payload as text.
+fn sent(session: &mut Session) -> Vec<(Kind, u64, u32, String)> {
+    let mut decoder = Decoder::new(usize::MAX);
+    decoder.space().extend_from_slice(&std::mem::take(&mut session.out).to_vec());
+    let mut all = Vec::new();
+    while let Some(item) = decoder.next_item().expect("frames") {
+        let Item::Frame(header, payload) = item else { panic!("{item:?}") };
+        let text = String::from_utf8_lossy(&payload).into_owned();
+        all.push((header.kind, header.id, header.method, text));
+    }
+    all
+}
+
+#[test]
+fn answers_of_calls_that_were_carried_out_come_before_a_goodbye_for_want_of_memory() {
+    let shared = shared(1 << 20);
+    let (mut other, mut session) = (greeted(&shared), greeted(&shared));
+    hold(&mut other, 1_042_000);
+    let calls: Vec<_> = (1..=600).flat_map(|id| call(&session, id, ADD, &[8, 1])).collect();
+    send(&mut session, &calls);
+    let all = sent(&mut session);
+    let (goodbye, answers) = all.split_last().expect("frames");
+    assert!(answers.iter().all(|(kind, ..)| *kind == Kind::Answer) && answers.len() == 600);
+    assert_eq!((goodbye.0, goodbye.2), (Kind::Goodbye, Code::ResourceExhausted as u32));
+    assert!(session.is_over());
+}
+
+#[test]
+fn calls_that_have_begun_are_unknown_when_a_fault_ends_the_connection() {
+    let mut session = greeted(&shared(1 << 20));
+    let mut bytes = call(&session, 7, SLEEP, &PAUSE);
+    bytes.extend([0; HEADER_BYTES]);
+    send(&mut session, &bytes);
+    let all = sent(&mut session);
+    assert_eq!((all[0].0, all[0].1, all[0].2), (Kind::Failure, 7, Code::Unknown as u32));
+    assert!(all[0].3.contains("unknown"), "{all:?}");
+    assert_eq!((all[1].0, all.len()), (Kind::Goodbye, 2));
+}
+
+#[test]
+fn an_answer_without_room_fails_its_call_alone_and_says_that_it_was_carried_out() {
+    let shared = shared(1 << 20);
+    let (mut other, mut session) = (greeted(&shared), greeted(&shared));
+    hold(&mut other, 900_000);
+    let echo = call(&session, 1, ECHO, &field(100, &[0; 200_000]));
+    let pieces = echo.len() - 1;
+    session.space().extend_from_slice(&echo[..pieces]);
+    send(&mut session, &echo[pieces..]);
+    let all = sent(&mut session);
+    assert_eq!((all[0].0, all[0].2), (Kind::Failure, Code::ResourceExhausted as u32));
+    assert!(all[0].3.contains("was carried out") && all.len() == 1, "{all:?}");
+    assert!(!session.is_over());
+}
+
+#[test]
+fn what_a_function_keeps_of_its_request_counts_as_memory() {
+    let shared = shared(8 << 20);
+    let mut session = greeted(&shared);
+    let header = [field(1, b"a"), field(2, b"").repeat(30_000)].concat();
+    // A delay of 20 s.
+    let definition = [field(1, &header), field(2, b"x"), vec![0x30, 0xa0, 0x9c, 1]].concat();
+    for id in 1..=4 {
+        let bytes = call(&session, id, UNARY, &field(1, &definition));
+        send(&mut session, &bytes);
+    }
+    assert_eq!(session.outstanding(), 2, "4 MB each");
+    let all = sent(&mut session);
+    assert_eq!(all.len(), 2);
+    assert!(all.iter().all(|(kind, _, code, _)| {
+        (*kind, *code) == (Kind::Failure, Code::ResourceExhausted as u32)
+    }));
+}
+
+#[test]
+fn a_small_call_that_waits_keeps_nothing_of_what_came_with_it() {
+    let mut session = greeted(&shared(8 << 20));
+    let large = call(&session, 1, ECHO, &field(100, &[0; 240 << 10]));
+    send(&mut session, &large[..HEADER_BYTES]);
+    let small = call(&session, 2, UNARY, &field(1, &[0x12, 1, b'x', 0x30, 0xa0, 0x9c, 1]));
+    send(&mut session, &[&large[HEADER_BYTES..], &small].concat());
+    assert_eq!(session.outstanding(), 1);
+    assert_eq!(sent(&mut session)[0].1, 1);
+    assert!(session.decoder.buffer().try_reclaim(240 << 10), "the room of the large one is free");
+}
+
+#[test]
+fn a_part_of_a_frame_gives_way_once_others_find_no_memory() {
+    let shared = shared(1 << 20);
+    let now = Instant::now();
+    let limit = shared.settings.take_timeout;
+    let mut session = greeted(&shared);
+    hold(&mut session, 1_000_000);
+    session.expire(now + 2 * limit);
+    assert!(!session.is_over(), "no one else needs it");
+    let mut other = greeted(&shared);
+    hold(&mut other, 100_000);
+    assert!(other.is_over());
+    let due = session.due().expect("a time");
+    session.expire(due);
+    assert!(session.is_over());
+    let all = sent(&mut session);
+    assert_eq!((all[0].0, all[0].2), (Kind::Goodbye, Code::ResourceExhausted as u32));
+    assert!(all[0].3.contains("send frames whole"), "{all:?}");
+    let mut other = greeted(&shared);
+    hold(&mut other, 1_000_000);
+    assert!(!other.is_over(), "the memory is there again");
+}
