@@ -289,4 +289,23 @@ mod tests {
             assert_eq!(text.lines().count(), expected, "{text}");
         }
     }
+
+    #[test]
+    fn what_a_full_disk_refuses_is_written_once_there_is_room() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.log");
+        let flush = "write".parse().expect("a policy");
+        // It takes nothing, for want of room.
+        let mut log = Log::open("/dev/full".into(), flush).expect("open");
+        log.add(Category::Message, "[1]", "first");
+        let large = "x".repeat(super::MAX_WAITING_BYTES);
+        log.add(Category::Message, "[1]", &large);
+        log.go_on_in(path.clone(), |opened| opened.expect("open"));
+        log.add(Category::Error, "[2]", "second");
+        drop(log);
+        let text = std::fs::read_to_string(&path).expect("read");
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[..2], ["MSG:[1] first", "ERR:[2] second"]);
+        assert!(lines[2].starts_with("WAR:") && lines[2].contains(" 1 lines are lost"), "{text}");
+    }
 }
