@@ -129,6 +129,9 @@ figures! {
     steal_core_most: "fraction",
     /// CPU time of other programs on the run's cores, as a share of those cores' time.
     foreign: "fraction",
+    /// CPU time of the kernel's threads for disks, where the target wrote a quarter or more of
+    /// what they were given: a share of the cores' time, and no part of `foreign`.
+    disk_work: "fraction",
     /// The longest pause of the host.
     longest_pause_ns: "ns",
     /// Pauses over a millisecond, as a share of the time.

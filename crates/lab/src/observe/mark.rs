@@ -17,6 +17,7 @@ use std::path::Path;
 
 use wire::Ns;
 
+use super::disk_work::{DiskWork, DiskWorkReader};
 use super::group::process_cpu_ns;
 use super::hiccup::{PauseReader, Pauses};
 use super::sensors::{quota::QuotaReader, swap};
@@ -38,6 +39,8 @@ pub struct Mark {
     /// Periods of the control group's CPU quota so far, and those in which it was used up; `None`
     /// is unseen, or no quota.
     pub quota_periods: Option<[u64; 2]>,
+    /// CPU time of the kernel's threads for disks so far; `None` is unseen.
+    pub disk_work: Option<DiskWork>,
 }
 
 /// One core. Times are since the host's start.
@@ -66,6 +69,7 @@ pub(super) struct Marker {
     ran: Ran,
     softirq_threads: Vec<(usize, Source)>,
     pauses: PauseReader,
+    disk_work: DiskWorkReader,
 }
 
 #[derive(Debug)]
@@ -90,6 +94,7 @@ impl Marker {
             ran: Ran::open(),
             softirq_threads: softirq_threads(),
             pauses,
+            disk_work: DiskWorkReader::open(),
         }
     }
 
@@ -122,6 +127,7 @@ impl Marker {
             swapped_pages,
             pauses: self.pauses.read(),
             quota_periods,
+            disk_work: self.disk_work.read(),
         }
     }
 }

@@ -9,6 +9,7 @@
 //! | `hiccup` | the thread that measures pauses of the host |
 //! | `mark`, `disturbance/` | the readings around a slice, and the rules that judge it |
 //! | `census` | which programs used CPU time around a slice |
+//! | `disk_work` | CPU time of the kernel's threads that work for disks |
 //! | `totals` | the host's counters over a slice, for the rules on limits |
 //! | `memory`, `loopback` | how fast this host copies, and carries large messages |
 //! | `floors` | what the simplest things cost on this host |
@@ -28,6 +29,7 @@ mod advisor;
 mod census;
 mod check;
 mod counters;
+mod disk_work;
 mod disturbance;
 mod fingerprint;
 mod floors;

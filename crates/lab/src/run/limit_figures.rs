@@ -22,6 +22,7 @@ impl Usage {
             measured_ns: Some(self.watched_ns as f64).filter(|ns| *ns > 0.0),
             copy_bytes_per_s: Some(copy_bytes_per_s),
             foreign: share(self.foreign_ns, self.core_time_ns),
+            disk_work: share(Some(self.disk_work_ns).filter(|ns| *ns > 0), self.core_time_ns),
             longest_pause_ns: self.longest_pause_ns.map(|ns| ns as f64),
             paused: share(self.paused_ns, self.watched_ns),
             ..Figures::default()

@@ -103,7 +103,8 @@ impl TargetRun {
         let counted = counted.zip(self.service.as_ref().map(CounterMeter::read));
         // The lab's process holds a target that is a library: its time is counted there.
         let apart = if library.is_some() { of_processes } else { server };
-        let seen = self.disturbance(&window, apart, &result, here, watch);
+        let is_writing = processes.makes_disks_work(&window.totals);
+        let seen = self.disturbance(&window, apart, is_writing, &result, here, watch);
         let causes = seen.causes();
         let is_disturbed = judged && !causes.is_empty();
         let taken = is_disturbed.then(|| self.taken(&causes, &window, &result, here, watch));
@@ -227,6 +228,7 @@ impl TargetRun {
         &self,
         window: &Window,
         server: Option<Cpu>,
+        is_writing: bool,
         result: &LoadResult,
         here: &Point,
         watch: &mut Watch,
@@ -256,7 +258,7 @@ impl TargetRun {
         // The lab's own threads are in its process; a program is not.
         let counted_ns = result.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
         let clients_ns = result.program_ns.saturating_sub(counted_ns);
-        let own = OwnCpu { server_ns, clients_ns, waits };
+        let own = OwnCpu { server_ns, clients_ns, is_writing, waits };
         let mut seen = Disturbance::measure(&window.before, &window.after, &own, &cpus);
         if seen.wants_names() {
             let roots = self.owner.roots();

@@ -25,6 +25,20 @@ pub(super) struct ProcessReadings {
     pub(super) listen_drops: Option<u64>,
 }
 
+/// The least part of all that disks were given to write by which it is the target's: a file system
+/// with a journal writes an fsync of one block as up to four.
+const WRITTEN_PART: f64 = 0.25;
+
+impl ProcessReadings {
+    /// Whether the target wrote so much of it that the work of the kernel's threads for disks is
+    /// its own.
+    pub(super) fn makes_disks_work(&self, totals: &Totals) -> bool {
+        let to_disks = totals.figures.iter().find(|(name, _)| *name == "disk_written_bytes");
+        let (Some(own), Some((_, all))) = (self.written_bytes, to_disks) else { return false };
+        own > 0 && own as f64 >= WRITTEN_PART * all
+    }
+}
+
 /// Sums over a trial's slices.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Usage {
@@ -38,6 +52,7 @@ pub(crate) struct Usage {
     pub(super) idle_ns: BTreeMap<usize, u64>,
     pub(super) stolen_ns: BTreeMap<usize, u64>,
     pub(super) foreign_ns: Option<u64>,
+    pub(super) disk_work_ns: u64,
     pub(super) core_time_ns: u64,
     pub(super) longest_pause_ns: Option<u64>,
     pub(super) paused_ns: Option<u64>,
@@ -82,6 +97,7 @@ impl Usage {
             *self.stolen_ns.entry(after.cpu).or_insert(0) += stolen_ns;
         }
         add(&mut self.foreign_ns, seen.foreign_ns);
+        self.disk_work_ns += seen.disk_work_ns;
         self.core_time_ns += seen.core_time_ns;
         self.longest_pause_ns = self.longest_pause_ns.max(seen.longest_pause_ns);
         add(&mut self.paused_ns, seen.lost_ns);

@@ -11,6 +11,9 @@ use crate::observe::mark::{CoreMark, Mark};
 /// The kernel prints idle and stolen time in ticks of this length.
 const TICK_NS: u64 = 10_000_000;
 
+/// How the kernel's threads for disks are called where programs are named.
+const DISK_WORKERS: &str = "kworker";
+
 /// The least part of other programs' CPU time that is worth a name.
 const NAMED_PART: f64 = 0.1;
 
@@ -22,6 +25,9 @@ pub struct OwnCpu<'a> {
     pub server_ns: Option<u64>,
     /// CPU time of load that runs in processes of its own, beside the lab's.
     pub clients_ns: u64,
+    /// Whether the target wrote so much of what disks were given that the work of the kernel's
+    /// threads for disks is its own.
+    pub is_writing: bool,
     /// The sides that may wait for a core; empty leaves that rule out.
     pub waits: &'a [Wait<'a>],
 }
@@ -47,8 +53,12 @@ pub struct Disturbance {
     pub length_ns: u64,
     /// The time of all the run's cores together.
     pub core_time_ns: u64,
-    /// CPU time on the run's cores that belongs to neither target, load nor lab.
+    /// CPU time on the run's cores that belongs to neither target, load, lab nor to what disks
+    /// cost the kernel for the target.
     pub foreign_ns: Option<u64>,
+    /// CPU time of the kernel's threads for disks, where that is the target's work: no part of
+    /// the others'.
+    pub disk_work_ns: u64,
     /// The same and the target's together, where the target's is unseen.
     pub unassigned_ns: Option<u64>,
     /// Whether that is known from clock ticks only.
@@ -184,11 +194,13 @@ impl Disturbance {
             |value: fn(&Mark) -> Option<u64>| Some(value(after)?.saturating_sub(value(before)?));
         let lab_ns = after.lab_ns.saturating_sub(before.lab_ns);
         let own_ns = own.server_ns.unwrap_or(0) + own.clients_ns + lab_ns;
-        let (not_own_ns, coarse) = foreign(&cores, own_ns);
+        let disk_work_ns = if own.is_writing { disk_work(before, after, cpus) } else { 0 };
+        let (not_own_ns, coarse) = foreign(&cores, own_ns + disk_work_ns);
         Self {
             length_ns,
             core_time_ns: length_ns * cores.len() as u64,
             foreign_ns: not_own_ns.filter(|_| own.server_ns.is_some()),
+            disk_work_ns,
             unassigned_ns: not_own_ns.filter(|_| own.server_ns.is_none()),
             coarse,
             most_stolen_ns: cores.iter().map(|core| core.stolen_ns).max(),
@@ -220,11 +232,17 @@ impl Disturbance {
             return Vec::new();
         };
         let foreign = self.share(foreign_ns);
-        let seen: f64 = others.cores.iter().map(|(_, cores)| cores).sum();
+        let own_disk_work = self.share(self.disk_work_ns);
+        let of_others = |(name, cores): &(String, f64)| match &name[..] {
+            DISK_WORKERS => (name.clone(), (cores - own_disk_work).max(0.0)),
+            _ => (name.clone(), *cores),
+        };
+        let others_cores: Vec<(String, f64)> = others.cores.iter().map(of_others).collect();
+        let seen: f64 = others_cores.iter().map(|(_, cores)| cores).sum();
         // What ended is booked when its parent has waited for it, whenever it ran: all together
         // can't have used more than the cores say.
         let scale = if seen > foreign && !others.also_elsewhere { foreign / seen } else { 1.0 };
-        let scaled = others.cores.iter().map(|(name, cores)| (name.clone(), cores * scale));
+        let scaled = others_cores.into_iter().map(|(name, cores)| (name, cores * scale));
         let is_worth = |cores: f64| cores >= NAMED_PART * foreign;
         // One more stands for what no reading saw.
         let named = scaled.filter(|(_, cores)| is_worth(*cores)).take(MAX_PROGRAMS - 1);
@@ -322,6 +340,16 @@ fn waits_for_the_run(wait: &Wait<'_>, waits: &[Wait<'_>]) -> bool {
     let sharing = || waits.iter().filter(shares);
     let cores: BTreeSet<usize> = sharing().flat_map(|one| one.cores.iter().copied()).collect();
     sharing().fold(0, |sum: usize, one| sum.saturating_add(one.runnable)) > cores.len()
+}
+
+/// CPU time of the kernel's threads for disks on the run's cores; none where it is unseen.
+fn disk_work(before: &Mark, after: &Mark, cpus: &[usize]) -> u64 {
+    let Some((before_work, work)) = before.disk_work.as_ref().zip(after.disk_work.as_ref()) else {
+        return 0;
+    };
+    let all: Vec<usize> = after.cores.iter().map(|core| core.cpu).collect();
+    let cores = if cpus.is_empty() { &all[..] } else { cpus };
+    work.since(before_work, cores, all.iter().all(|core| cores.contains(core)))
 }
 
 /// Growth between two marks. A quota that was set anew counts from zero.

@@ -3,6 +3,7 @@
 use CauseKind::{Foreign, ForeignTicks, Pause, Quota, Steal, Swap};
 
 use super::*;
+use crate::observe::disk_work::DiskWork;
 use crate::observe::hiccup::Pauses;
 
 const MS: u64 = 1_000_000;
@@ -25,6 +26,7 @@ fn before() -> Mark {
         swapped_pages: Some(12),
         pauses: Some(Pauses { longest_ns: 5_000 * MS, count: 3, lost_ns: 5_010 * MS }),
         quota_periods: None,
+        disk_work: Some(DiskWork { by_core: vec![(1, 70 * MS)], anywhere_ns: 30 * MS }),
     }
 }
 
@@ -42,7 +44,8 @@ fn after() -> Mark {
     mark
 }
 
-const OWN: OwnCpu<'_> = OwnCpu { server_ns: Some(498_500_000), clients_ns: 0, waits: &[] };
+const OWN: OwnCpu<'_> =
+    OwnCpu { server_ns: Some(498_500_000), clients_ns: 0, is_writing: false, waits: &[] };
 
 /// What disturbed the slice before this mark, and how much.
 fn causes(after: &Mark) -> Vec<(CauseKind, f64)> {
@@ -73,6 +76,29 @@ fn foreign_cpu_time_disturbs_above_two_percent() {
     assert_eq!(causes(&mark), [(Foreign, 23.0)]);
     let other_core = Disturbance::measure(&before(), &mark, &OWN, &[0]);
     assert_eq!(other_core.causes(), [], "core 1 is none of the run's");
+}
+
+#[test]
+fn what_disks_cost_the_kernel_is_the_targets_where_it_writes() {
+    let mut mark = after();
+    mark.cores[1].ran_ns = mark.cores[1].ran_ns.map(|ran_ns| ran_ns + 30 * MS);
+    mark.cores[1].idle_ns -= 3 * TICK_NS;
+    mark.disk_work = Some(DiskWork { by_core: vec![(1, 90 * MS)], anywhere_ns: 38 * MS });
+    let seen = |is_writing, cpus: &[usize]| {
+        let own = OwnCpu { is_writing, ..OWN };
+        let mut seen = Disturbance::measure(&before(), &mark, &own, cpus);
+        let cores = vec![("kworker".to_owned(), 0.06), ("cron".to_owned(), 0.002)];
+        seen.others = Some(OtherPrograms { cores, also_elsewhere: false });
+        seen
+    };
+    assert_eq!(amounts(&seen(false, &[0, 1])), [(Foreign, 32.0)]);
+    let own = seen(true, &[0, 1]);
+    assert_eq!((own.foreign_ns, own.disk_work_ns), (Some(3_500_000), 28 * MS));
+    assert_eq!(own.causes(), []);
+    let named: Vec<_> = own.programs().into_iter().map(|one| one.name).collect();
+    assert_eq!(named, [Some("kworker".to_owned()), Some("cron".to_owned())], "{named:?}");
+    // On a part of the cores it is not known where threads of no core have worked.
+    assert_eq!(seen(true, &[1]).disk_work_ns, 20 * MS);
 }
 
 #[test]
