@@ -80,14 +80,15 @@ pub enum Told<'a> {
 /// The password that is right for every task: that of tests and of `ECF_DUMMY_TASK`.
 const ANY_JOB: &str = "_DJP_";
 
-/// The numbers that stand for no attribute in `add_attr_type_` and `del_attr_type_`, and for no
-/// flag.
-const NOTHING_ADDED: i64 = 6;
-const NOTHING_DELETED: i64 = 16;
-const NO_FLAG: i64 = 19;
+/// The numbers that stand for no attribute in `add_attr_type_`, `del_attr_type_` and
+/// `change_attr_type_`, and for no flag.
+pub(super) const NOTHING_ADDED: i64 = 6;
+pub(super) const NOTHING_DELETED: i64 = 16;
+pub(super) const NOTHING_CHANGED: i64 = 13;
+pub(super) const NO_FLAG: i64 = 19;
 
 /// The number of a kind in its table, of which the first has the number `first`.
-fn number<T: PartialEq>(table: &[(T, &str)], kind: &T, first: i64) -> i64 {
+pub(super) fn number<T: PartialEq>(table: &[(T, &str)], kind: &T, first: i64) -> i64 {
     table.iter().zip(first..).find(|((one, _), _)| one == kind).map_or(first, |(_, at)| at)
 }
 

@@ -4,7 +4,7 @@
 use super::frame::{self, HEAD_BYTES};
 use super::reply::{Changes, News, Reply, Standard};
 use super::request::{Alteration, Body, Command, Report, Request, ServerCommand};
-use super::{Answer, Ask, Asker, NodeCommand, Stats, Told, read, read_answer};
+use super::{Answer, Ask, Asker, NodeCommand, Stats, Told, read, read_answer, write};
 
 const REQUESTS: &[u8] = include_bytes!("captured.requests");
 const REPLIES: &[u8] = include_bytes!("captured.replies");
@@ -49,6 +49,15 @@ fn requests_have_what_the_client_was_told() {
     assert!(has(&|body| matches!(body, Body::User(_, Command::Group(all)) if all.len() == 4)));
     assert!(has(&|body| matches!(body, Body::User(_, Command::Alter { alteration, .. })
         if *alteration == Alteration::Flag(7, true))));
+}
+
+#[test]
+fn every_captured_request_is_written_again_as_the_client_wrote_it() {
+    let captured = documents(REQUESTS);
+    for (document, request) in captured.iter().zip(requests()) {
+        let written = write(&request);
+        assert!(written == *document, "{}", String::from_utf8_lossy(&written));
+    }
 }
 
 /// A reply that stands among those captured, byte for byte.

@@ -18,6 +18,7 @@ mod read;
 mod reply;
 mod request;
 mod words;
+mod write;
 
 pub use answer::{Answer, read_answer};
 pub use ask::{Ask, Asker, Told};
@@ -31,3 +32,4 @@ pub use request::{
     Order, PathsCommand, Report, Request, Requeue, ServerCommand, SyncKind, User, ZombieAction,
 };
 pub use words::{ADDED, CHANGED, DELETED, FLAGS};
+pub use write::write;
