@@ -87,7 +87,7 @@ fn what_disks_cost_the_kernel_is_the_targets_where_it_writes() {
     let seen = |is_writing, cpus: &[usize]| {
         let own = OwnCpu { is_writing, ..OWN };
         let mut seen = Disturbance::measure(&before(), &mark, &own, cpus);
-        let cores = vec![("kworker".to_owned(), 0.06), ("cron".to_owned(), 0.002)];
+        let cores = vec![("kworker".to_owned(), 0.061), ("cron".to_owned(), 0.002)];
         seen.others = Some(OtherPrograms { cores, also_elsewhere: false });
         seen
     };
