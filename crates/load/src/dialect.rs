@@ -82,6 +82,8 @@ pub struct Events {
     pub elements: u64,
     /// The bytes of these elements. They are held against what the sockets have carried.
     pub payload_bytes: u64,
+    /// Of the answers in `done`, those of which it isn't known what is right.
+    pub unchecked: u64,
     /// The first wrong answers' bytes; [`Done::wrong`] counts all of them.
     pub findings: Vec<Finding>,
     /// The server closes after this answer: the connection has to be made again.
@@ -115,6 +117,7 @@ impl Events {
         self.updates.clear();
         self.elements = 0;
         self.payload_bytes = 0;
+        self.unchecked = 0;
         self.findings.clear();
     }
 }

@@ -91,6 +91,7 @@ impl Recorder {
             self.counts.elements += events.elements;
             self.counts.payload_bytes += events.payload_bytes;
         }
+        self.counts.unchecked += events.unchecked;
         if !events.findings.is_empty() {
             self.keep_findings(now, events);
         }

@@ -34,6 +34,14 @@ const OURS: &str = if !cfg!(feature = "rpc") {
     "[[target]]\nname = \"loadline\"\nserve = \"rpc\"\noptions = { threads = 1 }\n"
 };
 
+/// The same by own frames, over TCP and a Unix socket.
+const FRAMES: &str = if !cfg!(feature = "rpc") {
+    ""
+} else {
+    "[[target]]\nname = \"frames\"\nserve = \"rpc\"\nspeaks = \"frames\"\n\
+     [[target]]\nname = \"unix\"\nserve = \"rpc\"\nspeaks = \"frames\"\ntransport = \"unix\"\n"
+};
+
 /// A suite of one short round over our server, unless it is left out, and these peers; `rest` is
 /// its workload and clients.
 fn suite(ours: &str, peers: &[(&'static str, Vec<String>)], rest: &str) -> String {
@@ -50,13 +58,13 @@ fn suite(ours: &str, peers: &[(&'static str, Vec<String>)], rest: &str) -> Strin
     format!("title = \"Calls\"\n{ours}{peers}[workload]\nservice = \"rpc\"\n{rest}{rounds}")
 }
 
-fn answers_rightly(rest: &str) -> Vec<serde_json::Value> {
+fn answers_rightly(ours: &str, rest: &str) -> Vec<serde_json::Value> {
     let peers = peers();
-    if OURS.is_empty() && peers.is_empty() {
+    if ours.is_empty() && peers.is_empty() {
         return Vec::new();
     }
-    let trials = Place::with(&suite(OURS, &peers, rest)).trials();
-    assert_eq!(trials.len(), usize::from(!OURS.is_empty()) + peers.len());
+    let trials = Place::with(&suite(ours, &peers, rest)).trials();
+    assert_eq!(trials.len(), ours.matches("[[target]]").count() + peers.len());
     assert!(trials.iter().all(|trial| trial["missing"] == 0), "{trials:#?}");
     trials
 }
@@ -64,10 +72,14 @@ fn answers_rightly(rest: &str) -> Vec<serde_json::Value> {
 #[test]
 fn calls_of_each_size_are_answered_byte_for_byte_and_totals_are_exact() {
     for bytes in [0, 1_000, 100_000] {
-        answers_rightly(&format!(
-            "mix = {{ unary = 3, add = 2 }}\nbytes = {bytes}\n[[clients]]\nconnections = 3\n\
+        let ours = format!("{OURS}{FRAMES}");
+        answers_rightly(
+            &ours,
+            &format!(
+                "mix = {{ unary = 3, add = 2 }}\nbytes = {bytes}\n[[clients]]\nconnections = 3\n\
              pipeline = 7\nthreads = 2\ntimeout = \"20s\"\n"
-        ));
+            ),
+        );
     }
 }
 
@@ -75,10 +87,13 @@ fn calls_of_each_size_are_answered_byte_for_byte_and_totals_are_exact() {
 fn streams_bring_every_message_in_each_direction() {
     for (bytes, messages) in [(8, 300), (300_000, 5)] {
         for operation in ["server-stream", "client-stream", "bidi"] {
-            let trials = answers_rightly(&format!(
-                "operation = \"{operation}\"\nbytes = {bytes}\nmessages = {messages}\n\
+            let trials = answers_rightly(
+                OURS,
+                &format!(
+                    "operation = \"{operation}\"\nbytes = {bytes}\nmessages = {messages}\n\
                  [[clients]]\nconnections = 2\npipeline = 2\ntimeout = \"20s\"\n"
-            ));
+                ),
+            );
             for trial in trials {
                 let elements = trial["elements_per_s"].as_f64().expect("a number");
                 let rate = trial["rate_per_s"].as_f64().expect("a number");
@@ -86,6 +101,59 @@ fn streams_bring_every_message_in_each_direction() {
             }
         }
     }
+}
+
+#[test]
+fn any_method_is_called_from_its_schema_and_answers_are_compared_or_unchecked() {
+    if OURS.is_empty() {
+        return;
+    }
+    let proto = format!(
+        "proto = \"{0}/loadline/rpc/v1/table.proto\"\nimports = [\"{0}\"]\n",
+        repository().join("crates/rpc/proto").display()
+    );
+    let clients = "[[clients]]\nconnections = 2\npipeline = 3\ntimeout = \"20s\"\n";
+    for (method, expect, is_checked) in [
+        ("Table/Echo", "expect.echo = true\n", true),
+        ("Table/Add", "message = '{\"value\": 0}'\nexpect.message = '{}'\n", true),
+        ("Table/Echo", "expect.fields.text = \"request.text\"\n", true),
+        ("Table/Echo", "", false),
+    ] {
+        let workload =
+            format!("operation = \"call\"\nmethod = \"loadline.rpc.v1.{method}\"\n{expect}");
+        let ours = format!("{OURS}{FRAMES}");
+        let trials = answers_rightly(&ours, &format!("{workload}{proto}{clients}"));
+        for trial in trials {
+            let (operations, unchecked) = (&trial["operations"], &trial["unchecked"]);
+            let right = if is_checked { &serde_json::json!(0) } else { operations };
+            assert_eq!(unchecked, right, "{workload}: {trial:#}");
+        }
+        // By its reflection; the peers here have none.
+        let trials = Place::with(&suite(OURS, &[], &format!("{workload}{clients}"))).trials();
+        assert_eq!(trials[0]["missing"], 0, "{workload}: {trials:#?}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_not_as_the_suite_says_is_wrong_and_no_schema_is_an_error() {
+    if OURS.is_empty() {
+        return;
+    }
+    let clients = "[[clients]]\nconnections = 1\n";
+    let run = |workload: &str| {
+        let place =
+            Place::with(&suite(OURS, &[], &format!("operation = \"call\"\n{workload}{clients}")));
+        let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
+        (stdout(&output), stderr(&output))
+    };
+    let (json, _) = run("method = \"loadline.rpc.v1.Table/Echo\"\n\
+                         expect.fields.small = \"request.small + 1\"\n");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json["trials"][0]["wrong"].as_u64() > Some(0), "{json:#}");
+    let (json, said) = run("method = \"a.b.C/D\"\n");
+    assert!(format!("{json}{said}").contains("asked of the server's reflection"), "{json}{said}");
+    let (_, said) = run("method = \"a.b.C/D\"\nproto = \"none.proto\"\n");
+    assert!(said.contains("suite.toml") && said.contains("none.proto"), "{said}");
 }
 
 #[test]

@@ -11,5 +11,5 @@ mod schema;
 pub use address::{BadAddress, ServerAddress};
 pub use call::{CallOptions, Receiver, Sender};
 pub use connect::{Client, Encryption};
-pub(crate) use schema::split;
+pub(crate) use schema::{Files, add_files, first_missing, split};
 pub use schema::{Schema, SchemaError};

@@ -126,7 +126,7 @@ impl Schema {
         let mut files = BTreeMap::new();
         for symbol in wanted {
             match asking.files(MessageRequest::FileContainingSymbol(symbol.into())).await {
-                Ok(found) => add(&mut files, found)?,
+                Ok(found) => add_files(&mut files, found)?,
                 // Some servers list services that they can't describe.
                 Err(status) if symbols.is_empty() && status.code == Code::NotFound => {}
                 Err(status) => return Err(missing(status, symbol, &services)),
@@ -134,10 +134,20 @@ impl Schema {
         }
         // A server may leave imports out.
         while let Some(name) = first_missing(&files) {
-            add(&mut files, asking.files(MessageRequest::FileByFilename(name)).await?)?;
+            add_files(&mut files, asking.files(MessageRequest::FileByFilename(name)).await?)?;
         }
         asking.end();
         let pool = pool(files)?;
+        Ok(Self { pool, services })
+    }
+
+    /// Of files, with all their imports.
+    ///
+    /// # Errors
+    /// When they don't fit together.
+    pub(crate) fn of_descriptors(files: Files) -> Result<Self, SchemaError> {
+        let pool = pool(files)?;
+        let services = pool.services().map(|service| service.full_name().to_owned()).collect();
         Ok(Self { pool, services })
     }
 
@@ -187,9 +197,11 @@ fn missing(status: Status, symbol: &str, services: &[String]) -> SchemaError {
     }
 }
 
-type Files = BTreeMap<String, FileDescriptorProto>;
+/// The files of a schema by their names.
+pub(crate) type Files = BTreeMap<String, FileDescriptorProto>;
 
-fn add(files: &mut Files, found: Vec<Bytes>) -> Result<(), SchemaError> {
+/// Adds files as reflection sends them.
+pub(crate) fn add_files(files: &mut Files, found: Vec<Bytes>) -> Result<(), SchemaError> {
     for bytes in found {
         let file = FileDescriptorProto::decode(bytes).map_err(|why| {
             SchemaError::Unusable(format!("the server's reflection sends no descriptor: {why}"))
@@ -203,7 +215,8 @@ fn add(files: &mut Files, found: Vec<Bytes>) -> Result<(), SchemaError> {
     Ok(())
 }
 
-fn first_missing(files: &Files) -> Option<String> {
+/// An import that isn't there.
+pub(crate) fn first_missing(files: &Files) -> Option<String> {
     let mut imports = files.values().flat_map(|file| &file.dependency);
     imports.find(|name| !files.contains_key(*name)).cloned()
 }

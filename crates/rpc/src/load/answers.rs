@@ -17,7 +17,7 @@ pub(super) enum Said {
     /// The call is over, and went well.
     Over,
     /// The call is over with another status: it is refused.
-    Refused(String),
+    Refused(u32, String),
     /// It is no answer of gRPC.
     Wrong(String),
 }
@@ -61,6 +61,12 @@ const NAMES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
+/// A status that isn't OK, in words.
+pub(super) fn refusal(code: u32, text: &str) -> String {
+    let name = NAMES.get(code as usize).copied().unwrap_or("unknown status");
+    format!("{name} ({code}): {text}")
+}
+
 /// Text in which %XX stands for a byte. What is broken stays as it is.
 fn percent_decoded(text: &[u8]) -> String {
     let (mut bytes, mut at) = (Vec::with_capacity(text.len()), 0);
@@ -100,10 +106,7 @@ impl Fields {
         let code = std::str::from_utf8(status).ok().and_then(|digits| digits.parse::<u32>().ok());
         match code {
             Some(OK) => Said::Over,
-            Some(code) => {
-                let name = NAMES.get(code as usize).copied().unwrap_or("unknown status");
-                Said::Refused(format!("{name} ({code}): {}", percent_decoded(&self.message)))
-            }
+            Some(code) => Said::Refused(code, refusal(code, &percent_decoded(&self.message))),
             None => Said::Wrong(format!("grpc-status {}", shown(status))),
         }
     }
@@ -188,9 +191,9 @@ mod tests {
         assert_eq!(read(&[(":status", "100")], true, false), Said::Interim);
         let refused = [("grpc-status", "9"), ("grpc-message", "gr%C3%B6%C3%9Fe %25 %4")];
         let text = "FAILED_PRECONDITION (9): größe % %4";
-        assert_eq!(read(&refused, false, true), Said::Refused(text.to_owned()));
+        assert_eq!(read(&refused, false, true), Said::Refused(9, text.to_owned()));
         let only = [&begun[..], &[("grpc-status", "12")]].concat();
-        assert_eq!(read(&only, true, true), Said::Refused("UNIMPLEMENTED (12): ".to_owned()));
+        assert_eq!(read(&only, true, true), Said::Refused(12, "UNIMPLEMENTED (12): ".to_owned()));
         let mut wrong = |fields: &[(&str, &str)], ends| match read(fields, true, ends) {
             Said::Wrong(why) => why,
             said => panic!("{said:?}"),

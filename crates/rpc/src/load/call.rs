@@ -1,7 +1,7 @@
 //! One call: what it has said, and what has come back of it so far. Data plane.
 
 use super::made::{Made, PREFIX_BYTES, Piece, put_varint};
-use super::operations::{ADD, BIDI, CLIENT_STREAM};
+use super::operations::{ADD, BIDI, CALL, CLIENT_STREAM};
 
 /// An answer that is one number is at most this long, with its prefix.
 const NUMBER_BYTES: usize = 24;
@@ -113,6 +113,7 @@ impl Call {
         match made.asked(self.operation) {
             Some(tape) => tape.total,
             None if self.operation == ADD => self.asks.len,
+            None if self.operation == CALL => made.request(self.what).map_or(0, |one| one.1.len()),
             None => made.echo_bytes(),
         }
     }

@@ -2,33 +2,17 @@
 //! Data plane: nothing is allocated per call after warm-up, except for findings.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use load::{Dialect, Done, Events, Finding, Op, Tag};
+use load::{Dialect, Events, Op, Tag};
 use wire::{Input, Ns, Output, ProtocolError};
 
 use super::answers::{Answers, Said};
-use super::call::{Call, number_message};
-use super::made::{Made, Piece};
-use super::operations::{ADD, BIDI, CLIENT_STREAM, OPERATIONS, PATHS};
-use super::totals::Totals;
+use super::any::{Learning, REFLECTION};
+use super::call::Call;
+use super::calls::{Calls, MAX_ANSWER_BYTES, OWN, Target, put};
+use super::operations::BIDI;
 use crate::protocol::http2::frame::{code, code_name};
 use crate::protocol::http2::{Client, Streams};
-
-/// A piece of at least this many bytes is sent where it lies; a smaller one is copied.
-const SHARED_AT_LEAST_BYTES: usize = 4096;
-
-/// The tag of the first call of a connection, before the engine has any.
-const OWN: Tag = 0;
-
-/// What all connections to one target share.
-#[derive(Clone, Debug)]
-pub(super) struct Target {
-    pub(super) made: Arc<Made>,
-    pub(super) totals: Arc<Totals>,
-    /// Whether totals are asked for.
-    pub(super) adds: bool,
-}
 
 /// The client side of one connection.
 #[derive(Debug)]
@@ -36,54 +20,61 @@ pub struct Grpc {
     authority: String,
     http2: Client,
     calls: Calls,
+    after: After,
+    answers: Answers,
     /// Calls that are not begun: the server takes no more streams at once.
     waiting: VecDeque<Tag>,
     /// Calls that have more to say than the windows have room.
     blocked: VecDeque<Tag>,
+    /// What is asked of the server's reflection, before anything else.
+    learning: Option<Question>,
 }
 
-/// The calls of one connection, by tag.
-#[derive(Debug)]
-struct Calls {
-    target: Target,
-    calls: Vec<Call>,
-    answers: Answers,
+/// A question to the server's reflection.
+struct Question {
+    learning: Box<dyn Learning>,
+    answer: Vec<u8>,
+    /// What its last call came to: how it failed, and with which status.
+    ended: Option<Result<(), (u32, String)>>,
+}
+
+/// What there is to do for calls once the answers are read.
+#[derive(Debug, Default)]
+struct After {
     /// Conversations in which something was answered.
     due: Vec<Tag>,
     /// Calls that the server has not begun, to be asked again.
     refused: Vec<Tag>,
-    /// The first call is over, with this result.
-    opened: Option<Result<(), ProtocolError>>,
 }
 
 /// The calls while answers are read.
 struct Hearing<'a> {
     calls: &'a mut Calls,
+    after: &'a mut After,
+    answers: &'a mut Answers,
     events: &'a mut Events,
+    learning: Option<&'a mut Question>,
 }
 
 impl Grpc {
     pub(super) fn new(authority: String, target: Target) -> Self {
-        let http2 = Client::new(&authority, &PATHS);
-        let calls = Calls {
-            target,
-            calls: Vec::new(),
+        let http2 = client(&authority, &target);
+        Self {
+            authority,
+            http2,
+            calls: Calls::new(target),
+            after: After::default(),
             answers: Answers::default(),
-            due: Vec::new(),
-            refused: Vec::new(),
-            opened: None,
-        };
-        Self { authority, http2, calls, waiting: VecDeque::new(), blocked: VecDeque::new() }
+            waiting: VecDeque::new(),
+            blocked: VecDeque::new(),
+            learning: None,
+        }
     }
 
     /// Begins a call, or has it wait for its turn.
     #[inline]
     fn ask(&mut self, tag: Tag, call: Call, out: &mut Output) {
-        let index = tag as usize;
-        if index >= self.calls.calls.len() {
-            self.calls.calls.resize(index + 1, Call::default());
-        }
-        self.calls.calls[index] = call;
+        self.calls.put(tag, call);
         if self.waiting.is_empty() && self.http2.may_begin() {
             self.begin(tag, out);
         } else {
@@ -93,11 +84,7 @@ impl Grpc {
 
     #[inline]
     fn begin(&mut self, tag: Tag, out: &mut Output) {
-        let call = &mut self.calls.calls[tag as usize];
-        call.is_begun = true;
-        if call.operation == ADD && !call.is_own && call.least.is_none() {
-            call.least = Some(self.calls.target.totals.begin(call.number));
-        }
+        let Some(call) = self.calls.begin(tag) else { return };
         self.http2.begin(tag, call.operation, out);
         self.say(tag, out);
     }
@@ -105,9 +92,11 @@ impl Grpc {
     /// Says of a call what it has to say and there is room for.
     #[inline]
     fn say(&mut self, tag: Tag, out: &mut Output) {
-        let (Calls { target: Target { made, .. }, calls, .. }, http2) =
-            (&mut self.calls, &mut self.http2);
-        let Some(call) = calls.get_mut(tag as usize).filter(|call| call.is_begun) else { return };
+        let http2 = &mut self.http2;
+        let Some((call, made)) = self.calls.with_made(tag) else { return };
+        if !call.is_begun {
+            return;
+        }
         let (may_say, total) = (call.may_say(made), call.total(made));
         while call.said < may_say {
             let len = http2.room(tag).min(may_say - call.said);
@@ -128,10 +117,10 @@ impl Grpc {
     /// Says what was held back and what is due, as far as there is room now.
     #[inline]
     fn go_on(&mut self, out: &mut Output) {
-        while let Some(tag) = self.calls.due.pop() {
+        while let Some(tag) = self.after.due.pop() {
             self.say(tag, out);
         }
-        while let Some(tag) = self.calls.refused.pop() {
+        while let Some(tag) = self.after.refused.pop() {
             self.waiting.push_front(tag);
         }
         if !self.http2.take_has_room() {
@@ -139,7 +128,7 @@ impl Grpc {
         }
         for _ in 0..self.blocked.len() {
             let Some(tag) = self.blocked.pop_front() else { break };
-            if let Some(call) = self.calls.calls.get_mut(tag as usize) {
+            if let Some(call) = self.calls.get(tag) {
                 call.is_queued = false;
             }
             self.say(tag, out);
@@ -150,165 +139,149 @@ impl Grpc {
         }
     }
 
-    /// The server's settings have come: asks for the total, where that has to be known.
+    /// The server's settings have come: asks for what has to be known.
     fn greet(&mut self, events: &mut Events, out: &mut Output) {
-        let Target { totals, adds, .. } = &self.calls.target;
-        if !adds || totals.has_base() {
+        if let Some(learn) = self.calls.target.learns() {
+            let learning = learn.begin();
+            self.learning = Some(Question { learning, answer: Vec::new(), ended: None });
+            self.question(out);
+        } else if self.calls.target.lacks_base() {
+            self.ask(OWN, Call::own(), out);
+        } else {
             events.ready = true;
-            return;
-        }
-        self.ask(OWN, Call::own(), out);
-    }
-}
-
-/// Appends at most `most` bytes of a piece. Returns how many.
-#[inline]
-fn put(piece: Piece<'_>, most: usize, out: &mut Output) -> usize {
-    match piece {
-        Piece::Large(bytes, range) if range.len().min(most) >= SHARED_AT_LEAST_BYTES => {
-            let len = range.len().min(most);
-            out.share(bytes.slice(range.start..range.start + len));
-            len
-        }
-        Piece::Large(bytes, range) => put(Piece::Small(&bytes[range]), most, out),
-        Piece::Small(bytes) => {
-            let len = bytes.len().min(most);
-            out.put(&bytes[..len]);
-            len
         }
     }
 }
 
-fn finding(call: &Call, expected: &[u8], received: &[u8], note: &str) -> Finding {
-    Finding {
-        operation: OPERATIONS[call.operation].name.clone(),
-        key: call.what.to_string().into_bytes(),
-        expected: expected.to_vec(),
-        received: received.to_vec(),
-        note: note.to_owned(),
+impl Grpc {
+    /// Asks the server's reflection.
+    fn question(&mut self, out: &mut Output) {
+        let Some(question) = &self.learning else { return };
+        let (path, message) = question.learning.question();
+        let paths = paths(&self.calls.target);
+        let number = paths.iter().position(|one| *one == path).unwrap_or(0);
+        self.calls.put(OWN, Call::own());
+        self.http2.begin(OWN, number, out);
+        // A name: every server has room for it.
+        self.http2.data(OWN, message.len(), true, out);
+        out.put(&message);
+    }
+
+    /// Its answer is there, or there will be none.
+    #[cold]
+    fn learn(&mut self, events: &mut Events, out: &mut Output) -> Result<(), ProtocolError> {
+        let Some(question) = &mut self.learning else { return Ok(()) };
+        let Some(ended) = question.ended.take() else { return Ok(()) };
+        let known = match ended {
+            Ok(()) => question.learning.answered(&std::mem::take(&mut question.answer)),
+            Err((status, _)) if question.learning.refused(status) => Ok(None),
+            Err((_, why)) => Err(why),
+        };
+        let method = self.calls.target.made.paths().pop().unwrap_or_default();
+        let known = known.map_err(|why| {
+            let words = format!(
+                "{method}, asked of the server's reflection: {why}; where it has none, say \
+                 proto = \"FILE\""
+            );
+            ProtocolError::new(words)
+        })?;
+        match known {
+            Some(any) => {
+                self.calls.target.made.learn(any.into());
+                self.learning = None;
+                self.greet(events, out);
+            }
+            None => self.question(out),
+        }
+        Ok(())
+    }
+}
+
+/// The paths that a connection asks: those of the operations, and of reflection.
+fn paths(target: &Target) -> Vec<&str> {
+    let own = target.made.paths().into_iter();
+    own.chain(REFLECTION.into_iter().filter(|_| target.made.is_learnt())).collect()
+}
+
+fn client(authority: &str, target: &Target) -> Client {
+    Client::new(authority, &paths(target))
+}
+
+impl std::fmt::Debug for Question {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Question").field("ended", &self.ended).finish_non_exhaustive()
     }
 }
 
 impl Hearing<'_> {
-    /// A call is over as it should be: checks what an answer has as a whole.
-    #[inline]
-    fn over(&mut self, tag: Tag) {
-        let Calls { target: Target { made, totals, .. }, calls, opened, .. } = &mut *self.calls;
-        let call = &mut calls[tag as usize];
-        call.is_begun = false;
-        if call.is_own {
-            *opened = Some(match call.answered_number() {
-                Some(total) => {
-                    totals.set_base(total);
-                    Ok(())
-                }
-                None => Err(unopened("its answer is no Number")),
-            });
-            return;
-        }
-        let mut wrong = |call: &Call, expected: &[u8], note: &str| {
-            self.events.found(|| finding(call, expected, call.answer(), note));
-            true
-        };
-        let number = call.answered_number();
-        let is_wrong = match (call.operation, number) {
-            _ if call.is_wrong => true,
-            (ADD, Some(total)) => match totals.end(call.number, call.least.unwrap_or(0), total) {
-                Ok(()) => false,
-                Err(mismatch) => {
-                    let (least, most) = (mismatch.least, mismatch.most);
-                    let note = format!("{total}, not {least} to {most}: {}", mismatch.note);
-                    wrong(call, &number_message(least), &note)
-                }
-            },
-            (CLIENT_STREAM, Some(size)) => {
-                let right = (made.bytes * made.messages) as i64;
-                size != right && {
-                    wrong(call, &number_message(right), "not the size of all messages")
-                }
-            }
-            (ADD | CLIENT_STREAM, None) => wrong(call, &[], "no message with one number"),
-            _ if call.said < call.total(made) => wrong(call, &[], "answered before it was asked"),
-            _ if call.is_whole(made) => false,
-            _ => wrong(call, &[], "the answer ends early"),
-        };
-        if call.operation == ADD && number.is_none() {
-            totals.give_up();
-        }
-        if !is_wrong && made.asked(call.operation).is_some() {
-            self.events.elements += made.messages as u64;
-            self.events.payload_bytes += (made.messages * made.bytes) as u64;
-        }
-        self.events.done.push(Done { wrong: u32::from(is_wrong), ..Done::right(tag) });
-    }
-
-    /// A call is over and has failed.
+    /// An answer of reflection goes on.
     #[cold]
-    fn failed(&mut self, tag: Tag, note: &str, is_refusal: bool) {
-        let Calls { target: Target { totals, .. }, calls, opened, .. } = &mut *self.calls;
-        let call = &mut calls[tag as usize];
-        call.is_begun = false;
-        if call.is_own {
-            *opened = Some(Err(unopened(note)));
-            return;
-        }
-        if call.operation == ADD {
-            totals.give_up();
-        }
-        self.events.found(|| finding(call, &[], note.as_bytes(), note));
-        let (wrong, refused) = (u32::from(!is_refusal), u32::from(is_refusal));
-        self.events.done.push(Done { wrong, refused, ..Done::right(tag) });
+    fn heard(&mut self, said: Said) {
+        let Some(question) = &mut self.learning else { return };
+        question.ended = match said {
+            Said::Begun | Said::Interim => return,
+            Said::Over => Some(Ok(())),
+            Said::Refused(code, why) => Some(Err((code, why))),
+            Said::Wrong(why) => Some(Err((u32::MAX, why))),
+        };
     }
-}
-
-#[cold]
-fn unopened(why: &str) -> ProtocolError {
-    let method = PATHS[ADD];
-    ProtocolError::new(format!("{method}, asked for the total before the load: {why}"))
 }
 
 impl Streams for Hearing<'_> {
     #[inline]
     fn headers(&mut self, tag: u32, block: &[u8], ends: bool) {
-        let call = &mut self.calls.calls[tag as usize];
-        match self.calls.answers.read(block, !call.is_answered, ends) {
+        let Some(call) = self.calls.get(tag) else { return };
+        let said = self.answers.read(block, !call.is_answered, ends);
+        if self.learning.is_some() {
+            call.is_answered = true;
+            return self.heard(said);
+        }
+        match said {
             Said::Begun => call.is_answered = true,
             Said::Interim => {}
-            Said::Over => self.over(tag),
-            Said::Refused(why) => self.failed(tag, &why, true),
-            Said::Wrong(why) if ends => self.failed(tag, &why, false),
+            Said::Over => self.calls.over(tag, self.events),
+            Said::Refused(_, why) => self.calls.failed(tag, &why, true, self.events),
+            Said::Wrong(why) if ends => self.calls.failed(tag, &why, false, self.events),
             Said::Wrong(why) => {
-                (call.is_answered, call.is_wrong) = (true, true);
-                let call = *call;
-                self.events.found(|| finding(&call, &[], why.as_bytes(), &why));
+                call.is_answered = true;
+                self.calls.goes_wrong(tag, &why, self.events);
             }
         }
     }
 
     #[inline]
     fn data(&mut self, tag: u32, bytes: &[u8], ends: bool) {
-        let Calls { target: Target { made, .. }, calls, due, .. } = &mut *self.calls;
-        let call = &mut calls[tag as usize];
-        let what = (call.operation, call.what);
-        if let Err(difference) = call.hear(bytes, made) {
-            let (call, made) = (Call::new(what.0, what.1), difference);
-            self.events.found(|| finding(&call, made.expected, made.received, made.note));
-        } else if call.operation == BIDI {
-            due.push(tag);
+        if let Some(question) = &mut self.learning {
+            if question.answer.len() + bytes.len() > MAX_ANSWER_BYTES {
+                let why = "an answer of more than 64 MiB".to_owned();
+                question.ended = Some(Err((u32::MAX, why)));
+            } else {
+                question.answer.extend_from_slice(bytes);
+            }
+            return;
+        }
+        let is_right = self.calls.hear(tag, bytes, self.events);
+        if is_right && self.calls.get(tag).is_some_and(|call| call.operation == BIDI) {
+            self.after.due.push(tag);
         }
         if ends {
-            self.failed(tag, "the answer ends without a status", false);
+            self.calls.failed(tag, "the answer ends without a status", false, self.events);
         }
     }
 
     fn reset(&mut self, tag: u32, code: u32) {
         if code == code::REFUSED_STREAM {
-            self.calls.calls[tag as usize].again();
-            self.calls.refused.push(tag);
+            if let Some(call) = self.calls.get(tag) {
+                call.again();
+            }
+            self.after.refused.push(tag);
             return;
         }
         let note = format!("the stream was reset: {}", code_name(code));
-        self.failed(tag, &note, true);
+        if self.learning.is_some() {
+            return self.heard(Said::Wrong(note));
+        }
+        self.calls.failed(tag, &note, true, self.events);
     }
 }
 
@@ -332,13 +305,18 @@ impl Dialect for Grpc {
         out: &mut Output,
     ) -> Result<(), ProtocolError> {
         let was_ready = self.http2.is_ready();
-        let mut hearing = Hearing { calls: &mut self.calls, events };
+        let Self { calls, after, answers, learning, .. } = self;
+        let learning = learning.as_mut();
+        let mut hearing = Hearing { calls, after, answers, events, learning };
         self.http2.receive(input, &mut hearing, out)?;
         if !was_ready && self.http2.is_ready() {
             self.greet(events, out);
         }
+        if self.learning.is_some() {
+            return self.learn(events, out);
+        }
         self.go_on(out);
-        if let Some(opened) = self.calls.opened.take() {
+        if let Some(opened) = self.calls.take_opened() {
             opened?;
             events.ready = true;
         }
@@ -358,16 +336,12 @@ impl Dialect for Grpc {
     }
 
     fn repeat(&mut self, _: &mut Output) {
-        self.http2 = Client::new(&self.authority, &PATHS);
+        self.http2 = client(&self.authority, &self.calls.target);
         self.blocked.clear();
     }
 
     fn expire(&mut self, tag: Tag) {
-        let Some(call) = self.calls.calls.get_mut(tag as usize) else { return };
-        if call.operation == ADD && call.least.is_some() {
-            self.calls.target.totals.give_up();
-        }
-        *call = Call::default();
+        self.calls.expire(tag);
         self.waiting.retain(|waiting| *waiting != tag);
         self.http2.leave(tag);
     }

@@ -3,10 +3,13 @@
 //! An answer is right only in protobuf's usual encoding: fields in the order of their numbers, and
 //! none that has its default. All of gRPC's servers write it so.
 
+use std::sync::{Arc, OnceLock};
+
 use bytes::Bytes;
 use load::scramble;
 
-use super::operations::{BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
+use super::any::{Any, Learn, Source};
+use super::operations::{BIDI, CALL, CLIENT_STREAM, PATHS, SERVER_STREAM, UNARY};
 
 /// The bytes before a message: whether it is compressed, and its length.
 pub(super) const PREFIX_BYTES: usize = 5;
@@ -51,7 +54,7 @@ fn prefixed(message: &[u8]) -> Vec<u8> {
 }
 
 /// A message over and over.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tape {
     /// Several of it.
     bytes: Bytes,
@@ -86,8 +89,8 @@ pub(super) enum Piece<'a> {
     Large(&'a Bytes, std::ops::Range<usize>),
 }
 
-/// What every call of a workload is made of.
-#[derive(Debug)]
+/// What every call of a workload is made of. Copies share what is large.
+#[derive(Clone, Debug)]
 pub(super) struct Made {
     /// Bytes of each message's payload.
     pub(super) bytes: usize,
@@ -100,6 +103,10 @@ pub(super) struct Made {
     /// By operation: what is asked of it, and what it answers, where that is the same in all calls.
     asked: [Option<Tape>; 5],
     answered: [Option<Tape>; 5],
+    /// The operation `call`, and its method's path.
+    source: Option<(String, Source)>,
+    /// What is known of it; once a connection has asked, where that is needed.
+    any: OnceLock<Arc<Any>>,
 }
 
 impl Made {
@@ -138,7 +145,60 @@ impl Made {
         asked[BIDI] = tape(&both, messages);
         answered[SERVER_STREAM] = tape(&zeros, messages);
         answered[BIDI] = tape(&zeros, messages);
-        Self { bytes, messages, head, block: block.into(), asked, answered }
+        let (source, any) = (None, OnceLock::new());
+        Self { bytes, messages, head, block: block.into(), asked, answered, source, any }
+    }
+
+    /// Whether the operation `call` has a method.
+    pub(super) fn has_call(&self) -> bool {
+        self.source.is_some()
+    }
+
+    /// Whether the operation `call` is learnt of the server.
+    pub(super) fn is_learnt(&self) -> bool {
+        matches!(&self.source, Some((_, Source::Asked(_))))
+    }
+
+    /// How the operation `call` is learnt, where that is still to be done.
+    pub(super) fn learns(&self) -> Option<&dyn Learn> {
+        match &self.source {
+            Some((_, Source::Asked(learn))) if self.any.get().is_none() => Some(&**learn),
+            _ => None,
+        }
+    }
+
+    /// The paths of all operations.
+    pub(super) fn paths(&self) -> Vec<&str> {
+        let own = PATHS.iter().copied();
+        own.chain(self.source.iter().map(|(path, _)| &path[..])).collect()
+    }
+
+    /// The operation `call`, and its method's path.
+    pub(super) fn set_source(&mut self, path: String, source: Source) {
+        if let Source::Known(any) = &source {
+            self.learn(Arc::clone(any));
+        }
+        self.source = Some((path, source));
+    }
+
+    /// The operation `call` is known from now on.
+    pub(super) fn learn(&self, any: Arc<Any>) {
+        // Of several connections that have asked, the first one says it.
+        let _ = self.any.set(any);
+    }
+
+    /// What the operation `call` says and wants.
+    #[inline]
+    pub(super) fn any(&self) -> Option<&Any> {
+        self.any.get().map(|any| &**any)
+    }
+
+    /// The request number of a call.
+    #[inline]
+    pub(super) fn request(&self, what: u64) -> Option<(usize, &Bytes)> {
+        let requests = &self.any()?.requests;
+        let number = (what % requests.len().max(1) as u64) as usize;
+        Some((number, requests.get(number)?))
     }
 
     /// How many bytes an echo has.
@@ -179,6 +239,10 @@ impl Made {
     pub(super) fn asks(&self, operation: usize, what: u64, at: usize) -> Piece<'_> {
         match self.asked(operation) {
             Some(tape) => Piece::Large(&tape.bytes, tape.at(at)),
+            None if operation == CALL => match self.request(what) {
+                Some((_, bytes)) => Piece::Large(bytes, at..bytes.len()),
+                None => Piece::Small(&[]),
+            },
             None => self.echo(what, at),
         }
     }

@@ -1,4 +1,5 @@
-//! The workload of calls, and the dialect that speaks it to any gRPC server which has the methods.
+//! The workload of calls, and the dialects that speak it: to any gRPC server which has the methods,
+//! and to our own by its own frames.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -6,19 +7,25 @@
 //! | `operations` | the operations and their methods |
 //! | `made` | what calls say and what right answers are, byte for byte |
 //! | `totals` | what a server's total should be: calls done twice, or not at all, are found |
-//! | `call`, `answers` | one call under way; what header blocks mean in gRPC |
-//! | `grpc` | the dialect |
+//! | `call`, `calls` | one call under way; those of a connection, whatever carries them |
+//! | `any` | the operation `call`: any method of any server |
+//! | `answers` | what header blocks mean in gRPC |
+//! | `grpc`, `frames` | the dialects |
 
 mod answers;
+mod any;
 mod call;
+mod calls;
+mod frames;
 mod grpc;
 mod made;
 mod operations;
 mod spec;
 mod totals;
 
+pub use frames::Frames;
 pub use grpc::Grpc;
-pub use operations::{ADD, BIDI, CLIENT_STREAM, SERVER_STREAM, UNARY};
+pub use operations::{ADD, BIDI, CALL, CLIENT_STREAM, SERVER_STREAM, UNARY};
 
 use load::{DialectRow, Reach, Service};
 
@@ -27,10 +34,17 @@ pub static SERVICE: Service = Service {
     name: "rpc",
     doc: "Remote calls over gRPC: single ones, totals, and streams of messages.",
     read: spec::read,
-    dialects: &[DialectRow::new(
-        "grpc",
-        "gRPC over HTTP/2, in cleartext by prior knowledge.",
-        Reach::Stream,
-    )
-    .with_options::<spec::Options>()],
+    dialects: &[
+        DialectRow::new(
+            "grpc",
+            "gRPC over HTTP/2, in cleartext by prior knowledge.",
+            Reach::Stream,
+        )
+        .with_options::<spec::Options>(),
+        DialectRow::new(
+            spec::FRAMES,
+            "Own frames, on the same port: single calls and totals.",
+            Reach::Stream,
+        ),
+    ],
 };

@@ -12,9 +12,11 @@ pub const SERVER_STREAM: usize = 2;
 pub const CLIENT_STREAM: usize = 3;
 /// The operation `bidi`.
 pub const BIDI: usize = 4;
+/// The operation `call`, whose method a suite names.
+pub const CALL: usize = 5;
 
 /// All of them, in this order.
-pub(super) static OPERATIONS: [Operation; 5] = [
+pub(super) static OPERATIONS: [Operation; 6] = [
     Operation::new(
         "unary",
         Kind::Read,
@@ -40,9 +42,14 @@ pub(super) static OPERATIONS: [Operation; 5] = [
         Kind::Read,
         "Calls TestService/FullDuplexCall: `messages` messages, each once the last is answered.",
     ),
+    Operation::new(
+        "call",
+        Kind::Read,
+        "Calls `method`, of any server, with messages that are stated or made of its schema.",
+    ),
 ];
 
-/// The method that each operation calls, in the same order.
+/// The method that each operation but the last calls, in the same order.
 pub(super) static PATHS: [&str; 5] = [
     "/loadline.rpc.v1.Table/Echo",
     "/loadline.rpc.v1.Table/Add",

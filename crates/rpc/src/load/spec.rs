@@ -1,14 +1,18 @@
 //! `[workload]`: how large messages are, and how many a call that streams has.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use load::{Dialect, Draw, Operation, Part, Speaks, SpecError, UniformDraw, Workload};
 use serde::Deserialize;
 use wire::ProtocolError;
 
-use super::grpc::{Grpc, Target};
+use super::any::{self, AnySpec, ExpectSpec};
+use super::calls::Target;
+use super::frames::Frames;
+use super::grpc::Grpc;
 use super::made::{BODIES, Made};
-use super::operations::{ADD, BIDI, OPERATIONS, SERVER_STREAM};
+use super::operations::{BIDI, CALL, CLIENT_STREAM, OPERATIONS, SERVER_STREAM};
 use super::totals::Totals;
 
 /// The most bytes of one message's payload.
@@ -20,16 +24,32 @@ const MAX_MESSAGES: usize = 500_000;
 /// The most bytes of all messages of a call.
 const MAX_CALL_BYTES: usize = 1 << 30;
 
+/// The dialect of own frames.
+pub(super) const FRAMES: &str = "frames";
+
 /// The service's part of `[workload]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {
     /// Bytes of each message's payload.
-    #[serde(default)]
-    bytes: usize,
+    bytes: Option<usize>,
     /// Messages of each call that streams.
     #[serde(default = "hundred")]
     messages: usize,
+    /// The method of the operation `call`: `package.Service/Method`.
+    method: Option<String>,
+    /// The .proto file that describes it, relative to the suite; else the server's reflection does.
+    proto: Option<PathBuf>,
+    /// Folders in which its imports are looked for, too.
+    #[serde(default)]
+    imports: Vec<PathBuf>,
+    /// Its request as JSON; else requests are made of the schema.
+    message: Option<String>,
+    /// How many different requests are made.
+    requests: Option<u32>,
+    /// What a right answer is; else answers are not checked.
+    #[serde(default)]
+    expect: ExpectSpec,
 }
 
 fn hundred() -> usize {
@@ -51,7 +71,9 @@ fn localhost() -> String {
 
 /// Reads the part of a suite that belongs to calls.
 pub(super) fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
-    let Spec { bytes, messages } = part.read()?;
+    let Spec { bytes: stated, messages, method, proto, imports, message, requests, expect } =
+        part.read()?;
+    let bytes = stated.unwrap_or(0);
     if bytes > MAX_BYTES {
         return Err(part.error("bytes", format!("{bytes} bytes are more than {MAX_BYTES}")));
     }
@@ -63,8 +85,15 @@ pub(super) fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
         let why = format!("{messages} messages of {bytes} bytes are more than {MAX_CALL_BYTES}");
         return Err(part.error("messages", why));
     }
-    let made = Arc::new(Made::new(bytes, messages, part.seed));
-    Ok(Arc::new(Rpc(Target { made, totals: Arc::default(), adds: false })))
+    let mut made = Made::new(bytes, messages, part.seed);
+    let any = AnySpec { method, proto, imports, message, requests, expect };
+    if any.is_said() {
+        let source = any::source(&any, part, stated, messages)?;
+        made.set_source(any.path().unwrap_or_default(), source);
+    }
+    let made = Arc::new(made);
+    let target = Target { made, totals: Arc::default(), operations: Arc::default() };
+    Ok(Arc::new(Rpc(target)))
 }
 
 /// The workload of one target.
@@ -82,6 +111,10 @@ impl Workload for Rpc {
             let why = "streams of answers need a size: say bytes = 8";
             return Err(SpecError::new("workload.bytes", why));
         }
+        if operations.contains(&CALL) && !self.0.made.has_call() {
+            let why = "the operation call needs a method: say method = \"package.Service/Method\"";
+            return Err(SpecError::new("workload.operation", why));
+        }
         Ok(())
     }
 
@@ -90,8 +123,9 @@ impl Workload for Rpc {
     }
 
     fn begin(self: Arc<Self>, operations: &[usize]) -> Arc<dyn Workload> {
-        let (made, totals) = (Arc::clone(&self.0.made), Arc::new(Totals::default()));
-        Arc::new(Self(Target { made, totals, adds: operations.contains(&ADD) }))
+        // What a server's reflection says is that server's.
+        let (made, totals) = (Made::clone(&self.0.made).into(), Arc::new(Totals::default()));
+        Arc::new(Self(Target { made, totals, operations: operations.into() }))
     }
 
     fn draw(&self, _: u64) -> Box<dyn Draw> {
@@ -99,6 +133,19 @@ impl Workload for Rpc {
     }
 
     fn dialect(self: Arc<Self>, speaks: &Speaks) -> Result<Box<dyn Dialect>, ProtocolError> {
+        if speaks.dialect.name == FRAMES {
+            let is_stream = |one: &&usize| [SERVER_STREAM, CLIENT_STREAM, BIDI].contains(*one);
+            if let Some(operation) = self.0.operations.iter().find(is_stream) {
+                let name = &OPERATIONS[*operation].name;
+                let words = format!("own frames carry no stream, and {name} is one: speak grpc");
+                return Err(ProtocolError::new(words));
+            }
+            if self.0.made.is_learnt() && self.0.operations.contains(&CALL) {
+                let words = "own frames have no reflection: say proto = \"FILE\"";
+                return Err(ProtocolError::new(words));
+            }
+            return Ok(Box::new(Frames::new(self.0.clone())));
+        }
         let options = speaks.read::<Options>();
         let Options { authority } =
             options.map_err(|error| ProtocolError::new(error.to_string()))?;

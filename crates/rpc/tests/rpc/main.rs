@@ -2,8 +2,10 @@
 
 mod cli;
 mod grpcio;
+mod grpcjs;
 mod grpcurl;
 mod hostile;
+mod interop;
 mod limits;
 mod metadata;
 mod native;

@@ -19,6 +19,17 @@ pub(crate) fn go(name: &str) -> Option<PathBuf> {
     there(target().join("peers/go").join(name), name)
 }
 
+/// A small program around a peer's library; without it the test is skipped.
+pub(crate) fn built(name: &str) -> Option<PathBuf> {
+    there(target().join("peers").join(name), name)
+}
+
+/// Where packages of Node's registry lie, if this one is among them; else the test is skipped.
+pub(crate) fn node(package: &str) -> Option<PathBuf> {
+    let modules = target().join("npm/rpc/node_modules");
+    there(modules.join(package), package).map(|_| modules)
+}
+
 /// Python with grpcio; without it the test is skipped.
 pub(crate) fn python() -> Option<PathBuf> {
     let environment = target().join("venv/rpc");

@@ -37,6 +37,40 @@ fn a_trial_over_every_carrier_has_exact_totals() {
 }
 
 #[test]
+fn a_trial_starts_its_own_server_on_the_cores_that_are_typed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket").display().to_string();
+    let server = format!("exec {PROGRAM} serve --listen 127.0.0.1:0 --unix {path}");
+    for address in ["tcp:".to_owned(), "grpc://".to_owned(), format!("unix:{path}")] {
+        let of = ["--count", "20", "--time", "10s", "--json", "--cpus", "0", "--server", &server];
+        let out = rpc(&[&["ping", &address][..], &of].concat());
+        assert!(out.status.success(), "{address}: {}", said(&out));
+        let trial = &lines(&out)[0];
+        assert_eq!(trial["totals"][0], 0, "a server of its own: {trial}");
+        assert_eq!(trial["samples"], 20);
+    }
+    let out = rpc(&["ping", "tcp:", "--server", "exec false"]);
+    assert_eq!(out.status.code(), Some(1), "{}", said(&out));
+    assert!(said(&out).contains("has ended without a ready line"), "{}", said(&out));
+}
+
+#[test]
+fn each_rung_of_a_call_within_a_process_has_exact_totals_and_is_dearer_than_the_one_below() {
+    let rungs = ["direct:", "codec:", "table:", "here:"].map(|address| {
+        let out = rpc(&["ping", address, "--count", "500", "--time", "10s", "--json"]);
+        assert!(out.status.success(), "{address}: {}", said(&out));
+        let trial = lines(&out)[0].clone();
+        let total = |at: usize| trial["totals"][at].as_i64().expect("a total");
+        assert_eq!(total(1) - total(0), trial["calls"].as_i64().expect("calls"), "{trial}");
+        trial["median_ns"].as_f64().expect("a time")
+    });
+    // A frame there and back is several times an addition, on any machine.
+    assert!(rungs[0] < rungs[3], "{rungs:?}");
+    let out = rpc(&["ping", "table:", "--function", "echo"]);
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+}
+
+#[test]
 fn two_small_writes_with_nagle_take_the_time_of_a_delayed_acknowledgement() {
     let server = Served::start(&[]);
     let address = format!("tcp:{}", server.address());

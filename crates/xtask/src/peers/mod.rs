@@ -1,12 +1,13 @@
 //! `cargo xtask peers`: installs the programs that Loadline is measured against and lists which
 //! versions are there. The programs are rows of `peers/peers.toml`: `apt` installs some, `pip`
-//! others into `target/venv`, Go brings some into `target/peers/go`, and small ones of our own
-//! around a peer's libraries are compiled into `target/peers`. A version other than the stated one
-//! is noted and used: figures name the version they had.
+//! others into `target/venv`, npm into `target/npm`, Go brings some into `target/peers/go`, and
+//! small ones of our own around a peer's libraries are compiled into `target/peers`. A version
+//! other than the stated one is noted and used: figures name the version they had.
 
 mod apt;
 mod built;
 mod go;
+mod node;
 mod python;
 mod table;
 
@@ -71,7 +72,8 @@ pub(crate) fn bring(wish: Wish) -> Result<()> {
     let mut table = table::read(&repository)?;
     let peers = std::mem::take(&mut table.peer);
     let target = repository.join("target");
-    let count = peers.len() + table.python.len() + table.go.len() + table.built.len();
+    let own = table.python.len() + table.node.len() + table.go.len() + table.built.len();
+    let count = peers.len() + own;
     let mut problems = Vec::new();
     if wish != Wish::Check {
         let missing: Vec<&Peer> =
@@ -107,14 +109,17 @@ pub(crate) fn bring(wish: Wish) -> Result<()> {
     }
 }
 
-/// Installs Python's packages and Go's programs, and builds our own, where they are not there yet.
-/// Gives what went wrong.
+/// Installs Python's and Node's packages and Go's programs, and builds our own, where they are not
+/// there yet. Gives what went wrong.
 fn bring_own(repository: &Path, target: &Path, table: &Table) -> Vec<anyhow::Error> {
     let absent = |package: &&Package| python::version(target, package).is_none();
     let missing: Vec<&Package> = table.python.iter().filter(absent).collect();
     let mut problems = Vec::new();
     if !missing.is_empty() {
         problems.extend(python::install(target, &missing).err());
+    }
+    for package in table.node.iter().filter(|one| node::version(target, one).is_none()) {
+        problems.extend(node::install(target, package).err());
     }
     for tool in table.go.iter().filter(|tool| go::version(target, tool).is_none()) {
         problems.extend(go::install(target, tool).err());
@@ -139,6 +144,13 @@ fn report_own(repository: &Path, target: &Path, table: &Table) -> usize {
     for package in &table.python {
         let state = python::version(target, package).map(|version| {
             let place = python::folder(target, &package.service);
+            format!("{version:<8} stated {:<8} {}", package.version, place.display())
+        });
+        line(&package.service, &package.package, state, package.note.as_ref());
+    }
+    for package in &table.node {
+        let state = node::version(target, package).map(|version| {
+            let place = node::folder(target, &package.service);
             format!("{version:<8} stated {:<8} {}", package.version, place.display())
         });
         line(&package.service, &package.package, state, package.note.as_ref());

@@ -19,7 +19,7 @@ pub(crate) struct Peer {
     pub(crate) note: Option<String>,
 }
 
-/// A package of Python's registry.
+/// A package of Python's registry, or of Node's.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Package {
@@ -57,6 +57,8 @@ pub(crate) struct Table {
     pub(crate) peer: Vec<Peer>,
     #[serde(default)]
     pub(crate) python: Vec<Package>,
+    #[serde(default)]
+    pub(crate) node: Vec<Package>,
     #[serde(default)]
     pub(crate) go: Vec<Tool>,
     #[serde(default)]

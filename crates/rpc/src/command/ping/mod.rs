@@ -2,7 +2,9 @@
 //! plane.
 
 pub(super) mod caller;
+mod rung;
 pub(super) mod show;
+pub(super) mod started;
 pub(super) mod trial;
 
 use std::process::ExitCode;
@@ -15,14 +17,28 @@ use super::args::SessionArgs;
 use crate::carriers::Tuning;
 use crate::client::native::Writes;
 use caller::{Caller, Function};
+use rung::{Rung, Within};
+use started::{Cpus, Started};
 use trial::{Limits, Trial};
 
 /// Where calls go, and how they are written.
 #[derive(Debug, clap::Args)]
 pub(super) struct ToArgs {
     /// The server: here: (within this process), unix:PATH, tcp:HOST:PORT, pipe:COMMAND (its
-    /// standard input and output) by own frames, or grpc://HOST:PORT
+    /// standard input and output) by own frames, or grpc://HOST:PORT. For ping with add also what
+    /// a call within this process is made of: direct: (the function alone), codec: (and its
+    /// messages encoded and decoded), table: (and found by its name)
     pub(super) address: String,
+
+    /// Start this command of the shell as the server, and end it afterwards. It prints a ready
+    /// line, as `loadline serve rpc --listen 127.0.0.1:0` does, whose address is taken for tcp: or
+    /// grpc:// with nothing after it
+    #[arg(long, value_name = "COMMAND")]
+    server: Option<String>,
+
+    /// Run this side on a core, and what it starts, --server or pipe:, on another one
+    #[arg(long, value_name = "CLIENT,SERVER", default_value = "any", value_parser = started::cpus)]
+    cpus: Cpus,
 
     /// Divide each request into writes, to see what that costs
     #[arg(long, value_name = "HOW", default_value = "array")]
@@ -72,11 +88,12 @@ pub(super) fn time_limit(written: &str) -> Result<Span, String> {
 }
 
 impl ToArgs {
-    /// The connection that is typed.
+    /// The connection that is typed; the server, where it is started, stays with `server`.
     pub(super) fn caller<'a>(
         &self,
         session: SessionArgs,
         runtime: &'a Runtime,
+        server: &mut Option<Started>,
     ) -> Result<Caller<'a>, Failure> {
         let tuning = Tuning { nagle: self.nagle, quickack: self.quickack };
         let (is_tuned, is_tcp) = (tuning != Tuning::default(), self.address.starts_with("tcp:"));
@@ -100,14 +117,35 @@ impl ToArgs {
                 format!("{name} is for grpc:// and grpcs://: own frames have no such thing");
             return Err(Failure::Usage(words));
         }
-        Caller::connect(&self.address, session, runtime, tuning, self.writes)
+        started::pin(self.cpus.server)?;
+        let mut address = self.address.clone();
+        if let Some(command) = &self.server {
+            let started = server.insert(Started::start(command)?);
+            if ["tcp:", "grpc://"].contains(&&address[..]) {
+                address.push_str(&started.address);
+            }
+        }
+        let caller = Caller::connect(&address, session, runtime, tuning, self.writes)?;
+        started::pin(self.cpus.client)?;
+        Ok(caller)
     }
 }
 
 /// Runs the trial, and shows it.
 pub(super) fn ping(args: &PingArgs, session: SessionArgs, runtime: &Runtime) -> Outcome {
     let json = session.json;
-    let mut caller = args.to.caller(session, runtime)?;
+    let mut server = None;
+    let mut caller = match Rung::of(&args.to.address) {
+        Some(_) if args.function != Function::Add => {
+            let words = "direct:, codec: and table: are for --function add";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        Some(rung) => {
+            started::pin(args.to.cpus.client)?;
+            Caller::Within(Box::new(Within::new(rung)))
+        }
+        None => args.to.caller(session, runtime, &mut server)?,
+    };
     let limits = Limits { samples: args.count as usize, time: args.time.duration() };
     let mut work = caller::Work::new(args.function, args.bytes);
     let trial = Trial::run(limits, || work.once(&mut caller))?;

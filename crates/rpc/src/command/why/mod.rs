@@ -45,6 +45,7 @@ fn server_process(address: &str, caller: &mut Caller<'_>) -> anyhow::Result<Opti
     let place = Place::decode(answer).context("the answer to Who")?;
     let rest = address.split_once(':').map_or("", |(_, rest)| rest).trim_start_matches('/');
     let is_local = !address.starts_with("tcp:") && !super::ping::caller::is_grpc(address)
+        || rest.is_empty()
         || ["127.", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host));
     Ok(Some(place.pid).filter(|pid| is_local && *pid != std::process::id()))
 }
@@ -53,7 +54,8 @@ fn server_process(address: &str, caller: &mut Caller<'_>) -> anyhow::Result<Opti
 pub(super) fn why(args: &WhyArgs, session: SessionArgs, runtime: &Runtime) -> Outcome {
     let json = session.json;
     let floors = Floors::measure()?;
-    let mut caller = args.to.caller(session, runtime)?;
+    let mut started = None;
+    let mut caller = args.to.caller(session, runtime, &mut started)?;
     let server = server_process(&args.to.address, &mut caller)?;
     let mut work = Work::new(Function::Echo, 8);
     // The first calls of a TCP connection are acknowledged at once: they are not like the others.

@@ -1,8 +1,9 @@
 //! The dialect against answers written by hand.
 
-use load::{Scenario, Speaks};
+use load::{Done, Scenario, Speaks};
 
-use super::super::operations::{SERVER_STREAM, UNARY};
+use super::super::call::number_message;
+use super::super::operations::{ADD, CLIENT_STREAM, SERVER_STREAM, UNARY};
 use super::*;
 use crate::load::SERVICE;
 use crate::protocol::http2::frame::{HEAD_BYTES, Head, flag, kind, setting};

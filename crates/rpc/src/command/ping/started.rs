@@ -1,0 +1,124 @@
+//! What a trial starts itself: the server of its calls, and where both sides run.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::Value as Json;
+
+/// How long a server may take to end.
+const END_TIME: Duration = Duration::from_secs(2);
+
+/// How often it is asked whether it has ended.
+const END_STEP: Duration = Duration::from_millis(2);
+
+/// The core of each side; without one it runs anywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::command) struct Cpus {
+    pub(super) client: Option<usize>,
+    pub(super) server: Option<usize>,
+}
+
+/// `CLIENT,SERVER`, one for both, or `any`.
+pub(super) fn cpus(written: &str) -> Result<Cpus, String> {
+    if written == "any" {
+        return Ok(Cpus::default());
+    }
+    let number = |text: &str| {
+        let number = text.trim().parse().ok().filter(|cpu| *cpu < CpuSet::MAX_CPU);
+        number.ok_or_else(|| {
+            format!("\"{text}\" is no CPU: write CLIENT,SERVER, such as 0,1, or any")
+        })
+    };
+    let (client, server) = written.split_once(',').unwrap_or((written, written));
+    Ok(Cpus { client: Some(number(client)?), server: Some(number(server)?) })
+}
+
+/// This thread, and what it starts from now on, run there.
+pub(super) fn pin(cpu: Option<usize>) -> anyhow::Result<()> {
+    let Some(cpu) = cpu else { return Ok(()) };
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    let pinned = sched_setaffinity(None, &set);
+    pinned.with_context(|| format!("this process can't run on CPU {cpu} (--cpus)"))
+}
+
+/// A server, which ends with this value.
+#[derive(Debug)]
+pub(in crate::command) struct Started {
+    child: Child,
+    /// Where it listens.
+    pub(super) address: String,
+}
+
+impl Started {
+    /// Starts a command of the shell, and waits for its ready line.
+    pub(super) fn start(command: &str) -> anyhow::Result<Self> {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", command])
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {command}"))?;
+        let out = child.stdout.take().context("a pipe")?;
+        let mut started = Self { child, address: String::new() };
+        for line in BufReader::new(out).lines() {
+            let ready: Option<Json> = serde_json::from_str(&line?).ok();
+            if let Some(address) = ready.as_ref().and_then(|ready| ready["address"].as_str()) {
+                started.address = address.to_owned();
+                return Ok(started);
+            }
+        }
+        bail!("{command} has ended without a ready line, which has its \"address\" (--server)")
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let Ok(group) = i32::try_from(self.child.id()) else { return };
+        let Some(group) = Pid::from_raw(group) else { return };
+        // It may have ended by itself.
+        let _ = kill_process_group(group, Signal::TERM);
+        let until = Instant::now() + END_TIME;
+        while Instant::now() < until {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(END_STEP);
+        }
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_are_those_of_client_and_server_or_one_for_both() {
+        assert_eq!(cpus("0,1"), Ok(Cpus { client: Some(0), server: Some(1) }));
+        assert_eq!(cpus("3"), Ok(Cpus { client: Some(3), server: Some(3) }));
+        assert_eq!(cpus("any"), Ok(Cpus::default()));
+        for wrong in ["", "a", "1,", "0,99999", "-1"] {
+            assert!(cpus(wrong).expect_err(wrong).contains("is no CPU"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_ready_line_and_ends_with_its_value() {
+        let started = Started::start("echo no JSON; echo '{\"address\": \"a:1\"}'; sleep 60");
+        let started = started.expect("it starts");
+        assert_eq!(started.address, "a:1");
+        let begun = Instant::now();
+        drop(started);
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        let error = Started::start("true").expect_err("no ready line");
+        assert!(error.to_string().contains("without a ready line"), "{error}");
+    }
+}

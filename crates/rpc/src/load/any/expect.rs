@@ -1,0 +1,142 @@
+//! What a right answer is: the request, a message, or fields that follow from the request.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use prost_reflect::{DynamicMessage, MessageDescriptor};
+
+use super::expression::{Expression, Result1, field};
+use super::{Check, Checked};
+use crate::load::made::PREFIX_BYTES;
+
+/// The most bytes of an answer that are shown where it is wrong.
+const SHOWN_BYTES: usize = 400;
+
+/// What is right.
+pub(super) enum Right {
+    Unchecked,
+    Echo,
+    Message(DynamicMessage),
+    Fields(Vec<(Vec<String>, Expression)>),
+}
+
+/// The answers of a method, and what is right of them.
+pub(super) struct Expect {
+    pub(super) right: Right,
+    /// What the method returns.
+    pub(super) output: MessageDescriptor,
+    /// Each answer is one message.
+    pub(super) is_unary: bool,
+    /// The messages of each request.
+    pub(super) requests: Vec<Vec<DynamicMessage>>,
+    /// Their bytes, as they are sent.
+    pub(super) sent: Vec<Bytes>,
+    /// The bytes of the first right answer, where all right ones are alike.
+    pub(super) seen: OnceLock<Vec<u8>>,
+}
+
+/// The messages of an answer.
+fn messages(mut answer: &[u8]) -> Result<Vec<&[u8]>, String> {
+    let mut messages = Vec::new();
+    while let Some((prefix, rest)) = answer.split_first_chunk::<PREFIX_BYTES>() {
+        let [flag, length @ ..] = *prefix;
+        let length = u32::from_be_bytes(length) as usize;
+        if flag != 0 {
+            return Err("a message is compressed, and that was not offered".to_owned());
+        }
+        let Some((message, after)) = rest.split_at_checked(length) else { break };
+        messages.push(message);
+        answer = after;
+    }
+    if answer.is_empty() { Ok(messages) } else { Err("the answer ends within a message".into()) }
+}
+
+fn shown(message: &DynamicMessage) -> Vec<u8> {
+    let text = serde_json::to_string(message).unwrap_or_default();
+    text.as_bytes()[..text.floor_char_boundary(SHOWN_BYTES)].to_vec()
+}
+
+fn wrong(expected: Vec<u8>, note: impl Into<String>) -> Checked {
+    Checked::Wrong(expected, note.into())
+}
+
+impl Expect {
+    fn compare(&self, request: usize, answer: &[u8]) -> Result<(), Checked> {
+        let none = Vec::new();
+        let asked = self.requests.get(request).unwrap_or(&none);
+        let parts = messages(answer).map_err(|why| wrong(Vec::new(), why))?;
+        if self.is_unary && parts.len() != 1 {
+            let note = format!("{} messages, and one is due", parts.len());
+            return Err(wrong(Vec::new(), note));
+        }
+        for (number, part) in parts.iter().enumerate() {
+            let message = DynamicMessage::decode(self.output.clone(), *part).map_err(|why| {
+                wrong(Vec::new(), format!("it can't be read as {}: {why}", self.output.full_name()))
+            })?;
+            match &self.right {
+                Right::Unchecked => {}
+                Right::Message(right) if message == *right => {}
+                Right::Message(right) => return Err(wrong(shown(right), "another message")),
+                Right::Echo => match asked.get(number) {
+                    Some(right) if message == *right => {}
+                    Some(right) => return Err(wrong(shown(right), "not what was asked")),
+                    None => return Err(wrong(Vec::new(), "more messages than were asked")),
+                },
+                Right::Fields(fields) => {
+                    let of = asked.get(number).or(asked.last());
+                    of.map_or(Ok(()), |request| check_fields(fields, request, &message))?;
+                }
+            }
+        }
+        if matches!(self.right, Right::Echo) && parts.len() < asked.len() {
+            return Err(wrong(Vec::new(), "fewer messages than were asked"));
+        }
+        Ok(())
+    }
+}
+
+fn check_fields(
+    fields: &[(Vec<String>, Expression)],
+    request: &DynamicMessage,
+    answer: &DynamicMessage,
+) -> Result<(), Checked> {
+    for (path, expression) in fields {
+        let (right, answered) = (expression.value(request), field(answer, path));
+        if !right.is(&answered) {
+            let expected = match right {
+                Result1::Whole(number) => number.to_string(),
+                Result1::Number(number) => number.to_string(),
+                Result1::Other(value) => value.to_string(),
+            };
+            let name = path.join(".");
+            let note = format!("{name} is {answered}, not {expected}");
+            return Err(wrong(format!("{name} = {expected}").into_bytes(), note));
+        }
+    }
+    Ok(())
+}
+
+impl Check for Expect {
+    fn check(&self, request: usize, answer: &[u8]) -> Checked {
+        match &self.right {
+            Right::Unchecked => return Checked::Unchecked,
+            Right::Echo if self.sent.get(request).is_some_and(|sent| **sent == *answer) => {
+                return Checked::Right;
+            }
+            Right::Message(_) if self.seen.get().is_some_and(|seen| seen == answer) => {
+                return Checked::Right;
+            }
+            _ => {}
+        }
+        match self.compare(request, answer) {
+            Err(checked) => checked,
+            Ok(()) => {
+                if matches!(self.right, Right::Message(_)) {
+                    // Another right answer may have been seen meanwhile.
+                    let _ = self.seen.set(answer.to_vec());
+                }
+                Checked::Right
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Our client against servers of other libraries: Go's of the interoperability tests, and tonic's.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::peers::{built, go};
+use crate::served::{lines, rpc, rpc_with, said};
+
+/// How long a server may take until it accepts connections.
+const READY_TIME: Duration = Duration::from_secs(60);
+
+/// A server that is ended with this value.
+struct Server(Child, String);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Server {
+    /// Go's, which prints no line once it is ready.
+    fn of_go(program: &Path) -> Self {
+        // A port that is free now: the program takes no other way to learn of one.
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
+        let mut command = Command::new(program);
+        command.args(["--port", &free.port().to_string()]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        let until = Instant::now() + READY_TIME;
+        while TcpStream::connect(free).is_err() {
+            assert!(Instant::now() < until, "it does not accept connections");
+            std::thread::yield_now();
+        }
+        Self(child, free.to_string())
+    }
+
+    /// tonic's.
+    fn of_tonic(program: &Path) -> Self {
+        let mut child = Command::new(program).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("a pipe");
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        let ready: serde_json::Value = serde_json::from_str(&line).expect("a ready line");
+        let address = ready["address"].as_str().expect("an address").to_owned();
+        Self(child, address)
+    }
+
+    /// Calls a function of the interoperability tests: exit code, answers, and what was said.
+    fn call(&self, function: &str, request: &str) -> (Option<i32>, Vec<serde_json::Value>, String) {
+        let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto/grpc/testing/test.proto");
+        let method = format!("grpc.testing.TestService/{function}");
+        let proto = proto.display().to_string();
+        let args = ["call", &self.1, &method, "-", "--proto", &proto, "--timeout", "30s"];
+        let out = rpc_with(&args, request);
+        (out.status.code(), lines(&out), said(&out))
+    }
+
+    /// The bytes of each answer's payload.
+    fn sizes(&self, function: &str, request: &str) -> Vec<usize> {
+        let (code, answers, said) = self.call(function, request);
+        assert_eq!(code, Some(0), "{function}: {said}");
+        let size = |answer: &serde_json::Value| {
+            // Base64 has four digits for three bytes.
+            let body = answer["payload"]["body"].as_str().unwrap_or_default().trim_end_matches('=');
+            body.len() * 3 / 4
+        };
+        answers.iter().map(size).collect()
+    }
+
+    /// The cases of the interoperability tests that a client without code of its own can ask.
+    fn is_as_described(&self) {
+        assert_eq!(self.call("EmptyCall", "{}").0, Some(0));
+        // large_unary
+        let body = "AAAA".repeat(90_609);
+        let large = format!(r#"{{"responseSize": 314159, "payload": {{"body": "{body}"}}}}"#);
+        assert_eq!(self.sizes("UnaryCall", &large), [314_159]);
+        // server_streaming, ping_pong, empty_stream
+        let asked = r#"{"responseParameters": [{"size": 31415}, {"size": 9}, {"size": 2653}]}"#;
+        assert_eq!(self.sizes("StreamingOutputCall", asked), [31_415, 9, 2_653]);
+        let sizes = [31_415, 9, 58_979];
+        let one = |size: usize| format!(r#"{{"responseParameters": [{{"size": {size}}}]}} "#);
+        assert_eq!(self.sizes("FullDuplexCall", &sizes.map(one).concat()), sizes);
+        assert_eq!(self.sizes("FullDuplexCall", ""), [0; 0]);
+        // client_streaming
+        let body =
+            |count: usize| format!(r#"{{"payload": {{"body": "{}"}}}} "#, "AAAA".repeat(count));
+        let bodies = [9_061, 3, 607, 15_301].map(body).concat();
+        let (code, answers, said) = self.call("StreamingInputCall", &bodies);
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(answers[0]["aggregatedPayloadSize"], 3 * (9_061 + 3 + 607 + 15_301));
+        // unimplemented_method
+        assert_eq!(self.call("UnimplementedCall", "{}").0, Some(64 + 12));
+    }
+}
+
+#[test]
+fn our_client_finds_gos_interoperability_server_as_it_is_described() {
+    let Some(program) = go("grpc-interop-server") else { return };
+    let server = Server::of_go(&program);
+    server.is_as_described();
+    // status_code_and_message, special_status_message
+    for (function, text) in [
+        ("UnaryCall", "test status message"),
+        (
+            "FullDuplexCall",
+            "\\t\\ntest with whitespace\\r\\nand Unicode BMP ☺ and non-BMP 😈\\t\\n",
+        ),
+    ] {
+        let request = format!(r#"{{"responseStatus": {{"code": 2, "message": "{text}"}}}}"#);
+        let (code, _, said) = server.call(function, &request);
+        let part = text.split("\\").last().unwrap_or(text);
+        assert!(code == Some(64 + 2) && said.contains(part.trim_start_matches('n')), "{said}");
+    }
+    // timeout_on_sleeping_server
+    let out =
+        rpc(&["call", &server.1, "grpc.testing.TestService/FullDuplexCall", "--timeout", "1ms"]);
+    assert_ne!(out.status.code(), Some(0));
+}
+
+#[test]
+fn our_client_finds_tonics_server_as_it_is_described() {
+    let Some(program) = built("tonic-server") else { return };
+    Server::of_tonic(&program).is_as_described();
+}
