@@ -25,6 +25,8 @@ pub enum Aspect {
     Flags,
     /// The job's particulars.
     Job,
+    /// The number of a task's last alias.
+    AliasNumber,
     /// The value of the attribute of this place.
     Attribute(u16),
     /// Attributes were added, deleted, or defined in another way.
@@ -54,6 +56,7 @@ impl Aspect {
             Self::Children => 9,
             Self::Server => 10,
             Self::Variables => 11,
+            Self::AliasNumber => 12,
         }
     }
 }
@@ -74,11 +77,12 @@ impl Changed {
         }
     }
 
-    /// Whether this has changed. Children and their order are no part of [`Aspect::Any`].
+    /// Whether this has changed. Children, their order and the number of aliases are no part of
+    /// [`Aspect::Any`].
     #[must_use]
     pub const fn has(&self, aspect: Aspect) -> bool {
         let bits = match aspect {
-            Aspect::Order | Aspect::Children => aspect.bit(),
+            Aspect::Order | Aspect::Children | Aspect::AliasNumber => aspect.bit(),
             _ => aspect.bit() | Aspect::Any.bit(),
         };
         self.aspects & bits != 0

@@ -37,8 +37,8 @@ pub use expression::{
 pub use node::{Job, Node, NodeId};
 pub use repeat::{List, Over, Range, Repeat, instant_of_text, instant_text};
 pub use rules::{
-    ChildError, Credentials, Effect, Free, LoadError, Moment, Order, QueueAction, RuleError, Rules,
-    Submit, Verdict, Which,
+    Archived, ChildError, Credentials, Effect, Free, LoadError, Moment, Order, QueueAction,
+    Restoring, RuleError, Rules, Submit, Verdict, Which,
 };
 pub use series::{Cron, Series};
 pub use state::{Displayed, Flag, Flags, Kind, ServerState, State};

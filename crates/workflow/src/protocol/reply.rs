@@ -214,7 +214,11 @@ impl Reply {
     fn members(&self, archive: &mut Archive<'_>) {
         match self {
             Self::Standard(standard) => archive.integer("api_", *standard as i64),
-            Self::Error(why) => archive.text("error_msg_", why),
+            // As ecFlow, which means the end of the text.
+            Self::Error(why) => match why.rsplit_once('\n') {
+                None => archive.text("error_msg_", why),
+                Some((before, last)) => archive.text("error_msg_", &format!("{before}{last}")),
+            },
             Self::Blocked(kind) => archive.integer("zombie_type_", *kind),
             Self::Text(text) => archive.text("str_", text),
             Self::Texts(lines) => archive.texts("vec_", lines),

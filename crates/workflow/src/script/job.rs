@@ -23,6 +23,8 @@ pub struct Job {
     pub bytes: Vec<u8>,
     /// The size that the log names, `job_size:N`: with an end behind each line.
     pub size: usize,
+    /// With a user's variables: the job before its comments and manuals were taken out.
+    pub edited: Option<Vec<u8>>,
 }
 
 /// Makes a job.
@@ -33,6 +35,7 @@ pub struct Job {
 pub fn job<F: Files>(files: &F, scope: &Scope, source: Source<'_>) -> Result<Job, String> {
     let lines = expanded(files, scope, source, "EcfFile::create_job")?;
     let lines = substituted(lines, scope, source)?;
+    let edited = (!source.edited.is_empty()).then(|| lines.join(&b'\n'));
     let lines = without_directives(lines, scope, source)?;
     if lines.is_empty() {
         return Err(format!(
@@ -45,7 +48,7 @@ pub fn job<F: Files>(files: &F, scope: &Scope, source: Source<'_>) -> Result<Job
     if size > MAX_JOB_BYTES {
         return Err(format!("EcfFile::create_job: the job has more than {MAX_JOB_BYTES} bytes"));
     }
-    Ok(Job { bytes: lines.join(&b'\n'), size })
+    Ok(Job { bytes: lines.join(&b'\n'), size, edited })
 }
 
 /// The script's manual: what is between `%manual` and `%end`.
@@ -72,54 +75,17 @@ pub fn manual<F: Files>(files: &F, scope: &Scope, source: Source<'_>) -> Result<
     Ok(manual)
 }
 
-/// The variables that a script with its includes uses, in the order of their names, with the
-/// values that they have; `None` where there is none.
-///
-/// # Errors
-/// When the script or an include can't be read.
-pub fn used_variables<F: Files>(
+/// The script's lines.
+pub(super) fn read<F: Files>(
     files: &F,
-    scope: &Scope,
-    source: Source<'_>,
-) -> Result<Vec<(String, Option<String>)>, String> {
-    let mut found = std::collections::BTreeMap::new();
-    let mut micro = Micro::of(scope, source.node)?;
-    let mut pairs = Pairs::default();
-    for line in expanded(files, scope, source, "EcfFile::edit_used_variables")? {
-        match pairs.line(&line, &micro)? {
-            Seen::Directive => continue,
-            Seen::Micro => micro = Micro::of_line(&line, &source.script.text)?,
-            Seen::Line if pairs.is_verbatim() => {}
-            Seen::Line => {
-                let marks: Vec<_> = memchr::memmem::find_iter(&line, &micro.0).collect();
-                for pair in marks.chunks_exact(2) {
-                    let inside = shown(&line[pair[0] + micro.0.len()..pair[1]]);
-                    let (name, default) = match inside.split_once(':') {
-                        Some((name, default)) => (name, Some(default)),
-                        None => (inside.as_str(), None),
-                    };
-                    if !name.is_empty() {
-                        let value = scope.any(name).or(default).map(str::to_owned);
-                        found.insert(name.to_owned(), value);
-                    }
-                }
-            }
-        }
-    }
-    Ok(found.into_iter().collect())
-}
-
-fn expanded<F: Files>(
-    files: &F,
-    scope: &Scope,
     source: Source<'_>,
     context: &str,
 ) -> Result<Vec<Vec<u8>>, String> {
     let Located { origin, text } = source.script;
-    let script = match source.lines {
+    Ok(match source.lines {
         Some(own) => own.iter().map(|line| line.clone().into_bytes()).collect(),
         None => {
-            let read = match origin {
+            let found = match origin {
                 Origin::Fetch => {
                     let name = source.node.rsplit('/').next().unwrap_or_default();
                     files.output(&format!("{text} -s {name}.ecf"))
@@ -129,15 +95,35 @@ fn expanded<F: Files>(
             };
             let failed =
                 |why| format!("{context}: failed Could not open script file:{text} ({why})");
-            lines(&read.map_err(failed)?)
+            lines(&found.map_err(failed)?)
         }
-    };
-    Includes::new(files, scope, (source.node, text, *origin), context)?.expand(script)
+    })
+}
+
+/// Lines with those of their includes.
+pub(super) fn with_includes<F: Files>(
+    files: &F,
+    scope: &Scope,
+    (source, lines): (Source<'_>, Vec<Vec<u8>>),
+    context: &str,
+) -> Result<Vec<Vec<u8>>, String> {
+    let Located { origin, text } = source.script;
+    Includes::new(files, scope, (source.node, text, *origin), context)?.expand(lines)
+}
+
+fn expanded<F: Files>(
+    files: &F,
+    scope: &Scope,
+    source: Source<'_>,
+    context: &str,
+) -> Result<Vec<Vec<u8>>, String> {
+    let lines = read(files, source, context)?;
+    with_includes(files, scope, (source, lines), context)
 }
 
 /// The blocks that are open, the innermost last.
 #[derive(Default)]
-struct Pairs(Vec<Kind>);
+pub(super) struct Pairs(Vec<Kind>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -147,7 +133,7 @@ enum Kind {
 }
 
 /// What a line is.
-enum Seen {
+pub(super) enum Seen {
     /// One that begins or ends a block.
     Directive,
     /// `%ecfmicro`
@@ -157,7 +143,7 @@ enum Seen {
 }
 
 impl Pairs {
-    fn line(&mut self, line: &[u8], micro: &Micro) -> Result<Seen, String> {
+    pub(super) fn line(&mut self, line: &[u8], micro: &Micro) -> Result<Seen, String> {
         for (word, kind) in
             [("manual", Kind::Manual), ("comment", Kind::Comment), ("nopp", Kind::Verbatim)]
         {
@@ -175,13 +161,18 @@ impl Pairs {
         Ok(if micro.begins(line, "ecfmicro") { Seen::Micro } else { Seen::Line })
     }
 
-    fn is_verbatim(&self) -> bool {
+    pub(super) fn is_verbatim(&self) -> bool {
         self.0.contains(&Kind::Verbatim)
+    }
+
+    /// Whether a comment or manual is open, which may name what there is not.
+    pub(super) fn is_in_text(&self) -> bool {
+        matches!(self.0.last(), Some(Kind::Comment | Kind::Manual))
     }
 }
 
 /// Puts values in place of variables.
-fn substituted(
+pub(super) fn substituted(
     mut lines: Vec<Vec<u8>>,
     scope: &Scope,
     source: Source<'_>,
@@ -199,8 +190,7 @@ fn substituted(
             Seen::Line if pairs.is_verbatim() || micro.find(line).is_none() => {}
             Seen::Line => match substitute(line, scope, source.edited, &micro.0) {
                 Some(with_values) => *line = with_values,
-                // A manual or comment may name what there is not.
-                None if matches!(pairs.0.last(), Some(Kind::Comment | Kind::Manual)) => {}
+                None if pairs.is_in_text() => {}
                 None => {
                     return Err(format!(
                         "EcfFile::variableSubstitution: failed : '{}'",
@@ -220,7 +210,7 @@ fn substituted(
 }
 
 /// Removes comments, manuals and directives; what is within `%nopp` stays as it is.
-fn without_directives(
+pub(super) fn without_directives(
     lines: Vec<Vec<u8>>,
     scope: &Scope,
     source: Source<'_>,

@@ -2,6 +2,9 @@
 
 use super::{Files, Scope, substitute};
 
+/// How the scripts of aliases end.
+const ALIAS_EXTENSION: &str = ".usr";
+
 /// By which variable a script was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -29,9 +32,13 @@ pub struct Located {
 /// # Errors
 /// As ecFlow says it, with every place where it was looked for.
 pub fn locate<F: Files>(files: &F, scope: &Scope, node: &str) -> Result<Located, String> {
-    let extension = scope.user("ECF_EXTN").filter(|one| !one.is_empty()).unwrap_or(".ecf");
     let mut missing = String::new();
     let script = scope.generated("ECF_SCRIPT").unwrap_or_default();
+    let extension = if script.ends_with(ALIAS_EXTENSION) {
+        ALIAS_EXTENSION
+    } else {
+        scope.user("ECF_EXTN").filter(|one| !one.is_empty()).unwrap_or(".ecf")
+    };
     if files.exists(script) {
         return Ok(Located { origin: Origin::Script, text: script.to_owned() });
     }

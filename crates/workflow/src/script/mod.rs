@@ -4,6 +4,7 @@
 //! Nothing here reads a file by itself: [`Files`] does, so that every rule is tested without any.
 //! Scripts are bytes; only what is looked up has to be text.
 
+mod edit;
 mod include;
 mod job;
 mod locate;
@@ -12,8 +13,9 @@ mod substitute;
 
 use std::io;
 
+pub use edit::{edit, pre_process, pre_process_own};
 pub use include::MAX_DEPTH;
-pub use job::{Job, Source, job, manual, used_variables};
+pub use job::{Job, Source, job, manual};
 pub use locate::{Located, Origin, locate};
 pub use scope::{Level, Scope};
 pub use substitute::substitute;

@@ -6,7 +6,7 @@ use super::Scope;
 const MAX_VALUES: u32 = 1000;
 
 /// The most bytes of a line once its variables have values.
-const MAX_LINE_BYTES: usize = 1 << 20;
+pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Which generated variables win over a user's.
 const GENERATED_FIRST: [&str; 5] = ["ECF_HOST", "ECF_PORT", "ECF_TRYNO", "ECF_NAME", "ECF_PASS"];
@@ -48,14 +48,17 @@ pub fn substitute(
     Some(line)
 }
 
-fn find(line: &[u8], what: &[u8], from: usize) -> Option<usize> {
+pub(super) fn find(line: &[u8], what: &[u8], from: usize) -> Option<usize> {
     memchr::memmem::find(line.get(from..)?, what).map(|place| place + from)
 }
 
 /// The value of what is between two marks.
 fn value<'a>(inside: &'a str, scope: &'a Scope, edited: &'a [(String, String)]) -> Option<&'a str> {
-    let by_user =
-        |name: &str| edited.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str());
+    // As in ecFlow an empty one is none.
+    let by_user = |name: &str| {
+        let found = edited.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str());
+        found.filter(|value| !value.is_empty())
+    };
     let is_generated =
         inside.starts_with("ECF_") && GENERATED_FIRST.iter().any(|one| inside.contains(one));
     let generated = |name: &str| scope.generated(name).filter(|_| is_generated);
@@ -65,7 +68,9 @@ fn value<'a>(inside: &'a str, scope: &'a Scope, edited: &'a [(String, String)]) 
     match inside.split_once(':') {
         None => generated(inside).or_else(|| scope.any(inside)),
         Some((name, default)) => {
-            let value = by_user(name).or_else(|| generated(name)).or_else(|| scope.any(name));
+            // Only aliases have variables with a colon in their names.
+            let value = scope.any(inside).or_else(|| by_user(name));
+            let value = value.or_else(|| generated(name)).or_else(|| scope.any(name));
             Some(value.unwrap_or(default))
         }
     }

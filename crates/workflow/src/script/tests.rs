@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::{Files, Level, Located, Origin, Scope, Source, job, locate, manual, used_variables};
+use super::{
+    Files, Level, Located, Origin, Scope, Source, edit, job, locate, manual, pre_process,
+    pre_process_own,
+};
 
 #[derive(Default)]
 struct Made(HashMap<&'static str, &'static [u8]>);
@@ -170,13 +173,26 @@ fn a_script_is_looked_for_from_ecf_script_to_ecf_home() {
 
 #[test]
 fn a_manual_and_the_used_variables_are_found() {
-    let files =
-        Made([("/h/t/f/a.ecf", &b"%manual\nof %TASK% %NOPE%\n%end\necho %V% %N:d%\n"[..])].into());
+    let script = "%manual\nof %TASK% %NOPE%\n%end\n%nopp\n%NO%\n%end\n%ecfmicro &\necho &V& &N:d& \
+                  &ECF_PASS:x& 100%%\n";
+    let files = Made([("/h/t/f/a.ecf", script.as_bytes())].into());
     let located = Located { origin: Origin::Script, text: "/h/t/f/a.ecf".to_owned() };
     let source = Source { node: "/t/f/a", script: &located, lines: None, edited: &[] };
     assert_eq!(manual(&files, &scope(), source).as_deref(), Ok(&b"of %TASK% %NOPE%\n"[..]));
-    let used = used_variables(&files, &scope(), source).expect("read");
-    let names: Vec<_> = used.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["N", "NOPE", "TASK", "V"]);
-    assert_eq!(used[0].1.as_deref(), Some("d"));
+    let edited = edit(&files, &scope(), source).expect("read");
+    let value = scope().any("V").expect("a value").to_owned();
+    let head = "%comment - ecf user variables\nN:d = d\n";
+    let meant = format!("{head}V = {value}\n%end - ecf user variables\n{script}");
+    assert_eq!(String::from_utf8_lossy(&edited), meant);
+    let own = ["%include <none.h>".to_owned()];
+    let source = Source { lines: Some(&own), ..source };
+    let why = pre_process(&files, &scope(), source).expect_err("no such file");
+    assert!(why.contains("none.h"), "{why}");
+    let own = ["%comment".to_owned(), "x %NO%".to_owned(), "%end".to_owned(), "y &V".to_owned()];
+    let source = Source { lines: Some(&own), ..source };
+    assert_eq!(pre_process_own(&files, &scope(), source).as_deref(), Ok(&b"y &V\n"[..]));
+    let own = ["x %NO%".to_owned()];
+    let source = Source { lines: Some(&own), ..source };
+    let why = edit(&files, &scope(), source).expect_err("no value");
+    assert!(why.contains("Variable find failed for 'x %NO%'  microChar='%' "), "{why}");
 }

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use super::core::{CommandKind, Submission};
+use super::core::{CommandKind, Edited, Submission};
 use super::disk::Disk;
 use super::message::{CommandEnd, CommandWhat, Message};
 use super::spawn::{Happened, Spawner, Start};
-use crate::script::{Source, job, locate, substitute};
+use crate::script::{Origin, Scope, Source, job, locate, substitute};
 
 /// Makes the job of a submission and starts it; for other commands, starts them. The owner learns
 /// of each step.
@@ -49,42 +49,79 @@ pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Send
 /// Writes the job's file; returns its size, where there is one, and the command to be run, where
 /// one is.
 fn prepare(submission: &Submission) -> Result<(Option<usize>, Option<String>), CommandWhat> {
-    let Submission { kind, path, scope, .. } = submission;
+    let Submission { kind, scope, edited, .. } = submission;
     let micro = scope.user("ECF_MICRO").unwrap_or("%");
+    let (lines, variables) = match edited.as_deref() {
+        Some(Edited::Run { lines, variables }) => (&lines[..], &variables[..]),
+        Some(Edited::Create(lines)) => {
+            write_alias(scope, lines).map_err(CommandWhat::ScriptNotWritten)?;
+            (&[][..], &[][..])
+        }
+        None => (&[][..], &[][..]),
+    };
     let with_values = |name: &str| {
         let command = scope.user(name).unwrap_or_default();
-        let bytes = substitute(command.as_bytes(), scope, &submission.edited, micro.as_bytes());
+        let bytes = substitute(command.as_bytes(), scope, variables, micro.as_bytes());
         bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
             CommandWhat::NotStarted(format!("variable substitution failed for {name}({command})"))
         })
     };
     let size = match kind {
+        CommandKind::Script => return Ok((None, None)),
         CommandKind::Job if scope.user("ECF_DUMMY_TASK").is_some() => return Ok((None, None)),
         CommandKind::Job if scope.user("ECF_NO_SCRIPT").is_none() => {
-            let script = locate(&Disk, scope, path).map_err(CommandWhat::NoScript)?;
-            let lines = (!submission.lines.is_empty()).then_some(&submission.lines[..]);
-            let source = Source { node: path, script: &script, lines, edited: &submission.edited };
-            let made = job(&Disk, scope, source).map_err(CommandWhat::NotMade)?;
-            let file = scope.any("ECF_JOB").unwrap_or_default();
-            write_job(Path::new(file), &made.bytes).map_err(|why| {
-                let what = "EcfFile::doCreateJobFile: Could not create job file : ";
-                CommandWhat::NotMade(format!("{what}{file} ({why})"))
-            })?;
-            Some(made.size)
+            Some(make_job(submission, lines, variables)?)
         }
         _ => None,
     };
     Ok((size, Some(with_values(kind.variable())?)))
 }
 
-/// Writes a job's file, and the folders that it is in, so that it can be executed.
-fn write_job(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes the job's file, and returns its size.
+fn make_job(
+    submission: &Submission,
+    lines: &[String],
+    variables: &[(String, String)],
+) -> Result<usize, CommandWhat> {
+    let Submission { path, scope, .. } = submission;
+    let script = locate(&Disk, scope, path).map_err(CommandWhat::NoScript)?;
+    let lines = (!lines.is_empty()).then_some(lines);
+    let source = Source { node: path, script: &script, lines, edited: variables };
+    let made = job(&Disk, scope, source).map_err(CommandWhat::NotMade)?;
+    let file = scope.any("ECF_JOB").unwrap_or_default();
+    if let Some(edited) = made.edited.filter(|_| !submission.is_alias) {
+        // Beside the script where it is its own, else beside the job.
+        let beside = if script.origin == Origin::Script { &script.text } else { file };
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let user = Path::new(beside).with_file_name(format!("{name}.usr"));
+        write(&user, &edited, 0o644).map_err(|why| {
+            let what = "EcfFile::doCreateUsrFile: file creation failed : ";
+            CommandWhat::NotMade(format!("{what}{} ({why})", user.display()))
+        })?;
+    }
+    write(Path::new(file), &made.bytes, 0o755).map_err(|why| {
+        let what = "EcfFile::doCreateJobFile: Could not create job file : ";
+        CommandWhat::NotMade(format!("{what}{file} ({why})"))
+    })?;
+    Ok(made.size)
+}
+
+/// Writes the script of an alias.
+fn write_alias(scope: &Scope, lines: &[String]) -> Result<(), String> {
+    let script = scope.generated("ECF_SCRIPT").unwrap_or_default();
+    write(Path::new(script), lines.join("\n").as_bytes(), 0o644).map_err(|why| {
+        format!("Task::add_alias: could not create .usr file at path({script}): {why}")
+    })
+}
+
+/// Writes a file with this mode, and the folders that it is in.
+fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
     let mut options = fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o755).open(path)?;
+    let mut file = options.write(true).create(true).truncate(true).mode(mode).open(path)?;
     file.write_all(bytes)?;
     // Of a file that was there the mode stays, and the umask takes from that of a new one.
-    file.set_permissions(fs::Permissions::from_mode(0o755))
+    file.set_permissions(fs::Permissions::from_mode(mode))
 }

@@ -9,6 +9,7 @@ use journal::Progress;
 use super::access::Loaded;
 use super::core::CommandKind;
 use super::slot::{Held, Slot};
+use crate::model::Tree;
 use crate::protocol::Request;
 
 /// A request's bytes, and where its answer is put.
@@ -44,6 +45,16 @@ pub(super) enum CommandWhat {
     NoScript(String),
     /// The job can't be made.
     NotMade(String),
+    /// An alias's script can't be written.
+    ScriptNotWritten(String),
+    /// An archive is written.
+    Filed,
+    /// An archive can't be written.
+    NotFiled(String),
+    /// An archive is read: its text, and the tree that it is of.
+    Read(String, Box<Tree>),
+    /// An archive can't be read.
+    NotRead(String),
     /// Its process runs.
     Started,
     /// The process could not be started.

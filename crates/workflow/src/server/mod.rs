@@ -2,11 +2,13 @@
 //! write, render and start jobs. Control plane, save `connection`.
 
 mod access;
+mod awaited;
 mod checkpoint;
 mod connection;
 mod core;
 mod disk;
 mod environment;
+mod filing;
 mod flush;
 mod job;
 mod lists;
@@ -181,8 +183,10 @@ impl BoundWorkflow {
             shared: Arc::clone(&shared),
             journal,
             pending: Pending::default(),
+            awaited: awaited::Awaited::default(),
             log,
             jobs: Arc::new(TaskPool::new("job", limits.threads.max(2), usize::MAX)?),
+            files: TaskPool::new("archive", 1, usize::MAX)?,
             spawner: Arc::new(Spawner::start(limits.max_jobs)?),
             logged,
             is_snapshotting: false,

@@ -10,19 +10,20 @@ use journal::{Journal, Progress};
 use wire::{TaskPool, Waker};
 
 use super::access::{Access, Part};
+use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
 use super::connection::{SMALL_BYTES, Shared};
 use super::core::{Core, Effect, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
-use super::job;
 use super::log::{Category, Log, last_lines, stamp, unix_us};
-use super::message::{Asked, CommandEnd, Message};
+use super::message::{Asked, CommandEnd, CommandWhat, Message};
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, pieces};
 use super::slot::{Answer, Held, Rendered};
 use super::spawn::Spawner;
 use super::store;
+use super::{filing, job};
 use crate::protocol::{Body, Command, LogCommand, Reply, Request, ServerCommand, Standard};
 
 /// The most messages that are taken before the journal is passed what they wrote.
@@ -47,8 +48,11 @@ pub(super) struct Owner {
     pub(super) shared: Arc<Shared>,
     pub(super) journal: Journal,
     pub(super) pending: Pending,
+    pub(super) awaited: Awaited,
     pub(super) log: Log,
     pub(super) jobs: Arc<TaskPool>,
+    /// One thread, for archives.
+    pub(super) files: TaskPool,
     pub(super) spawner: Arc<Spawner>,
     /// Bytes of records behind the snapshot.
     pub(super) logged: u64,
@@ -161,7 +165,7 @@ impl Owner {
                     self.journal.commit();
                     let wait = match self.checkpoints.is_running() {
                         true => LAST_CHECKPOINT,
-                        false if self.pending.is_empty() => break,
+                        false if self.pending.is_empty() && !self.core.is_filing() => break,
                         false => LAST_WAIT,
                     };
                     let Ok(message) = self.messages.recv_timeout(wait) else { break };
@@ -324,8 +328,14 @@ impl Owner {
             Change::Tick => self.core.record(&Record { at_us, random, what: What::Tick }),
             Change::Command { end, code, text } => {
                 let (path, text) = (end.path.as_str(), text.as_str());
+                if let CommandWhat::Read(_, tree) = end.what {
+                    self.core.parsed = Some(tree);
+                }
                 let what = What::Outcome { code, try_no: end.try_no, path, text };
                 self.core.record(&Record { at_us, random, what });
+                let key = (path, end.try_no);
+                self.awaited.follow(key, self.core.asked());
+                self.awaited.ended(key, code, text);
             }
         }
         self.effects(at_us);
@@ -362,6 +372,7 @@ impl Owner {
         drop(held);
         let make = match told {
             Told::Reply(reply) => return slot.put(Answer::Reply(reply)),
+            Told::Made(due) => return self.awaited.add(due, slot),
             Told::Later(make) => make,
         };
         let (late, answers) = (slot.clone(), Arc::clone(&self.shared.answers));
@@ -469,6 +480,12 @@ impl Owner {
                     // The queue has no limit but the number of tasks.
                     let _ = self.jobs.submit(Waker::new(|| {}), work);
                 }
+                Effect::File(filing) => {
+                    let owner = self.own.clone();
+                    // The queue has no limit but the number of suites and families.
+                    let work = move || filing::run(filing, &owner);
+                    let _ = self.files.submit(Waker::new(|| {}), work);
+                }
             }
         }
     }
@@ -557,7 +574,8 @@ impl Owner {
     }
 
     fn is_snapshot_due(&self) -> bool {
-        self.logged >= store::SNAPSHOT_AFTER_BYTES && !self.is_snapshotting
+        let is_free = !self.is_snapshotting && !self.core.is_filing();
+        self.logged >= store::SNAPSHOT_AFTER_BYTES && is_free
     }
 
     fn begin_snapshot(&mut self) {

@@ -2,9 +2,11 @@
 //! ecFlow's own client, with real jobs, and beside ecFlow's own server.
 
 mod alter;
+mod archives;
 mod crash;
 mod damaged;
 mod definition;
+mod edited;
 mod full;
 mod generated;
 mod hostile;

@@ -40,7 +40,7 @@ impl Fake {
                 Effect::Log(line) | Effect::LogError(line) | Effect::LogMessage(line) => {
                     self.log.push(line);
                 }
-                Effect::Archive(_) | Effect::Restore(_) => {}
+                Effect::Archive(_) | Effect::Restore(..) | Effect::DropArchives { .. } => {}
             }
         }
         result

@@ -8,7 +8,7 @@ use super::super::changes::Aspect;
 use super::super::node::NodeId;
 use super::super::text::Text;
 use super::super::time::{Duration, Instant};
-use super::super::tree::Tree;
+use super::super::tree::{Snapshot, Tree};
 
 /// When a command is applied, and its share of chance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +17,34 @@ pub struct Moment {
     pub now: Instant,
     /// Chance for passwords of jobs: another number for each command, which can't be guessed.
     pub entropy: u64,
+}
+
+/// What is to be written to a file: what was below a node. Equal where it is the same node.
+#[derive(Clone, Debug)]
+pub struct Archived {
+    /// The node's path.
+    pub path: String,
+    /// The tree before it was archived.
+    pub before: Snapshot,
+}
+
+impl PartialEq for Archived {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+}
+
+impl Eq for Archived {}
+
+/// What becomes of the children that are read again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Restoring {
+    /// They are as they were.
+    Same,
+    /// They begin, as their parent did.
+    Begun,
+    /// They are queued again, as their parent was.
+    Queued,
 }
 
 /// What is to be done for a change.
@@ -31,10 +59,17 @@ pub enum Effect {
     /// A task's or alias's job is to be made and started. When it can't be, the answer is
     /// [`Rules::job_failed`].
     Submit(Submit),
-    /// What is below this node is to be written to a file and removed: autoarchive.
-    Archive(NodeId),
-    /// What was archived below this node is to be read again: autorestore.
-    Restore(NodeId),
+    /// What was below a node is to be written to a file.
+    Archive(Archived),
+    /// The archive of the node at this path is to be read: [`Rules::restore`].
+    Restore(String, Restoring),
+    /// A node was deleted whose own archive, or that of one below it, may be there: they go.
+    DropArchives {
+        /// Its path.
+        path: String,
+        /// ECF_HOME as it was for it.
+        home: String,
+    },
 }
 
 /// A job to be started.

@@ -89,6 +89,11 @@ impl Rules<'_> {
         Ok(())
     }
 
+    /// Submits a task or alias now, whatever it waits for, and whether or not its suite has begun.
+    pub fn submit_now(&mut self, id: NodeId) {
+        self.submit(id);
+    }
+
     /// `--free-dep`: frees dependencies of a node for this cycle.
     pub fn free(&mut self, id: NodeId, which: Free) {
         if which.trigger {

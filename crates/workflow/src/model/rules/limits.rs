@@ -95,7 +95,8 @@ impl Rules<'_> {
         }
     }
 
-    fn has_running(&self, id: NodeId) -> bool {
+    /// Whether a job runs at a node or below it.
+    pub(super) fn has_running(&self, id: NodeId) -> bool {
         self.tree.walk(id).any(|id| {
             let node = self.tree.node(id);
             node.kind == Kind::Task && matches!(node.state, State::Active | State::Submitted)

@@ -6,6 +6,7 @@
 //! Everything is a function of the tree, the command and the [`Moment`], so that a journal of
 //! commands replays to the same tree.
 
+mod archive;
 mod change;
 mod child;
 mod force;
@@ -17,7 +18,7 @@ mod states;
 mod structure;
 mod times;
 
-pub use change::{Effect, Moment, RuleError, Rules, Submit};
+pub use change::{Archived, Effect, Moment, Restoring, RuleError, Rules, Submit};
 pub use child::{ChildError, Credentials, Verdict};
 pub use force::Free;
 pub use queue::QueueAction;

@@ -11,7 +11,7 @@ use super::super::state::{Displayed, Flag, Flags, Kind, State};
 use super::super::text::Text;
 use super::super::time::{Duration, Instant};
 use super::super::tree::Tree;
-use super::change::{Effect, How, Requeue, RuleError, Rules};
+use super::change::{How, Requeue, Restoring, RuleError, Rules};
 
 impl Rules<'_> {
     /// Begins a suite; one that has begun stays as it is.
@@ -134,33 +134,32 @@ impl Rules<'_> {
             .any(|attribute| matches!(attribute, Attribute::Clock(clock) if clock.hybrid))
     }
 
-    fn restore_archived(&mut self, id: NodeId) {
-        if self.tree.node(id).flags.has(Flag::Archived) {
-            self.effects.push(Effect::Restore(id));
-        }
-    }
-
     /// A job's particulars as before the first try.
     fn forget_job(&mut self, id: NodeId) {
         let has_aliases = self.tree.node(id).first_child.is_some();
         if let Some(job) = &self.tree.node(id).job {
-            let alias_no = if has_aliases { job.alias_no } else { 0 };
+            let before = job.alias_no;
             self.tree.node_mut(id).job = None;
-            if alias_no != 0 {
-                self.tree.node_mut(id).job_mut().alias_no = alias_no;
+            if before != 0 && has_aliases {
+                self.tree.node_mut(id).job_mut().alias_no = before;
+            } else if before != 0 {
+                self.tree.changed_in(id, Aspect::AliasNumber);
             }
         }
     }
 
-    fn begin_node(&mut self, id: NodeId) {
+    pub(super) fn begin_node(&mut self, id: NodeId) {
         let kind = self.tree.node(id).kind;
         if kind.is_job() {
             self.forget_job(id);
         } else {
-            self.restore_archived(id);
+            self.ask_restore(id, Restoring::Begun);
         }
         self.initial_state(id, 0, true);
-        self.tree.node_mut(id).flags = Flags::default();
+        // It stays archived until what was below it is there again.
+        let is_archived = self.tree.node(id).flags.has(Flag::Archived);
+        let flags = Flags::default();
+        self.tree.node_mut(id).flags = if is_archived { flags.with(Flag::Archived) } else { flags };
         let calendar = self.calendar(id);
         if !self.tree.node(id).attributes.is_empty() {
             for attribute in self.tree.node_mut(id).attributes_mut() {
@@ -191,7 +190,7 @@ impl Rules<'_> {
         if kind.is_job() {
             self.forget_job(id);
         } else {
-            self.restore_archived(id);
+            self.ask_restore(id, Restoring::Queued);
         }
         self.initial_state(id, how.resumes, how.is_logged);
         let missed = self.tree.node(id).flags.has(Flag::NoRequeue);
@@ -241,7 +240,7 @@ impl Rules<'_> {
     }
 
     /// A `defstatus complete` goes down; otherwise the children's states come up.
-    fn spread_default(&mut self, id: NodeId) {
+    pub(super) fn spread_default(&mut self, id: NodeId) {
         match self.tree.node(id).default {
             Displayed::Complete => self.set_state_below(id, State::Complete, How::PLAIN),
             Displayed::Queued => {

@@ -5,7 +5,7 @@ use super::super::changes::Aspect;
 use super::super::node::NodeId;
 use super::super::state::{Displayed, Flag, Kind, State};
 use super::super::time::Duration;
-use super::change::{Cause, Effect, How, Requeue, Rules};
+use super::change::{Cause, Effect, How, Requeue, Restoring, Rules};
 
 impl Rules<'_> {
     pub(super) fn set_flag(&mut self, id: NodeId, flag: Flag, is_set: bool) {
@@ -129,7 +129,7 @@ impl Rules<'_> {
             });
             for path in paths.iter().flat_map(|paths| paths.iter()) {
                 match self.tree.find_from(id, path) {
-                    Some(archived) => self.effects.push(Effect::Restore(archived)),
+                    Some(archived) => self.ask_restore(archived, Restoring::Same),
                     None => {
                         let at = self.tree.path(id);
                         let line = format!("autorestore of {at}: there is no node {path}");

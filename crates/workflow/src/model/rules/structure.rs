@@ -4,9 +4,10 @@ use super::super::attribute::{Attribute, Variable};
 use super::super::calendar::Clock;
 use super::super::changes::Aspect;
 use super::super::node::NodeId;
-use super::super::state::ServerState;
+use super::super::state::{Kind, ServerState};
+use super::super::text::Text;
 use super::super::tree::{AddError, Snapshot, Tree};
-use super::change::{Requeue, Rules};
+use super::change::{Effect, Requeue, Rules};
 
 /// Why a definition is not loaded, in ecFlow's words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -99,9 +100,50 @@ impl Rules<'_> {
         Ok(id)
     }
 
+    /// Adds an alias to a task, with its meters, events and labels as they are at the start, and
+    /// these variables, whose names may be any.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub fn add_alias(
+        &mut self,
+        task: NodeId,
+        variables: &[(String, String)],
+    ) -> Result<NodeId, AddError> {
+        let number = self.tree.node(task).job.as_ref().map_or(0, |job| job.alias_no);
+        let name = self.tree.share(&format!("alias{number}"));
+        let alias = self.tree.add(task, Kind::Alias, name, None)?;
+        let mut all: Vec<Attribute> = Vec::new();
+        for (name, value) in variables {
+            let (name, value) = (self.tree.share(name), Text::from(value.as_str()));
+            all.push(Attribute::Variable(Variable { name, value }));
+        }
+        for attribute in self.tree.node(task).attributes.iter() {
+            let mut own = attribute.clone();
+            match &mut own {
+                Attribute::Meter(meter) => meter.value = meter.min,
+                Attribute::Event(event) => event.value = event.initial,
+                Attribute::Label(label) => label.new_value = Text::default(),
+                _ => continue,
+            }
+            all.push(own);
+        }
+        all.sort_by_key(Attribute::rank);
+        self.tree.node_mut(alias).attributes = all.into();
+        self.tree.node_mut(task).job_mut().alias_no = number.saturating_add(1);
+        self.tree.changed_in(task, Aspect::AliasNumber);
+        self.tree.children_changed(task);
+        self.wake_waiters(task);
+        Ok(alias)
+    }
+
     /// Deletes a node and all below it: its jobs' tokens are given back.
     pub fn delete(&mut self, id: NodeId) {
         let Some(parent) = self.tree.node(id).parent else { return };
+        if self.has_archive(id) {
+            let home = self.tree.user_variable(id, "ECF_HOME").unwrap_or_default().to_owned();
+            self.effects.push(Effect::DropArchives { path: self.tree.path(id), home });
+        }
         let all: Vec<NodeId> = self.tree.walk(id).collect();
         for id in &all {
             if self.tree.node(*id).kind.is_job() {
@@ -317,7 +359,7 @@ impl Tree {
 
     /// Copies a node of another tree, with all below it, under a node of this one, and notes for
     /// whom it waits.
-    fn graft(
+    pub(super) fn graft(
         &mut self,
         from: &Snapshot,
         node: NodeId,

@@ -461,16 +461,19 @@ impl Rules<'_> {
                     || after.idle
                         && matches!(state, State::Queued | State::Aborted)
                         && is_past(&after, &calendar, since);
-                if !is_old || node.flags.has(Flag::Archived) {
+                let is_kept = !cancels
+                    && (node.flags.has(Flag::Restored)
+                        || self.tree.upwards(id).any(|id| self.tree.node(id).is_suspended));
+                let (is_archived, kind) = (node.flags.has(Flag::Archived), node.kind.shout());
+                if !is_old || is_archived || is_kept || self.has_running(id) {
                     continue;
                 }
                 if cancels {
                     let path = self.tree.path(id);
-                    let kind = node.kind.shout();
                     self.effects.push(Effect::LogMessage(format!("autocancel {kind}:{path}")));
                     self.delete(id);
-                } else if node.first_child.is_some() {
-                    self.effects.push(Effect::Archive(id));
+                } else {
+                    self.archive(id);
                 }
             }
         }

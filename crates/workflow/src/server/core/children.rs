@@ -2,13 +2,15 @@
 
 use crate::definition::is_name;
 use crate::model::{
-    Child, Credentials, Effect as Ruled, NodeId, Program, QueueAction, Rules, Texts, Verdict,
-    ZombieAction,
+    Child, Credentials, Effect as Ruled, NodeId, Program, QueueAction, Rules, Snapshot, Submit,
+    Texts, Verdict, ZombieAction,
 };
 use crate::protocol::{self, Reply, Report, Standard};
+use crate::server::environment::Environment;
 use crate::server::log::Category;
 
 use super::alter::bad_name;
+use super::filings::{Filings, reading, removing, writing};
 use super::parts::{Effect, Parts};
 use super::zombies::Call;
 
@@ -159,26 +161,43 @@ pub(super) fn program(text: &str) -> Result<Program, String> {
 }
 
 /// What the rules have asked for, in the server's terms; submissions go apart.
-pub(super) fn effects(ruled: Vec<Ruled>, effects: &mut Vec<Effect>) -> Vec<crate::model::Submit> {
+pub(super) fn effects(
+    ruled: Vec<Ruled>,
+    tree: &Snapshot,
+    environment: &Environment,
+    (filings, effects): (&mut Filings, &mut Vec<Effect>),
+) -> Vec<Submit> {
     let mut submitted = Vec::new();
     for effect in ruled {
-        match effect {
-            Ruled::Log(line) => effects.push(Effect::Log(Category::Change, line)),
-            Ruled::LogError(line) => effects.push(Effect::Log(Category::Error, line)),
-            Ruled::LogMessage(line) => effects.push(Effect::Log(Category::Message, line)),
-            Ruled::Submit(submit) => submitted.push(submit),
-            Ruled::Archive(_) | Ruled::Restore(_) => {
-                let line = "archives are not served yet".to_owned();
-                effects.push(Effect::Log(Category::Error, line));
+        effects.push(match effect {
+            Ruled::Log(line) => Effect::Log(Category::Change, line),
+            Ruled::LogError(line) => Effect::Log(Category::Error, line),
+            Ruled::LogMessage(line) => Effect::Log(Category::Message, line),
+            Ruled::Submit(submit) => {
+                submitted.push(submit);
+                continue;
             }
-        }
+            Ruled::Archive(archived) => {
+                let filing = writing(tree, environment, &archived);
+                filings.written.insert(archived.path.clone(), archived);
+                Effect::File(filing)
+            }
+            Ruled::Restore(path, how) => {
+                if filings.read.insert(path.clone(), how).is_some() {
+                    continue;
+                }
+                filings.asked.push(path.clone());
+                Effect::File(reading(tree, environment, &path))
+            }
+            Ruled::DropArchives { path, home } => Effect::File(removing(environment, &path, home)),
+        });
     }
     // Their lines have the size of the job, which is known once that is written.
     effects.retain(|effect| match effect {
         Effect::Log(_, line) => !submitted
             .iter()
             .any(|one| line.strip_prefix(" submitted: ").is_some_and(|path| path == one.path)),
-        Effect::Start(_) => true,
+        Effect::Start(_) | Effect::File(_) => true,
     });
     submitted
 }

@@ -2,18 +2,22 @@
 //! gives out what is to be done; so the journal's records, applied again, make the same of it.
 
 mod alter;
+mod archives;
 mod children;
+mod edit;
+mod filings;
 mod handles;
+mod history;
 mod nodes;
 mod parts;
 mod query;
 mod statistics;
 mod sync;
 mod text;
+mod unstarted;
 mod users;
 mod zombies;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,19 +28,29 @@ use super::log::Category;
 use super::message::{CommandEnd, CommandWhat};
 use super::record::{Record, What};
 use super::store::{Restore, Stored};
-use crate::model::{Instant, Moment, Rules, ServerState, State, Text, Tree, Variable};
+use crate::model::{Flag, Instant, Moment, Rules, ServerState, State, Text, Tree, Variable};
 use crate::protocol::{
-    Body, Command, HandleCommand, NodeCommand, PathsCommand, Report, Request, ServerCommand, read,
+    Body, Command, Edit, HandleCommand, NodeCommand, PathsCommand, Reply, Report, Request,
+    ServerCommand, read,
 };
+use filings::Filings;
 use handles::Handles;
 use parts::{
     JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, STARTED, STATUS_FAILED,
-    WRITTEN, submission,
+    submission,
 };
 use statistics::Statistics;
+use unstarted::{Unstarted, Waiting};
 use zombies::Zombies;
 
-pub(super) use parts::{CommandKind, Effect, Submission, Told};
+pub(super) use filings::{Filing, READING, WRITING};
+pub(super) use nodes::said;
+pub(super) use parts::{
+    ARCHIVED, CommandKind, Due, Effect, NOT_ARCHIVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN,
+    SCRIPT_WRITTEN, Submission, Told, WRITTEN,
+};
+pub(super) use text::{archive_text, read_archive};
+pub(super) use unstarted::Edited;
 
 /// Renders a text on another thread.
 type Render = Box<dyn FnOnce() -> String + Send>;
@@ -51,8 +65,11 @@ pub(super) struct Core {
     /// As users have set them.
     pub(super) checks: CheckSettings,
     effects: Vec<Effect>,
-    /// Submitted tasks whose command was not seen to start, with their try.
-    unstarted: BTreeMap<String, i32>,
+    /// Submitted tasks whose command was not seen to start.
+    unstarted: Unstarted,
+    filings: Filings,
+    /// What was read of an archive, parsed: that of the next record.
+    pub(super) parsed: Option<Box<Tree>>,
     started_us: i64,
     /// Changes of any kind, for checkpoints.
     change_no: u64,
@@ -69,7 +86,9 @@ impl Core {
             handles: Handles::default(),
             zombies: Zombies::default(),
             effects: Vec::new(),
-            unstarted: BTreeMap::new(),
+            unstarted: Unstarted::default(),
+            filings: Filings::default(),
+            parsed: None,
             started_us: super::log::unix_us(),
             change_no: 0,
         };
@@ -115,11 +134,15 @@ impl Core {
                         | ServerCommand::Shutdown
                         | ServerCommand::Halt
                         | ServerCommand::EvaluateAll
+                        | ServerCommand::Restore
                 ),
                 Command::Handle(command) => !matches!(command, HandleCommand::Suites),
                 Command::Node(command, _) => *command == NodeCommand::Submit,
                 Command::Paths { command, .. } => {
                     !matches!(command, PathsCommand::Check | PathsCommand::History)
+                }
+                Command::EditScript { edit, .. } => {
+                    matches!(edit, Edit::Submit | Edit::SubmitFile)
                 }
                 Command::Group(all) => all.iter().any(|request| self.changes(request)),
                 Command::Version
@@ -146,7 +169,14 @@ impl Core {
         if self.changes(request) {
             self.change_no += 1;
         }
-        told
+        let all = self.asked();
+        match (told, &request.body) {
+            (Told::Reply(Reply::OK), Body::User(..)) if !all.is_empty() => {
+                // What is below the nodes is there when the client looks.
+                Told::Made(Due { all, is_lenient: true, ..Due::default() })
+            }
+            (told, _) => told,
+        }
     }
 
     /// Does something to the tree, and has what is free then submitted.
@@ -156,17 +186,41 @@ impl Core {
         random: u64,
         work: impl FnOnce(&mut Parts<'_>, &mut Rules<'_>) -> R,
     ) -> R {
-        let Self { tree, environment, handles, zombies, effects, unstarted, statistics, .. } = self;
+        let Self { tree, environment, handles, zombies, effects, unstarted, .. } = self;
+        let (filings, statistics) = (&mut self.filings, &mut self.statistics);
         let (started_us, checks) = (self.started_us, self.checks);
-        let mut parts =
-            Parts { environment, handles, zombies, statistics, checks, effects, started_us, at_us };
+        let (edited, edit_room) = (None, unstarted.edit_room());
+        let mut parts = Parts {
+            environment,
+            handles,
+            zombies,
+            statistics,
+            checks,
+            effects,
+            filings,
+            edited,
+            edit_room,
+            started_us,
+            at_us,
+        };
         let now = Instant::seconds(at_us.div_euclid(1_000_000));
         let mut rules = Rules::new(tree, Moment { now, entropy: random });
         let made = work(&mut parts, &mut rules);
         let ruled = rules.finish();
-        for submit in children::effects(ruled, effects) {
-            unstarted.insert(submit.path, submit.try_no);
-            let start = submission(tree, submit.node, CommandKind::Job);
+        let mut edited = parts.edited;
+        let filings = (&mut *parts.filings, &mut *parts.effects);
+        let jobs = children::effects(ruled, tree, environment, filings).into_iter();
+        let mut made_now: Vec<_> = jobs.map(|job| (job.node, CommandKind::Job)).collect();
+        if let Some((node, _)) = edited
+            && made_now.iter().all(|(job, _)| *job != node)
+        {
+            made_now.push((node, CommandKind::Script));
+        }
+        for (node, kind) in made_now {
+            let mut start = submission(tree, node, kind);
+            start.edited = edited.take_if(|(of, _)| *of == node).map(|(_, edited)| edited);
+            let (try_no, edited) = (start.try_no, start.edited.clone());
+            unstarted.add(start.path.clone(), Waiting { kind, try_no, edited });
             effects.push(Effect::Start(Box::new(start)));
         }
         made
@@ -182,12 +236,22 @@ impl Core {
             }
             (CommandWhat::Written(None), CommandKind::Job) => (WRITTEN, String::new()),
             (CommandWhat::Started, CommandKind::Job) => (STARTED, String::new()),
+            (CommandWhat::Written(_), CommandKind::Script) => (SCRIPT_WRITTEN, String::new()),
+            (CommandWhat::ScriptNotWritten(why), _) => (SCRIPT_NOT_WRITTEN, why.clone()),
+            (CommandWhat::Filed, _) => (ARCHIVED, String::new()),
+            (CommandWhat::NotFiled(why), _) => (NOT_ARCHIVED, why.clone()),
+            (CommandWhat::Read(text, _), _) => (RESTORED, text.clone()),
+            (CommandWhat::NotRead(why), _) => (NOT_RESTORED, why.clone()),
             (CommandWhat::Written(_) | CommandWhat::Started, _) => return None,
             (CommandWhat::NoScript(why), _) => (NO_SCRIPT, why.clone()),
             (CommandWhat::NotMade(why), _) => (NOT_MADE, why.clone()),
             (CommandWhat::NotStarted(why), CommandKind::Job) => (NOT_STARTED, why.clone()),
             (CommandWhat::NotStarted(why), CommandKind::Kill) => (KILL_FAILED, why.clone()),
             (CommandWhat::NotStarted(why), CommandKind::Status) => (STATUS_FAILED, why.clone()),
+            (
+                CommandWhat::NotStarted(_) | CommandWhat::Ended { .. },
+                CommandKind::Script | CommandKind::Archive | CommandKind::Restore,
+            ) => return None,
             (CommandWhat::Ended { status, .. }, _) if status.success() => return None,
             (CommandWhat::Ended { process, status, command }, kind) => {
                 use std::os::unix::process::ExitStatusExt as _;
@@ -197,9 +261,9 @@ impl Core {
                 };
                 let variable = kind.variable();
                 let code = match kind {
-                    CommandKind::Job => JOB_FAILED,
                     CommandKind::Kill => KILL_FAILED,
                     CommandKind::Status => STATUS_FAILED,
+                    _ => JOB_FAILED,
                 };
                 (code, format!("{variable} PID({process}) path({path}) {how} [ {command} ]"))
             }
@@ -214,13 +278,26 @@ impl Core {
                 parts.zombies.expire(parts.at_us);
                 rules.tick(step);
             }),
+            What::Outcome { code, path, text, .. } if *code >= ARCHIVED => {
+                let parsed = self.parsed.take();
+                if *path == "/" {
+                    self.reload(*code, text, parsed);
+                } else {
+                    self.within(record.at_us, record.random, |parts, rules| {
+                        archives::filed(parts, rules, (*code, path, text), parsed);
+                    });
+                }
+            }
             What::Outcome { code, try_no, path, text } => {
-                let is_over = !matches!(*code, WRITTEN | KILL_FAILED | STATUS_FAILED);
-                if is_over && self.unstarted.get(*path) == Some(try_no) {
-                    self.unstarted.remove(*path);
+                let is_edited = *code == WRITTEN && self.unstarted.is_edited(path, *try_no);
+                if !matches!(*code, WRITTEN | KILL_FAILED | STATUS_FAILED) {
+                    self.unstarted.over(path, *try_no);
                 }
                 self.within(record.at_us, record.random, |parts, rules| {
                     nodes::outcome(parts, rules, (*code, *try_no), path, text);
+                    if let Some(id) = rules.tree.find(path).filter(|_| is_edited) {
+                        rules.alter_flag(id, Flag::UserEdit, true);
+                    }
                 });
             }
             // What clients knew was of another process: they take all anew.
@@ -232,16 +309,55 @@ impl Core {
 
     /// Starts the jobs of tasks that were submitted before a crash and never started.
     pub(super) fn start_unstarted(&mut self) {
-        for (path, try_no) in &self.unstarted {
+        let again = self.filings.again(&self.tree, &self.environment);
+        self.effects.extend(again.into_iter().map(Effect::File));
+        for (path, waiting) in self.unstarted.iter() {
             let Some(id) = self.tree.find(path) else { continue };
             let node = self.tree.node(id);
-            if node.state == State::Submitted && node.try_no() == *try_no {
+            let is_script = waiting.kind == CommandKind::Script;
+            if node.try_no() == waiting.try_no && (is_script || node.state == State::Submitted) {
                 let text = format!("{path} was submitted and not started: it is started now");
                 self.effects.push(Effect::Log(Category::Warning, text));
-                let start = submission(&self.tree, id, CommandKind::Job);
+                let mut start = submission(&self.tree, id, waiting.kind);
+                start.edited.clone_from(&waiting.edited);
                 self.effects.push(Effect::Start(Box::new(start)));
             }
         }
+    }
+
+    /// Takes a checkpoint in the place of no suites at all.
+    fn reload(&mut self, code: u8, text: &str, parsed: Option<Box<Tree>>) {
+        self.filings.read.remove("/");
+        let is_free = self.tree.suites().next().is_none();
+        let parsed = match parsed {
+            Some(parsed) => Ok(*parsed),
+            None => text::read_archive(text),
+        };
+        let (category, line) = match parsed {
+            Ok(tree) if code == RESTORED && is_free => {
+                let numbers = (self.tree.state_change_no(), self.tree.modify_change_no());
+                self.tree = tree;
+                self.set_variables();
+                self.tree.server_mut().state = ServerState::Halted;
+                self.tree.set_change_numbers(numbers.0, numbers.1);
+                self.tree.forget_changes();
+                let suites = self.tree.suites().count();
+                let line = "Loading of *DEFS* check point file SUCCEDED. Loaded";
+                (Category::Message, format!("{line} {suites} suites"))
+            }
+            _ => (Category::Error, text.to_owned()),
+        };
+        self.effects.push(Effect::Log(category, line));
+    }
+
+    /// The nodes whose archives were asked for since this was last called.
+    pub(super) fn asked(&mut self) -> Vec<(String, i32)> {
+        std::mem::take(&mut self.filings.asked).into_iter().map(|path| (path, READING)).collect()
+    }
+
+    /// Whether archives are being written or read.
+    pub(super) fn is_filing(&self) -> bool {
+        !self.filings.is_empty()
     }
 
     /// When the server started, as ecFlow writes it.
@@ -277,9 +393,7 @@ impl Core {
             ("modify_change_no".to_owned(), snapshot.modify_change_no().to_string()),
         ];
         head.extend(self.handles.stored());
-        for (path, try_no) in &self.unstarted {
-            head.push((format!("unstarted:{path}"), try_no.to_string()));
-        }
+        head.extend(self.unstarted.stored());
         (head, Box::new(move || text::checkpoint(&snapshot)))
     }
 }
@@ -296,9 +410,7 @@ impl Restore for Core {
         self.tree.set_change_numbers(numbers.0, numbers.1);
         self.handles.restore(&stored.head);
         for (name, value) in &stored.head {
-            if let Some(path) = name.strip_prefix("unstarted:") {
-                self.unstarted.insert(path.to_owned(), value.parse().unwrap_or(0));
-            }
+            self.unstarted.restore(name, value);
         }
         Ok(())
     }
@@ -313,6 +425,7 @@ impl Restore for Core {
         }
         // What it led to was done when it was told first.
         self.effects.clear();
+        self.filings.asked.clear();
         Ok(())
     }
 }

@@ -1,11 +1,11 @@
 //! What users load and replace, and what came of jobs.
 
-use crate::model::{Flag, NodeId, Rules, State};
+use crate::model::{Flag, Kind, NodeId, Rules, State};
 use crate::server::log::Category;
 
 use super::parts::{
-    Effect, JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, STATUS_FAILED,
-    WRITTEN,
+    Effect, JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, SCRIPT_NOT_WRITTEN,
+    STATUS_FAILED, WRITTEN,
 };
 
 /// Adds the suites of a definition. Returns their names.
@@ -86,6 +86,13 @@ pub(super) fn outcome(
             let line = format!(" submitted: {path}{blank}{text}");
             return parts.effects.push(Effect::Log(Category::Change, line));
         }
+        SCRIPT_NOT_WRITTEN => {
+            parts.effects.push(Effect::Log(Category::Error, text.to_owned()));
+            if rules.tree.node(id).kind == Kind::Alias {
+                rules.delete(id);
+            }
+            return;
+        }
         NO_SCRIPT => Flag::NoScript,
         NOT_MADE => Flag::EditFailed,
         NOT_STARTED | JOB_FAILED => Flag::JobCommandFailed,
@@ -93,8 +100,25 @@ pub(super) fn outcome(
         STATUS_FAILED => Flag::StatusCommandFailed,
         _ => return,
     };
+    let (said, reason) = said(code, path, text);
+    parts.effects.push(Effect::Log(Category::Error, said));
+    let is_job = !matches!(code, KILL_FAILED | STATUS_FAILED);
+    if is_job && !matches!(state, State::Complete | State::Active) {
+        rules.job_failed(id, flag, &reason);
+        return;
+    }
+    rules.alter_flag(id, flag, true);
+    if is_job {
+        // The job has reported all the same.
+        rules.alter_flag(id, Flag::Zombie, true);
+    }
+}
+
+/// What the log and a user are told of a job that could not be made or started, and the reason
+/// why its task is aborted, in ecFlow's words.
+pub(in crate::server) fn said(code: u8, path: &str, text: &str) -> (String, String) {
     let made = "Submittable::submit_job_only: Job creation failed for task";
-    let (said, reason) = match code {
+    match code {
         NO_SCRIPT => {
             let location = "Submittable::submit_job_only: Script location failed for task";
             (format!("{location} {path} :\n{text}\n"), text.to_owned())
@@ -109,16 +133,5 @@ pub(super) fn outcome(
             (format!("{text}{why}"), why)
         }
         _ => (text.to_owned(), text.to_owned()),
-    };
-    parts.effects.push(Effect::Log(Category::Error, said));
-    let is_job = !matches!(code, KILL_FAILED | STATUS_FAILED);
-    if is_job && !matches!(state, State::Complete | State::Active) {
-        rules.job_failed(id, flag, &reason);
-        return;
-    }
-    rules.alter_flag(id, flag, true);
-    if is_job {
-        // The job has reported all the same.
-        rules.alter_flag(id, Flag::Zombie, true);
     }
 }

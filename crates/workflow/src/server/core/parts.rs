@@ -2,48 +2,28 @@
 
 use std::sync::Arc;
 
+use super::filings::{Filing, Filings};
 use super::handles::Handles;
 use super::statistics::Statistics;
+pub(in crate::server) use super::unstarted::CommandKind;
+use super::unstarted::Edited;
 use super::zombies::Zombies;
-use crate::model::{Attribute, Flag, NodeId, ServerState, Snapshot};
+use crate::model::{Attribute, Flag, Kind, NodeId, ServerState, Snapshot};
 use crate::protocol::Reply;
 use crate::script::{Level, Scope};
 use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
 use crate::server::log::Category;
-
-/// Which of a task's commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::server) enum CommandKind {
-    /// ECF_JOB_CMD.
-    Job,
-    /// ECF_KILL_CMD.
-    Kill,
-    /// ECF_STATUS_CMD.
-    Status,
-}
-
-impl CommandKind {
-    /// The variable that has the command.
-    pub(in crate::server) const fn variable(self) -> &'static str {
-        match self {
-            Self::Job => "ECF_JOB_CMD",
-            Self::Kill => "ECF_KILL_CMD",
-            Self::Status => "ECF_STATUS_CMD",
-        }
-    }
-}
 
 /// A command that is to be started for a task, and what it needs.
 #[derive(Debug)]
 pub(in crate::server) struct Submission {
     pub(in crate::server) kind: CommandKind,
     pub(in crate::server) path: String,
+    pub(in crate::server) is_alias: bool,
     pub(in crate::server) try_no: i32,
     pub(in crate::server) scope: Scope,
-    /// What a user has put in place of the script.
-    pub(in crate::server) lines: Vec<String>,
-    /// Variables that a user gives for this job.
-    pub(in crate::server) edited: Vec<(String, String)>,
+    /// What a user gives for it.
+    pub(in crate::server) edited: Option<Arc<Edited>>,
 }
 
 /// What is to be done.
@@ -53,6 +33,8 @@ pub(in crate::server) enum Effect {
     Log(Category, String),
     /// Start a command.
     Start(Box<Submission>),
+    /// Write, read or remove an archive.
+    File(Filing),
 }
 
 /// What a client is answered.
@@ -61,6 +43,22 @@ pub(in crate::server) enum Told {
     Reply(Reply),
     /// What another thread makes, of a state of the tree.
     Later(Box<dyn FnOnce() -> Reply + Send>),
+    /// Whether what is due could be made: jobs, scripts and archives, by path and try.
+    Made(Due),
+}
+
+/// What a client waits for.
+#[derive(Debug, Default)]
+pub(in crate::server) struct Due {
+    /// By path and try; or else [`WRITING`](super::filings::WRITING) and
+    /// [`READING`](super::filings::READING).
+    pub(in crate::server) all: Vec<(String, i32)>,
+    /// What the error of a job begins with.
+    pub(in crate::server) before: &'static str,
+    /// What has failed already.
+    pub(in crate::server) errors: String,
+    /// Whether what fails from here on is the log's only.
+    pub(in crate::server) is_lenient: bool,
 }
 
 /// What came of a command, as the journal keeps it.
@@ -72,6 +70,12 @@ pub(in crate::server) const JOB_FAILED: u8 = 5;
 pub(in crate::server) const KILL_FAILED: u8 = 6;
 pub(in crate::server) const STATUS_FAILED: u8 = 7;
 pub(in crate::server) const STARTED: u8 = 8;
+pub(in crate::server) const SCRIPT_WRITTEN: u8 = 9;
+pub(in crate::server) const SCRIPT_NOT_WRITTEN: u8 = 10;
+pub(in crate::server) const ARCHIVED: u8 = 11;
+pub(in crate::server) const NOT_ARCHIVED: u8 = 12;
+pub(in crate::server) const RESTORED: u8 = 13;
+pub(in crate::server) const NOT_RESTORED: u8 = 14;
 
 /// What commands see of the core beside the tree.
 pub(in crate::server) struct Parts<'a> {
@@ -81,6 +85,11 @@ pub(in crate::server) struct Parts<'a> {
     pub(in crate::server) statistics: &'a mut Statistics,
     pub(in crate::server) checks: CheckSettings,
     pub(in crate::server) effects: &'a mut Vec<Effect>,
+    pub(in crate::server) filings: &'a mut Filings,
+    /// What a user gives for the job or script of a node.
+    pub(in crate::server) edited: Option<(NodeId, Arc<Edited>)>,
+    /// The bytes that may be added to such.
+    pub(in crate::server) edit_room: usize,
     pub(in crate::server) started_us: i64,
     pub(in crate::server) at_us: i64,
 }
@@ -90,10 +99,10 @@ pub(in crate::server) fn submission(tree: &Snapshot, id: NodeId, kind: CommandKi
     Submission {
         kind,
         path: tree.path(id),
+        is_alias: tree.node(id).kind == Kind::Alias,
         try_no: tree.node(id).try_no(),
         scope: scope(tree, id),
-        lines: Vec::new(),
-        edited: Vec::new(),
+        edited: None,
     }
 }
 

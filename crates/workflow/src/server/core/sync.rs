@@ -187,12 +187,11 @@ fn compound(tree: &Snapshot, id: NodeId, changed: &Changed) -> Option<Compound> 
     if changed.has(Aspect::Order) {
         mementos.push(names(tree, id));
     }
+    if node.kind == Kind::Task && changed.has(Aspect::AliasNumber) {
+        mementos.push(Memento::AliasNumber(node.job().alias_no));
+    }
     if node.kind.is_job() && changed.has(Aspect::Job) {
-        let job = node.job();
-        if node.kind == Kind::Task && job.alias_no != 0 {
-            mementos.push(Memento::AliasNumber(job.alias_no));
-        }
-        mementos.push(Memento::Job(job));
+        mementos.push(Memento::Job(node.job()));
     }
     if changed.has(Aspect::State) {
         mementos.push(Memento::State(node.state, node.since));

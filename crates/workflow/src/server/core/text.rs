@@ -3,8 +3,9 @@
 use crate::definition::{
     END, Style, append_node, parse, parse_kept, print, print_head, print_node,
 };
-use crate::model::{Instant, NodeId, Snapshot, Tree};
+use crate::model::{Archived, Instant, NodeId, Snapshot, Tree};
 use crate::protocol::NodeCommand;
+use crate::server::environment::ECFLOW_VERSION;
 
 pub(super) const NET: Style = Style::Net;
 pub(super) const MIGRATE: Style = Style::Migrate;
@@ -55,4 +56,28 @@ pub(super) fn last_lines(bytes: &[u8], most: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     lines[lines.len().saturating_sub(most)..].concat()
+}
+
+/// The text of a node's archive: the node with all below it, and those above by name only.
+pub(in crate::server) fn archive_text(archived: &Archived) -> String {
+    let tree = &archived.before;
+    let Some(id) = tree.find(&archived.path) else { return String::new() };
+    let mut above: Vec<NodeId> = tree.upwards(id).skip(1).collect();
+    above.reverse();
+    let mut text = format!("#{ECFLOW_VERSION}\ndefs_state MIGRATE cal_count:0\n");
+    for id in &above {
+        let node = tree.node(*id);
+        text.push_str(&format!("{} {}\n", node.kind.word(), node.name));
+    }
+    append_node(tree, id, (MIGRATE, false), above.len(), &mut text);
+    for id in above.iter().rev() {
+        text.push_str(&format!("end{}\n", tree.node(*id).kind.word()));
+    }
+    text.push_str(END);
+    text
+}
+
+/// Reads an archive or a checkpoint.
+pub(in crate::server) fn read_archive(text: &str) -> Result<Tree, String> {
+    parse(text, "the archive").map(|parsed| parsed.tree).map_err(|why| why.to_string())
 }

@@ -2,7 +2,7 @@
 
 use crate::definition::is_name;
 use crate::model::{
-    Flag, Free, Kind, NodeId, Order as To, Rules, ServerState, State, Which, ZombieAction as Action,
+    Flag, Free, NodeId, Order as To, Rules, ServerState, State, Which, ZombieAction as Action,
 };
 use crate::protocol::{
     Alteration, Command, FileKind, NodeCommand, Order, PathsCommand, Reply, Request, Requeue,
@@ -11,8 +11,11 @@ use crate::protocol::{
 use crate::script::{Source, locate, manual};
 use crate::server::disk::Disk;
 
+use super::archives::{add_zombies, check_idle, restore_checkpoint};
+use super::edit::{Asked, edit_script};
+use super::history::remember;
 use super::parts::{CommandKind, Effect, Parts, Told, number_of, scope, submission, version_line};
-use super::{alter, nodes, query, sync, text};
+use super::{alter, archives, nodes, query, sync, text};
 
 /// Carries a command out.
 pub(super) fn command(
@@ -25,6 +28,7 @@ pub(super) fn command(
     if is_of_root(command) {
         remember(parts, rules, request, "/");
     }
+    leave_jobs(parts, rules, command);
     let done = match command {
         Command::Server(command) => return server(parts, rules, *command),
         Command::Version => Ok(Reply::Text(crate::server::environment::ECFLOW_VERSION.to_owned())),
@@ -42,6 +46,17 @@ pub(super) fn command(
             query::query(rules.tree, kind, path, attribute).map(Reply::Text)
         }
         Command::Group(all) => return group(parts, rules, all),
+        Command::Paths { command: PathsCommand::Archive, paths, force } => {
+            return told(archives::archive(parts, rules, request, (paths, *force)));
+        }
+        Command::Paths { command: PathsCommand::Restore, paths, .. } => {
+            return told(archives::restore(parts, rules, request, paths));
+        }
+        Command::EditScript { edit, path, lines, variables, alias, run } => {
+            let (edit, alias, run) = (*edit, *alias, *run);
+            let asked = Asked { edit, path, lines, variables, alias, run };
+            return told(edit_script(parts, rules, request, &asked));
+        }
         Command::Load { force, definition, .. } => {
             nodes::load(rules, definition, *force).map(|names| {
                 names.iter().for_each(|name| parts.handles.added(name));
@@ -75,10 +90,15 @@ pub(super) fn command(
             }
             Ok(Reply::OK)
         }
-        Command::Delete { paths, force } => delete(rules, paths, *force),
+        Command::Delete { paths, force } => delete(parts, rules, paths, *force),
         _ => of_nodes(parts, rules, request, command),
     };
     Told::Reply(done.unwrap_or_else(Reply::Error))
+}
+
+/// An error is answered as such.
+fn told(done: Result<Told, String>) -> Told {
+    done.unwrap_or_else(|why| Told::Reply(Reply::Error(why)))
 }
 
 /// Whether a command changes something and is of no node: the server's history has it.
@@ -96,18 +116,6 @@ const fn is_of_root(command: &Command) -> bool {
                     | ServerCommand::EvaluateAll
             )
     )
-}
-
-/// Adds a command to the history of a path.
-fn remember(parts: &Parts<'_>, rules: &mut Rules<'_>, request: &Request, path: &str) {
-    let Some(id) = rules.tree.find(path) else { return };
-    let stamp = crate::server::log::stamp(parts.at_us / 1_000_000);
-    let line = match path {
-        "/" => request.line(),
-        path => request.line_of(path),
-    };
-    rules.tree.add_history(path, &format!("MSG:{stamp} {line}"));
-    rules.alter_flag(id, Flag::Message, true);
 }
 
 /// The node at a path.
@@ -185,7 +193,7 @@ fn of_node(
                 PathsCommand::Resume => rules.resume(id),
                 PathsCommand::Kill => return shell(parts, rules, id, CommandKind::Kill),
                 PathsCommand::Status => return shell(parts, rules, id, CommandKind::Status),
-                _ => return Err("archives are not served yet".to_owned()),
+                _ => {}
             }
         }
         Command::Requeue { option, .. } => {
@@ -247,6 +255,29 @@ fn of_node(
     Ok(())
 }
 
+/// Jobs that a command leaves without their task are zombies from here on.
+fn leave_jobs(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: &Command) {
+    let (word, paths) = match command {
+        Command::Requeue { option: Requeue::Force, paths } => ("requeue", &paths[..]),
+        Command::Run { force: true, paths } => ("run", &paths[..]),
+        Command::Replace { force: true, path, .. } => ("replace", std::slice::from_ref(path)),
+        Command::Begin { force: true, suite } => ("begin", std::slice::from_ref(suite)),
+        Command::Force { word, paths, .. }
+            if !matches!(word.as_str(), "active" | "submitted" | "set" | "clear") =>
+        {
+            ("force", &paths[..])
+        }
+        _ => return,
+    };
+    for path in paths {
+        // A suite is named without its slash.
+        let id = rules.tree.find(&format!("/{}", path.trim_start_matches('/')));
+        if let Some(id) = id {
+            add_zombies(parts, rules, id, word);
+        }
+    }
+}
+
 /// Starts ECF_KILL_CMD or ECF_STATUS_CMD for the tasks of a node.
 fn shell(
     parts: &mut Parts<'_>,
@@ -274,25 +305,27 @@ fn shell(
     Ok(())
 }
 
-fn delete(rules: &mut Rules<'_>, paths: &[String], force: bool) -> Result<Reply, String> {
+fn delete(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    paths: &[String],
+    force: bool,
+) -> Result<Reply, String> {
+    let mut errors = String::new();
     let mut gone = Vec::new();
-    if paths.is_empty() {
-        gone = rules.tree.suites().collect();
-    }
     for path in paths {
-        gone.push(find(rules, path, "DeleteCmd:Delete: ")?);
+        match rules.tree.find(path).filter(|id| *id != NodeId::ROOT) {
+            Some(id) => gone.push(id),
+            None => errors
+                .push_str(&format!("DeleteCmd:Delete: Could not find node at path '{path}'\n")),
+        }
     }
-    for id in gone.iter().filter(|_| !force) {
-        let runs = rules.tree.walk(*id).find(|at| {
-            let node = rules.tree.node(*at);
-            node.kind == Kind::Task && matches!(node.state, State::Active | State::Submitted)
-        });
-        if let Some(task) = runs {
-            return Err(format!(
-                "DeleteCmd:Delete: {} has a job that runs, {}: use force",
-                rules.tree.path(*id),
-                rules.tree.path(task)
-            ));
+    let all = if paths.is_empty() { vec![None] } else { gone.into_iter().map(Some).collect() };
+    for id in all {
+        if force {
+            add_zombies(parts, rules, id.unwrap_or(NodeId::ROOT), "delete");
+        } else {
+            check_idle(rules.tree, id)?;
         }
     }
     if paths.is_empty() {
@@ -301,14 +334,17 @@ fn delete(rules: &mut Rules<'_>, paths: &[String], force: bool) -> Result<Reply,
     }
     for path in paths {
         // It may have been below one of the others.
-        if let Some(id) = rules.tree.find(path) {
+        if let Some(id) = rules.tree.find(path).filter(|id| *id != NodeId::ROOT) {
             rules.delete(id);
         }
     }
-    Ok(Reply::OK)
+    if errors.is_empty() { Ok(Reply::OK) } else { Err(errors) }
 }
 
 fn server(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) -> Told {
+    if command == ServerCommand::Restore {
+        return restore_checkpoint(parts, rules);
+    }
     let environment = parts.environment;
     Told::Reply(match command {
         ServerCommand::Restart | ServerCommand::Shutdown | ServerCommand::Halt => {
@@ -347,7 +383,6 @@ fn server(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) 
         | ServerCommand::ReloadCustomPasswords => {
             Reply::error("a file is read again by a command of its own, not in a group")
         }
-        ServerCommand::Restore => Reply::error("restoring a checkpoint is not served yet"),
         _ => Reply::OK,
     })
 }
@@ -471,6 +506,7 @@ fn group(parts: &mut Parts<'_>, rules: &mut Rules<'_>, all: &[Request]) -> Told 
         let replies = told.into_iter().map(|one| match one {
             Told::Reply(reply) => reply,
             Told::Later(make) => make(),
+            Told::Made(_) => Reply::OK,
         });
         let has_contents = |reply: &Reply| *reply != Reply::OK;
         let replies: Vec<Reply> = replies.filter(has_contents).collect();

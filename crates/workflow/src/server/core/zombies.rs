@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Child, ZombieAction, ZombieRule, ZombieType};
+use crate::model::{Child, Job, ZombieAction, ZombieRule, ZombieType};
 use crate::protocol::{self, ZombieRow};
 
 /// A job as it names itself: path, process, password.
@@ -20,6 +20,8 @@ struct Zombie {
     /// What a user has decided.
     decided: Option<ZombieAction>,
     rule: Option<ZombieRule>,
+    /// What a user has done to make it one.
+    command: &'static str,
 }
 
 /// All zombies. The journal keeps what users decide; who calls again is seen again.
@@ -40,6 +42,36 @@ pub(super) struct Call<'a> {
 }
 
 impl Zombies {
+    /// Notes a job whose task a user has taken away; whether it is new.
+    pub(super) fn add_user(
+        &mut self,
+        path: &str,
+        job: &Job,
+        at_us: i64,
+        command: &'static str,
+    ) -> bool {
+        let key = (path.to_owned(), job.rid.to_string(), job.password.to_string());
+        if self.0.contains_key(&key) {
+            return false;
+        }
+        if self.0.len() >= MAX_ZOMBIES {
+            self.0.pop_first();
+        }
+        let zombie = Zombie {
+            kind: ZombieType::User,
+            child: Child::Init,
+            calls: 0,
+            try_no: job.try_no.into(),
+            host: String::new(),
+            since_us: at_us,
+            decided: None,
+            rule: None,
+            command,
+        };
+        self.0.insert(key, zombie);
+        true
+    }
+
     /// Notes a call, and returns what is done with it, and whether that was decided by hand.
     pub(super) fn called(&mut self, call: Call<'_>) -> (ZombieAction, bool) {
         let child = call.child;
@@ -56,6 +88,7 @@ impl Zombies {
             since_us: call.at_us,
             decided: None,
             rule: call.rule,
+            command: "",
         });
         zombie.calls += 1;
         zombie.child = call.report;
@@ -127,7 +160,7 @@ impl Zombies {
                 path: path.clone(),
                 password: password.clone(),
                 process_id: process.clone(),
-                user_cmd: String::new(),
+                user_cmd: zombie.command.to_owned(),
                 host: zombie.host.clone(),
                 lifetime: zombie.kind.lifetime_s().into(),
                 attribute_action: ZombieAction::Block as i64,

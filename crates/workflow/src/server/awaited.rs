@@ -1,0 +1,88 @@
+//! Clients that wait until what they have asked for is made.
+
+use std::collections::BTreeMap;
+
+use super::core::{
+    ARCHIVED, Due, NOT_ARCHIVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN,
+    WRITTEN, said,
+};
+use super::slot::{Answer, Slot};
+use crate::protocol::Reply;
+
+/// One of them.
+struct Client {
+    slot: Slot,
+    left: usize,
+    due: Due,
+}
+
+/// All of them by number, and who waits for which try of which node.
+#[derive(Default)]
+pub(super) struct Awaited {
+    clients: BTreeMap<u64, Client>,
+    waiting: BTreeMap<(String, i32), Vec<u64>>,
+    last: u64,
+}
+
+impl Awaited {
+    /// Answers this client once all is made, or can't be.
+    pub(super) fn add(&mut self, mut due: Due, slot: Slot) {
+        let all = std::mem::take(&mut due.all);
+        self.last += 1;
+        let left = all.len();
+        for key in all {
+            self.waiting.entry(key).or_default().push(self.last);
+        }
+        let client = Client { slot, left, due };
+        match left {
+            0 => client.answer(),
+            _ => drop(self.clients.insert(self.last, client)),
+        }
+    }
+
+    /// Who waits for one try waits for others, too, that have come of it.
+    pub(super) fn follow(&mut self, (path, try_no): (&str, i32), others: Vec<(String, i32)>) {
+        let Some(numbers) = self.waiting.get(&(path.to_owned(), try_no)).cloned() else { return };
+        for number in &numbers {
+            if let Some(client) = self.clients.get_mut(number) {
+                client.left += others.len();
+            }
+        }
+        for key in others {
+            self.waiting.entry(key).or_default().extend(&numbers);
+        }
+    }
+
+    /// Takes what came of one try.
+    pub(super) fn ended(&mut self, (path, try_no): (&str, i32), code: u8, text: &str) {
+        let waiting = self.waiting.remove(&(path.to_owned(), try_no));
+        for number in waiting.into_iter().flatten() {
+            let Some(client) = self.clients.get_mut(&number) else { continue };
+            client.left -= 1;
+            match code {
+                WRITTEN | SCRIPT_WRITTEN | ARCHIVED | RESTORED => {}
+                _ if client.due.is_lenient => {}
+                SCRIPT_NOT_WRITTEN | NOT_ARCHIVED | NOT_RESTORED => {
+                    client.due.errors.push_str(text);
+                }
+                _ => {
+                    client.due.errors.push_str(client.due.before);
+                    client.due.errors.push_str(&said(code, path, text).0);
+                }
+            }
+            if client.left == 0
+                && let Some(client) = self.clients.remove(&number)
+            {
+                client.answer();
+            }
+        }
+    }
+}
+
+impl Client {
+    fn answer(self) {
+        let errors = self.due.errors;
+        let reply = if errors.is_empty() { Reply::OK } else { Reply::Error(errors) };
+        self.slot.put(Answer::Reply(reply));
+    }
+}

@@ -1,0 +1,215 @@
+//! Jobs, and scripts of aliases, that are not made yet: after a crash they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Which of a task's commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) enum CommandKind {
+    /// ECF_JOB_CMD.
+    Job,
+    /// ECF_KILL_CMD.
+    Kill,
+    /// ECF_STATUS_CMD.
+    Status,
+    /// None: an alias's script is written.
+    Script,
+    /// None: an archive is written.
+    Archive,
+    /// None: an archive is read.
+    Restore,
+}
+
+impl CommandKind {
+    /// The variable that has the command.
+    pub(in crate::server) const fn variable(self) -> &'static str {
+        match self {
+            Self::Job => "ECF_JOB_CMD",
+            Self::Kill => "ECF_KILL_CMD",
+            Self::Status => "ECF_STATUS_CMD",
+            Self::Script | Self::Archive | Self::Restore => "",
+        }
+    }
+}
+
+/// The most bytes that users have edited and that wait, together.
+pub(super) const MAX_EDITED_BYTES: usize = 256 << 20;
+
+/// What a user gives for a job or alias.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::server) enum Edited {
+    /// A job is made of these lines, or else of its script, with these variables.
+    Run {
+        /// In place of the script, where there are any.
+        lines: Vec<String>,
+        /// With their values.
+        variables: Vec<(String, String)>,
+    },
+    /// The lines are an alias's script.
+    Create(Vec<String>),
+}
+
+impl Edited {
+    /// The bytes of its lines and variables.
+    pub(super) fn bytes(&self) -> usize {
+        let of = |lines: &[String]| lines.iter().map(|line| line.len() + 1).sum::<usize>();
+        match self {
+            Self::Create(lines) => of(lines),
+            Self::Run { lines, variables } => {
+                let pairs = variables.iter().map(|(name, value)| name.len() + value.len() + 2);
+                of(lines) + pairs.sum::<usize>()
+            }
+        }
+    }
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub(super) kind: CommandKind,
+    pub(super) try_no: i32,
+    pub(super) edited: Option<Arc<Edited>>,
+}
+
+/// All of them, by path.
+#[derive(Debug, Default)]
+pub(super) struct Unstarted(BTreeMap<String, Waiting>);
+
+/// What a snapshot's lines of them begin with.
+const HEAD: &str = "unstarted:";
+
+impl Unstarted {
+    pub(super) fn add(&mut self, path: String, waiting: Waiting) {
+        self.0.insert(path, waiting);
+    }
+
+    /// Whether a user has edited what this try is made of.
+    pub(super) fn is_edited(&self, path: &str, try_no: i32) -> bool {
+        self.0.get(path).is_some_and(|one| one.try_no == try_no && one.edited.is_some())
+    }
+
+    /// This try is started, or never will be.
+    pub(super) fn over(&mut self, path: &str, try_no: i32) {
+        if self.0.get(path).is_some_and(|one| one.try_no == try_no) {
+            self.0.remove(path);
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&String, &Waiting)> {
+        self.0.iter()
+    }
+
+    /// The bytes that may be added.
+    pub(super) fn edit_room(&self) -> usize {
+        let edited = self.0.values().filter_map(|one| one.edited.as_ref());
+        MAX_EDITED_BYTES.saturating_sub(edited.map(|one| one.bytes()).sum())
+    }
+
+    /// What a snapshot keeps of them.
+    pub(super) fn stored(&self) -> impl Iterator<Item = (String, String)> {
+        self.0.iter().map(|(path, one)| (format!("{HEAD}{path}"), one.encode()))
+    }
+
+    /// Takes a line of a snapshot's head, where it is one of these.
+    pub(super) fn restore(&mut self, name: &str, value: &str) {
+        if let Some(path) = name.strip_prefix(HEAD) {
+            self.add(path.to_owned(), Waiting::decode(value));
+        }
+    }
+}
+
+impl Waiting {
+    /// Texts with tabs between them: the try; what is waited for; of a job the number of variables,
+    /// and these; the lines.
+    fn encode(&self) -> String {
+        let mut texts = vec![self.try_no.to_string()];
+        if let Some(edited) = &self.edited {
+            texts.push(if self.kind == CommandKind::Script { "script" } else { "job" }.to_owned());
+            let lines = match &**edited {
+                Edited::Create(lines) => lines,
+                Edited::Run { lines, variables } => {
+                    texts.push(variables.len().to_string());
+                    let pairs = variables.iter().flat_map(|(name, value)| [name, value]);
+                    texts.extend(pairs.map(|text| escaped(text)));
+                    lines
+                }
+            };
+            if matches!(**edited, Edited::Create(_)) {
+                texts.push("create".to_owned());
+            }
+            texts.extend(lines.iter().map(|line| escaped(line)));
+        }
+        texts.join("\t")
+    }
+
+    fn decode(text: &str) -> Self {
+        let mut texts = text.split('\t');
+        let try_no = texts.next().and_then(|number| number.parse().ok()).unwrap_or(0);
+        let Some(word) = texts.next() else {
+            return Self { kind: CommandKind::Job, try_no, edited: None };
+        };
+        let kind = if word == "script" { CommandKind::Script } else { CommandKind::Job };
+        let count: Option<usize> = texts.next().and_then(|number| number.parse().ok());
+        let edited = match count {
+            None => Edited::Create(texts.map(plain).collect()),
+            Some(count) => {
+                let mut variables = Vec::new();
+                for _ in 0..count {
+                    let (Some(name), Some(value)) = (texts.next(), texts.next()) else { break };
+                    variables.push((plain(name), plain(value)));
+                }
+                Edited::Run { lines: texts.map(plain).collect(), variables }
+            }
+        };
+        Self { kind, try_no, edited: Some(Arc::new(edited)) }
+    }
+}
+
+/// What stands for what may not stand in a line.
+const ESCAPES: [(char, char); 4] = [('\\', '\\'), ('\n', 'n'), ('\r', 'r'), ('\t', 't')];
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match ESCAPES.iter().find(|(plain, _)| *plain == letter) {
+            Some((_, stands)) => escaped.extend(['\\', *stands]),
+            None => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        let stands = if letter == '\\' { letters.next() } else { None };
+        let known = ESCAPES.iter().find(|(_, one)| Some(*one) == stands);
+        plain.push(known.map_or(letter, |(meant, _)| *meant));
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_user_has_edited_is_read_as_it_was_stored() {
+        let texts = || ["", "a b", "\t\\n\n\r", "\\", "ünï"].map(str::to_owned).to_vec();
+        let pairs = vec![("A:1".to_owned(), "\t".to_owned()), ("B".to_owned(), String::new())];
+        let run = Edited::Run { lines: texts(), variables: pairs };
+        for (kind, edited) in [
+            (CommandKind::Job, None),
+            (CommandKind::Job, Some(run)),
+            (CommandKind::Job, Some(Edited::Run { lines: Vec::new(), variables: Vec::new() })),
+            (CommandKind::Job, Some(Edited::Create(texts()))),
+            (CommandKind::Script, Some(Edited::Create(texts()))),
+        ] {
+            let one = Waiting { kind, try_no: 7, edited: edited.map(Arc::new) };
+            let text = one.encode();
+            assert!(!text.contains(['\n', '\r']), "{text}");
+            assert_eq!(Waiting::decode(&text), one);
+        }
+    }
+}
