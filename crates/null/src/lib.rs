@@ -176,7 +176,7 @@ impl Run for NullArgs {
         harness.run(Running {
             protocol: "null",
             addresses: server.addresses().to_vec(),
-            datagrams: None,
+            other: None,
             data: None,
             // Nothing of it is worth waiting for.
             stop: Box::new(move |_| Some(server.stop(Duration::ZERO))),

@@ -172,7 +172,7 @@ impl Run for RpcArgs {
         harness.run(Running {
             protocol: "grpc",
             addresses: server.addresses().to_vec(),
-            datagrams: None,
+            other: None,
             data: None,
             stop: Box::new(move |drain| {
                 server.stop(drain);

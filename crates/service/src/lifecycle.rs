@@ -47,8 +47,8 @@ pub struct Running {
     pub protocol: &'static str,
     /// Where it accepts connections.
     pub addresses: Vec<Address>,
-    /// Where it receives datagrams, and by which name.
-    pub datagrams: Option<(&'static str, String)>,
+    /// Where else it can be reached, such as by datagrams, and by which name.
+    pub other: Option<(&'static str, String)>,
     /// The data directory, where it has one.
     pub data: Option<PathBuf>,
     /// Stops it within a time; returns what it has carried, where that is known.
@@ -180,7 +180,7 @@ impl Unprivileged {
         let reloader = Reloader::start(harness.reloads)?;
         let addresses: Vec<_> = running.addresses.iter().map(ToString::to_string).collect();
         let metrics = server.as_ref().map(|http| ("metrics", http.address().to_string()));
-        let named: Vec<_> = running.datagrams.into_iter().chain(metrics).collect();
+        let named: Vec<_> = running.other.into_iter().chain(metrics).collect();
         let ready = Ready {
             service: harness.service,
             protocol: running.protocol,

@@ -63,7 +63,7 @@ impl Run for CacheArgs {
         let outcome = harness.run(Running {
             protocol: "memcached",
             addresses: server.addresses().to_vec(),
-            datagrams: server.datagram_addresses().first().map(|at| ("udp", at.to_string())),
+            other: server.datagram_addresses().first().map(|at| ("udp", at.to_string())),
             data: None,
             stop: Box::new(move |drain: Duration| Some(server.stop(drain))),
         });

@@ -55,7 +55,7 @@ impl Run for ConditionsArgs {
         harness.run(Running {
             protocol: if is_encrypted { "https" } else { "http" },
             addresses,
-            datagrams: None,
+            other: None,
             data: Some(data.path().to_owned()),
             stop: Box::new(move |drain: Duration| {
                 server.stop(drain);

@@ -47,7 +47,7 @@ impl Run for RecordsArgs {
         harness.run(Running {
             protocol: "pva",
             addresses: server.addresses().to_vec(),
-            datagrams: search.map(|address| ("search", address.to_string())),
+            other: search.map(|address| ("search", address.to_string())),
             data: None,
             stop: Box::new(move |drain: Duration| {
                 // As long as it makes arrays, monitors are never sent all of them.

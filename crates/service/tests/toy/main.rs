@@ -78,7 +78,7 @@ impl Run for ToyArgs {
         harness.run(Running {
             protocol: "lines",
             addresses: server.addresses().to_vec(),
-            datagrams: None,
+            other: None,
             data: Some(data.path().to_owned()),
             stop: Box::new(move |drain| Some(server.stop(drain))),
         })

@@ -23,6 +23,7 @@ mod time;
 mod tree;
 mod variables;
 mod waiting;
+mod why;
 
 pub use attribute::{
     After, Attribute, Child, Condition, DateRule, DayRule, Event, Generic, InLimit, Label, Late,

@@ -1,9 +1,10 @@
 //! Arguments of `loadline serve workflow`, as typed. Control plane.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use base::units::ByteCount;
-use service::{CommonArgs, HttpArgs, ListenArgs, ThreadArgs, TlsArgs};
+use service::{CommonArgs, ListenArgs, ThreadArgs, TlsArgs, socket_address};
 
 use crate::server::LogFlush;
 
@@ -15,6 +16,7 @@ Examples:
   loadline serve workflow --data home                    on 127.0.0.1:3141
   loadline serve workflow --data home --port 14141
   loadline serve workflow --data home --listen 0.0.0.0 --public
+  loadline serve workflow --data home --http 127.0.0.1:8080 --token-file tokens
   ln -s loadline ecflow_server; ./ecflow_server --port=3141      as ecFlow's own server is started
 
 Clients are ecFlow's, one command a call: ecflow_client --port=3141 --load=x.def. Jobs call
@@ -111,6 +113,17 @@ pub(crate) struct WorkflowArgs {
     #[command(flatten)]
     pub(super) threads: ThreadArgs,
 
-    #[command(flatten)]
-    pub(super) http: HttpArgs,
+    /// Serve the tree over HTTP, too: a page at http://ADDRESS/, and ecflow_http's interface v1 for
+    /// programs; port 0 is any. Encrypted where the other connections are
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
+    pub(super) http: Option<SocketAddr>,
+
+    /// Serve counters to Prometheus at http://ADDRESS/metrics; port 0 is any
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
+    pub(super) metrics: Option<SocketAddr>,
+
+    /// Tokens, a line each, one of which a change over --http needs as `Authorization: Bearer`, and
+    /// --metrics for all; what only reads needs one, too, where other machines reach the address
+    #[arg(long, value_name = "FILE")]
+    pub(super) token_file: Option<PathBuf>,
 }

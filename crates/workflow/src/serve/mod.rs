@@ -2,6 +2,7 @@
 
 mod args;
 mod encryption;
+mod web;
 
 use std::fs::DirBuilder;
 use std::net::Ipv4Addr;
@@ -10,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
-use service::metrics::Metrics;
 use service::{
     DataArgs, Failure, Harness, Outcome, Run, Running, listen_advice, raise_descriptor_limit,
 };
@@ -22,6 +22,9 @@ pub(crate) use args::WorkflowArgs;
 
 /// The time within which a client has to take something of its answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The time that answers over HTTP may take at the end.
+const HTTP_DRAIN: Duration = Duration::from_millis(500);
 
 impl Run for WorkflowArgs {
     fn run(mut self) -> Outcome {
@@ -50,7 +53,7 @@ impl Run for WorkflowArgs {
         if let Some(tls) = &tls {
             bound = bound.encrypted(tls, self.encryption.handshake_timeout());
         }
-        harness.bind_metrics(&self.http)?;
+        let web = web::bind(&self, &mut harness, tls.as_ref())?;
         let mut harness = harness.drop_privileges(bound.listeners())?;
         let data = harness.open_data(&DataArgs { data: own_folder(&home)? }, DATA_VERSION)?;
         let home = home.canonicalize()?;
@@ -75,19 +78,18 @@ impl Run for WorkflowArgs {
             let _ = kill_process(getpid(), Signal::TERM);
         };
         let server = bound.start(environment, data.path(), limits, terminate)?;
-        let counters = server.counters();
-        harness.serve_metrics(move || {
-            let mut page = Metrics::of("workflow");
-            page.add_loop(&counters());
-            page.text()
-        })?;
+        let web = web.map(|web| web.start(&server)).transpose()?;
+        harness.serve_metrics(server.metrics())?;
         let addresses = server.addresses();
         harness.run(Running {
             protocol: "ecflow",
             addresses,
-            datagrams: None,
+            other: web.as_ref().map(|web| ("http", web.address().to_string())),
             data: Some(home),
             stop: Box::new(move |drain: Duration| {
+                if let Some(web) = web {
+                    web.stop(HTTP_DRAIN);
+                }
                 let counters = server.stop(drain);
                 // It is free for another process once nothing writes to it any more.
                 drop(data);

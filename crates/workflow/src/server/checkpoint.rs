@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::core::Core;
 use super::environment::{CheckMode, Environment};
+use super::message::Counts;
 use super::slot::{Answer, Slot};
 use crate::protocol::Reply;
 
@@ -55,6 +56,10 @@ pub(super) struct Checkpoint {
     asked: Vec<Slot>,
     /// How long commands waited for the one that is being written.
     waited: Duration,
+    /// Those that were written, what they took, and the most that commands waited for one.
+    written: u64,
+    took: Duration,
+    most_waited: Duration,
     /// The change number of the last one that was begun.
     at: Option<u64>,
 }
@@ -67,6 +72,13 @@ pub(super) struct Work {
 }
 
 impl Checkpoint {
+    /// Adds what is counted of checkpoints.
+    pub(super) fn counted(&self, counts: Counts) -> Counts {
+        let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let (checkpoints, waited_us) = (self.written, us(self.most_waited));
+        Counts { checkpoints, checkpoints_us: us(self.took), waited_us, ..counts }
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.is_running
     }
@@ -103,6 +115,11 @@ impl Checkpoint {
         alarm_s: i64,
     ) -> Result<String, String> {
         self.is_running = false;
+        self.most_waited = self.most_waited.max(self.waited);
+        if let Ok(seconds) = &done {
+            self.written += 1;
+            self.took += Duration::try_from_secs_f64(*seconds).unwrap_or_default();
+        }
         for slot in std::mem::take(&mut self.answered) {
             slot.put(Answer::Reply(match &done {
                 Ok(_) => Reply::OK,

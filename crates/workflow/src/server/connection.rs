@@ -97,7 +97,7 @@ impl Session {
         let Some(waker) = self.waker.clone() else { return Flow::Close };
         let slot = Slot::new(waker);
         let owner = self.shared.owner.clone();
-        let asked = Asked { document, slot: slot.clone(), held };
+        let asked = Asked { document, slot: slot.clone(), held, is_trusted: false };
         if asked.document.len() <= SMALL_BYTES {
             match read(&asked.document) {
                 Ok(request) => asked.send(request, &owner),

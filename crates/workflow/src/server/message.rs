@@ -1,5 +1,6 @@
 //! Messages of other threads to the owner of the tree.
 
+use std::collections::BTreeMap;
 use std::process::ExitStatus;
 use std::sync::mpsc::Sender;
 
@@ -9,7 +10,7 @@ use journal::Progress;
 use super::access::Loaded;
 use super::core::CommandKind;
 use super::slot::{Held, Slot};
-use crate::model::Tree;
+use crate::model::{Changed, NodeId, Snapshot, Tree};
 use crate::protocol::Request;
 
 /// A request's bytes, and where its answer is put.
@@ -18,6 +19,8 @@ pub(super) struct Asked {
     pub(super) slot: Slot,
     /// The memory of the document, for as long as the owner has it.
     pub(super) held: Held,
+    /// Whether a token stands for the user, who needs no password then.
+    pub(super) is_trusted: bool,
 }
 
 impl Asked {
@@ -63,8 +66,39 @@ pub(super) enum CommandWhat {
     Ended { process: u32, status: ExitStatus, command: String },
 }
 
+/// What a server has counted since it started.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    /// Requests of each kind, in the order of `SStatsCmd`.
+    pub(super) requests: Vec<i64>,
+    /// Changes that are in the journal, of any kind.
+    pub(super) changes: u64,
+    /// Groups that the journal has made durable.
+    pub(super) groups: u64,
+    /// Changes that wait for the journal.
+    pub(super) pending: u64,
+    /// Checkpoints that were written.
+    pub(super) checkpoints: u64,
+    /// What all of them took, and the most that commands waited for one, in microseconds.
+    pub(super) checkpoints_us: u64,
+    pub(super) waited_us: u64,
+    /// Commands, such as jobs, that run, and that wait to be started.
+    pub(super) running: u64,
+    pub(super) waiting: u64,
+}
+
+/// The tree at one moment.
+pub(super) struct Look {
+    pub(super) counts: Counts,
+    pub(super) snapshot: Snapshot,
+    /// The nodes that have changed since a number; none where that is not remembered, or not asked.
+    pub(super) changed: Option<BTreeMap<NodeId, Changed>>,
+}
+
 /// A message to the owner.
 pub(super) enum Message {
+    /// Someone looks at the tree, and at what has changed since a number.
+    Look(Option<u32>, Box<dyn FnOnce(Look) + Send>),
     /// A client asks.
     Request(Box<Request>, Asked),
     /// A command has got further.

@@ -4,6 +4,7 @@
 mod access;
 mod awaited;
 mod checkpoint;
+mod clock;
 mod connection;
 mod core;
 mod disk;
@@ -14,6 +15,7 @@ mod job;
 mod lists;
 mod log;
 mod message;
+mod metrics;
 mod owner;
 mod passwords;
 mod pending;
@@ -21,6 +23,7 @@ mod record;
 mod slot;
 mod spawn;
 mod store;
+mod web;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,14 +32,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use service::metrics::Metrics;
+use service::{BoundHttp, HttpServer, Tokens};
 use wire::{Address, Config, Counters, ListenOptions, Listener, Server, TaskPool, Tls};
 
 use self::core::Core;
 use access::Access;
+use clock::Clock;
 use connection::{Session, Shared};
 use log::{Category, Log, unix_us};
 use message::Message;
-use owner::{Clock, Owner};
+use owner::Owner;
 use pending::Pending;
 use spawn::Spawner;
 use store::Opened;
@@ -86,6 +92,8 @@ pub struct WorkflowServer {
     server: Option<Server>,
     owner: Sender<Message>,
     thread: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+    environment: Arc<Environment>,
 }
 
 impl std::fmt::Debug for WorkflowServer {
@@ -177,7 +185,8 @@ impl BoundWorkflow {
             access,
             clock: Clock::new(&environment),
             checkpoints: checkpoint::Checkpoint::default(),
-            environment,
+            groups: 0,
+            environment: Arc::clone(&environment),
             messages,
             own: own.clone(),
             shared: Arc::clone(&shared),
@@ -202,9 +211,10 @@ impl BoundWorkflow {
             thread_name: "workflow",
             ..Config::default()
         };
-        let server =
-            Server::start(config, self.listeners, move |_| Session::new(Arc::clone(&shared)))?;
-        Ok(WorkflowServer { server: Some(server), owner: own, thread: Some(thread) })
+        let of_sessions = Arc::clone(&shared);
+        let session = move |_| Session::new(Arc::clone(&of_sessions));
+        let server = Some(Server::start(config, self.listeners, session)?);
+        Ok(WorkflowServer { server, owner: own, thread: Some(thread), shared, environment })
     }
 }
 
@@ -234,6 +244,32 @@ impl WorkflowServer {
     pub fn counters(&self) -> impl Fn() -> Counters + Send + Sync + use<> {
         let reader = self.server.as_ref().map(Server::counters_reader);
         move || reader.as_ref().map(|read| read()).unwrap_or_default()
+    }
+
+    /// Counters for Prometheus.
+    pub fn metrics(&self) -> impl Fn() -> String + Send + Sync + use<> {
+        let (counters, owner) = (self.counters(), self.owner.clone());
+        move || {
+            let mut page = Metrics::of("workflow");
+            page.add_loop(&counters());
+            metrics::add(&mut page, &owner);
+            page.text()
+        }
+    }
+
+    /// Serves the tree over HTTP at an address that is bound, too. Changes need one of the tokens;
+    /// where other machines reach the address, so does all else.
+    ///
+    /// # Errors
+    /// When the system has no thread for it.
+    pub fn serve_http(
+        &self,
+        bound: BoundHttp,
+        tokens: Option<Tokens>,
+        is_public: bool,
+    ) -> anyhow::Result<HttpServer> {
+        let environment = Arc::clone(&self.environment);
+        web::start(bound, Arc::clone(&self.shared), environment, tokens, is_public)
     }
 
     /// Stops accepting, lets what is in flight finish, and makes all durable.

@@ -42,6 +42,11 @@ impl Pending {
         self.waiting.is_empty()
     }
 
+    /// How many changes wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Adds what ends with this record.
     pub(super) fn push(&mut self, number: u64, recorded: Recorded) {
         self.waiting.push_back((number, recorded));

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -45,6 +45,8 @@ pub(super) struct Spawner {
     work: Sender<Start>,
     signal: Arc<OwnedFd>,
     is_over: Arc<AtomicBool>,
+    /// Commands that run, and that wait.
+    counts: Arc<[AtomicU64; 2]>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -59,7 +61,9 @@ impl Spawner {
         let poller = Poller::new()?;
         poller.add(&signal, WORK, Interest::Read)?;
         let is_over = Arc::new(AtomicBool::new(false));
+        let counts = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
         let mut running = Running {
+            counts: Arc::clone(&counts),
             is_over: Arc::clone(&is_over),
             works,
             signal: Arc::clone(&signal),
@@ -70,7 +74,13 @@ impl Spawner {
         };
         let thread = std::thread::Builder::new().name("spawn".to_owned());
         let thread = thread.spawn(move || running.run())?;
-        Ok(Self { work, signal, is_over, thread: Mutex::new(Some(thread)) })
+        Ok(Self { work, signal, is_over, counts, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// How many commands run, and how many wait for those.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let [running, waiting] = &*self.counts;
+        (running.load(Ordering::Relaxed), waiting.load(Ordering::Relaxed))
     }
 
     /// Has a command started, unless it is stopped.
@@ -104,6 +114,7 @@ fn wake(signal: &OwnedFd) {
 }
 
 struct Running {
+    counts: Arc<[AtomicU64; 2]>,
     is_over: Arc<AtomicBool>,
     works: Receiver<Start>,
     signal: Arc<OwnedFd>,
@@ -126,6 +137,8 @@ impl Running {
             if self.is_over.load(Ordering::Acquire) {
                 return;
             }
+            self.counts[0].store(self.children.len() as u64, Ordering::Relaxed);
+            self.counts[1].store(self.waiting.len() as u64, Ordering::Relaxed);
             // Only a bug of the program fails it; the next turn tries again.
             if self.poller.wait(None).is_err() {
                 std::thread::sleep(std::time::Duration::from_millis(10));

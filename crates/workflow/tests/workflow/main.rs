@@ -20,3 +20,4 @@ mod served;
 mod statistics;
 mod sync;
 mod tls;
+mod web;

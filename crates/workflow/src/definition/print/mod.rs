@@ -57,6 +57,20 @@ pub fn append_node(
     *out = printer.out;
 }
 
+/// The line of one attribute, without its state; of an expression its first part.
+#[must_use]
+pub fn print_attribute(tree: &Snapshot, attribute: &Attribute) -> String {
+    let (style, out) = (Style::Defs, String::new());
+    let mut printer = Printer { tree, style, is_indented: false, out };
+    match attribute {
+        Attribute::Trigger(condition) | Attribute::Complete(condition) => {
+            printer.condition(attribute.word(), condition, 0);
+        }
+        _ => printer.line(attribute),
+    }
+    printer.out
+}
+
 /// The text before the suites: version, the server's state and variables, the edit history.
 #[must_use]
 pub fn print_head(tree: &Snapshot, style: Style, is_indented: bool) -> String {

@@ -16,7 +16,7 @@ impl DayRule {
         from.plus_days(days)
     }
 
-    fn holds(&self, calendar: &Calendar) -> bool {
+    pub(in crate::model) fn holds(&self, calendar: &Calendar) -> bool {
         !self.expired && (self.free || self.date == Some(calendar.suite.date()))
     }
 }
@@ -28,7 +28,7 @@ impl DateRule {
         is(self.day.into(), day) && is(self.month.into(), month) && is(self.year.into(), year)
     }
 
-    fn holds(&self, calendar: &Calendar) -> bool {
+    pub(in crate::model) fn holds(&self, calendar: &Calendar) -> bool {
         self.free || self.matches(calendar.suite.date())
     }
 

@@ -25,7 +25,7 @@ use anyhow::Context as _;
 
 use super::environment::{CheckSettings, Environment};
 use super::log::Category;
-use super::message::{CommandEnd, CommandWhat};
+use super::message::{CommandEnd, CommandWhat, Counts, Look};
 use super::record::{Record, What};
 use super::store::{Restore, Stored};
 use crate::model::{Flag, Instant, Moment, Rules, ServerState, State, Text, Tree, Variable};
@@ -121,6 +121,14 @@ impl Core {
     pub(super) fn log_path(&self) -> String {
         let path = self.tree.server_variable("ECF_LOG");
         path.map_or_else(String::new, ToString::to_string)
+    }
+
+    /// The tree as it is now, with what was counted here and elsewhere.
+    pub(super) fn look(&self, since: Option<u32>, counts: Counts) -> Look {
+        let (requests, changes) = (self.statistics.sent(), self.change_no);
+        let counts = Counts { requests, changes, ..counts };
+        let changed = since.and_then(|no| self.tree.changed_since(no));
+        Look { counts, snapshot: self.tree.snapshot(), changed }
     }
 
     /// Whether a request may change the tree, so that the journal keeps it.

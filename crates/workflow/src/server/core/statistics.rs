@@ -132,7 +132,7 @@ impl Statistics {
     }
 
     /// The counts in the order of `SStatsCmd`.
-    pub(super) fn sent(&self) -> Vec<i64> {
+    pub(in crate::server) fn sent(&self) -> Vec<i64> {
         self.counts[..SENT].iter().map(|&count| count.into()).collect()
     }
 
