@@ -13,7 +13,9 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
-use crate::protocol::{BASE, ErrorBody, INSERT_TYPE, REVISION, percent_encode};
+use crate::protocol::{
+    BASE, CompactBody, CompactedBody, ErrorBody, INSERT_TYPE, REVISION, percent_encode,
+};
 use encrypted::{agent, config};
 
 pub use encrypted::Trust;
@@ -231,12 +233,27 @@ impl Client {
         self.send("/objects", INSERT_TYPE, insertion)
     }
 
-    fn send(&self, path: &str, kind: &str, body: &[u8]) -> Result<u64, ClientError> {
-        let mut request = self.agent.post(format!("{}{BASE}{path}", self.origin));
-        request = request.content_type(kind);
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
+    /// Has the server compact what is sealed, however long that takes.
+    ///
+    /// # Errors
+    /// As [`Client::post`].
+    pub fn compact(&self) -> Result<CompactedBody, ClientError> {
+        let asked = self.posting("/compact").config().timeout_global(None).build();
+        let body = serde_json::to_vec(&CompactBody {}).map_err(|why| self.unreadable(why))?;
+        let done = self.read(asked.content_type("application/json").send(&body[..]))?;
+        serde_json::from_slice(&done.body).map_err(|why| self.unreadable(why))
+    }
+
+    fn posting(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithBody> {
+        let request = self.agent.post(format!("{}{BASE}{path}", self.origin));
+        match &self.token {
+            Some(token) => request.header("authorization", format!("Bearer {token}")),
+            None => request,
         }
+    }
+
+    fn send(&self, path: &str, kind: &str, body: &[u8]) -> Result<u64, ClientError> {
+        let request = self.posting(path).content_type(kind);
         let made = self.json(&self.read(request.send(body))?)?;
         made["revision"].as_u64().ok_or_else(|| self.unreadable("it names no revision"))
     }

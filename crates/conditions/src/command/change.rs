@@ -1,10 +1,13 @@
 //! Commands that change something.
 
-use super::context::Context;
+use serde_json::json;
+use service::out;
+
+use super::context::{Context, many};
 use crate::model::{ColumnSpec, KINDS, Kind, Versioning};
 use crate::protocol::{
-    ChannelBody, CloneBody, ColumnBody, DeleteBody, FolderBody, LockBody, PickBody, RenameBody,
-    SetBody, TagBody, TruncateBody, time,
+    ChannelBody, CloneBody, ColumnBody, CompactedBody, DeleteBody, FolderBody, LockBody, PickBody,
+    RenameBody, SetBody, TagBody, TruncateBody, time,
 };
 
 /// `NAME=KIND`.
@@ -60,6 +63,20 @@ pub(super) struct TruncateArgs {
 pub(super) fn truncate(context: &Context, args: TruncateArgs) -> anyhow::Result<()> {
     let TruncateArgs { folder, until, channels } = args;
     context.made(context.client.post("/truncate", &TruncateBody { folder, until, channels })?)
+}
+
+/// Compacts, however long that takes.
+pub(super) fn compact(context: &Context) -> anyhow::Result<()> {
+    out::note("compacting: readers and writers go on meanwhile");
+    let done = context.client.compact()?;
+    let CompactedBody { segments_before, bytes_before, segments, bytes } = done;
+    let json = json!({
+        "schema": 1, "segments_before": segments_before, "bytes_before": bytes_before,
+        "segments": segments, "bytes": bytes,
+    });
+    let (before, after) =
+        (many(segments_before as u64, "segment"), many(segments as u64, "segment"));
+    context.print(&json, &format!("{before} of {bytes_before} bytes, now {after} of {bytes} bytes"))
 }
 
 #[derive(Debug, clap::Args)]

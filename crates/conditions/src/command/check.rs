@@ -1,6 +1,6 @@
 //! `loadline conditions check` and `backup`: of a data directory, without its server.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
@@ -8,10 +8,75 @@ use service::out;
 
 use super::context::{Context, many};
 use super::parts::SAY_EVERY;
+use crate::serve::{ONE_SERVER, SharedArgs};
 use crate::server;
 
-/// Reads a directory's journal and segments; what is damaged makes the command fail.
-pub(super) fn check(context: &Context, data: &Path) -> anyhow::Result<()> {
+/// What is checked.
+#[derive(Debug, clap::Args)]
+pub(super) struct CheckArgs {
+    /// The directory, which a server may have open
+    #[arg(required_unless_present = "metadata", conflicts_with = "metadata")]
+    data: Option<PathBuf>,
+
+    #[command(flatten)]
+    shared: SharedArgs,
+}
+
+/// What servers share that can't be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct BadShared(String);
+
+/// Reads a directory, or what servers share; what is damaged makes the command fail.
+pub(super) fn check(context: &Context, args: CheckArgs) -> anyhow::Result<()> {
+    let CheckArgs { data, shared } = args;
+    match (data, shared.settings(u64::MAX)?) {
+        (Some(data), _) => check_directory(context, &data),
+        #[cfg(feature = "tier")]
+        (None, Some(settings)) => check_shared(context, &settings),
+        _ => Err(BadShared(ONE_SERVER.to_owned()).into()),
+    }
+}
+
+/// Reads all that servers share.
+#[cfg(feature = "tier")]
+fn check_shared(context: &Context, settings: &server::TierSettings) -> anyhow::Result<()> {
+    let mut said = Instant::now();
+    let mut progress = |read: u64, all: u64| {
+        if said.elapsed() >= SAY_EVERY {
+            said = Instant::now();
+            let (read, all) = (read as f64 / 1e6, all as f64 / 1e6);
+            out::note(format!("{read:.0} of {all:.0} MB read"));
+        }
+    };
+    let checked = server::check_shared(settings, &mut progress);
+    let checked = checked.map_err(|why| BadShared(format!("{why:#}")))?;
+    let server::CheckedShared { revision, sealed, groups, segments, bytes, .. } = checked;
+    let (files, unnamed, damaged) = (checked.files, checked.unnamed, checked.damaged);
+    let json = json!({
+        "schema": 1, "revision": revision, "sealed": sealed, "groups": groups,
+        "segments": segments, "bytes": bytes, "files": files, "unnamed": unnamed,
+        "damaged": damaged,
+    });
+    let [groups, segments] =
+        [(groups, "group"), (segments, "segment")].map(|(count, noun)| many(count as u64, noun));
+    let files = many(files as u64, "file");
+    let mut text = format!(
+        "revision {revision}, sealed through {sealed}, {groups} of changes, {segments} of {bytes} \
+         bytes, {files}"
+    );
+    if unnamed > 0 {
+        text += &format!("; {unnamed} more segments that nothing names, which a seal removes");
+    }
+    context.print(&json, &text)?;
+    match damaged.is_empty() {
+        true => Ok(()),
+        false => Err(Damaged(damaged.join("; ")).into()),
+    }
+}
+
+/// Reads a directory's journal and segments.
+fn check_directory(context: &Context, data: &Path) -> anyhow::Result<()> {
     let checked = server::check(data)?;
     let (report, damaged) = (&checked.journal, &checked.damaged);
     let dropped = report.dropped.as_ref().map(ToString::to_string);

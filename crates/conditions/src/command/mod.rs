@@ -32,7 +32,7 @@ use crate::client::{Client, ClientError, Trust};
 use crate::serve::PORT;
 use crate::server::BadDirectory;
 use change::{ColumnArgs, CreateArgs, NameArgs, RenameArgs, TagCommand, TruncateArgs};
-use check::Damaged;
+use check::{BadShared, CheckArgs, Damaged};
 use context::Context;
 use export::ExportArgs;
 use insert::InsertArgs;
@@ -54,7 +54,10 @@ Examples:
   loadline conditions export /det --time 150 --out det.sqlite
   loadline conditions list --tls-ca authority.pem         encrypted
   loadline conditions check data                          is the directory whole?
+  loadline conditions check --metadata postgres://loadline@db/conditions \
+      --segments s3://bucket/conditions                   is what servers share whole?
   loadline conditions backup data /backups/monday         a copy, while it is served
+  loadline conditions compact                             fewer and larger segments
 
 A CSV has a header: channel,since,until,record and the folder's columns. An empty until is open, an
 empty field has no value, and \"\" is empty text. record counts the records of an object from 0;
@@ -140,12 +143,9 @@ enum ConditionsCommand {
     NameChannel(NameArgs),
     /// Write what is shown over a range of times, or at one, to a file
     Export(ExportArgs),
-    /// Read all of a data directory and say whether it is whole (exit code 0) or damaged (1); no
-    /// server is asked
-    Check {
-        /// The directory, which a server may have open
-        data: PathBuf,
-    },
+    /// Read all of a data directory, or of what several servers share, and say whether it is whole
+    /// (exit code 0) or damaged (1); no server is asked
+    Check(CheckArgs),
     /// Copy a data directory while its server goes on, and check the copy, which can be served
     ///
     /// It holds every change that was acknowledged when it began, and none without those before
@@ -158,6 +158,13 @@ enum ConditionsCommand {
         /// Where the copy is made; nothing may be there
         out: PathBuf,
     },
+    /// Seal what came so far, and put together what is sealed in small pieces, while the server
+    /// goes on
+    ///
+    /// Sealing does so in the background as far as it pays. This is for what it leaves: blocks that
+    /// insertions far back have left half full, what is past in several segments, and the bytes of
+    /// tags that were deleted. It takes as long as it takes to write the blocks concerned.
+    Compact,
     /// Print folders and folder sets
     List {
         /// Those at and below this path
@@ -201,8 +208,9 @@ impl ConditionsCommand {
             Self::RenameColumn(args) => change::rename_column(context, args),
             Self::NameChannel(args) => change::name_channel(context, args),
             Self::Export(args) => export::export(context, &args),
-            Self::Check { data } => check::check(context, &data),
+            Self::Check(args) => check::check(context, args),
             Self::Backup { data, out } => check::backup(context, &data, &out),
+            Self::Compact => change::compact(context),
             Self::List { under } => show::list(context, under),
         }
     }
@@ -245,6 +253,7 @@ fn failure(error: anyhow::Error) -> Failure {
     match error.downcast_ref::<ClientError>() {
         Some(ClientError::Refused { status: 400 | 404 | 413, .. }) => Failure::usage(error),
         _ if error.is::<input::BadInput>() || error.is::<BadDirectory>() => Failure::usage(error),
+        _ if error.is::<BadShared>() => Failure::usage(error),
         _ => Failure::Other(error),
     }
 }

@@ -12,12 +12,13 @@ use serde_json::json;
 use wire::ProtocolError;
 
 use super::check::Check;
+use super::connection::{Body, Connection, Failed, Head, outcome};
 use super::made::{Made, Piece};
 use super::operations::Do;
-use super::written::{Written, read, refused, right, wrong_answer};
+use super::written::{Written, read, right, wrong_answer};
 use crate::client::{Client, ClientError};
 use crate::model::{Answer, ColumnSpec, Kind, MAX_TIME, Versioning};
-use crate::protocol::{BatchBody, FolderBody, Format, InsertBody, ObjectBody, decode_slice};
+use crate::protocol::{BASE, BatchBody, FolderBody, InsertBody, ObjectBody, decode_slice};
 
 /// How long one request may take; the engine's own time-out is shorter.
 const WAIT: Duration = Duration::from_secs(60);
@@ -30,8 +31,11 @@ const WRITTEN: &str = "/load/written";
 
 /// One slot, with a channel of its own.
 pub(super) struct Slot {
-    address: SocketAddr,
+    /// What is prepared is sent by it.
     client: Client,
+    connection: Connection,
+    /// The answers of one job, whose memory the next one uses.
+    bodies: Vec<Body>,
     made: Arc<Made>,
     written: Written,
     /// The last revision that it has seen.
@@ -71,33 +75,35 @@ impl Slot {
     pub(super) fn new(address: SocketAddr, made: Arc<Made>, channel: u32) -> Self {
         let client = Client::new(&address.to_string(), None, WAIT);
         let (written, lookups) = (Written::new(channel), LookUps::default());
-        Self { address, client, made, written, revision: 0, lookups }
+        let (connection, bodies) = (Connection::new(address), vec![Body::default()]);
+        Self { client, connection, bodies, made, written, revision: 0, lookups }
     }
 
     /// Makes the connection, which the first request would make otherwise.
-    pub(super) fn connect(&self) -> Result<(), ProtocolError> {
-        let asked = self.client.get("/tags", &[]);
-        asked.map(drop).map_err(|error| ProtocolError::new(error.to_string()))
+    pub(super) fn connect(&mut self) -> Result<(), ProtocolError> {
+        outcome(self.ask(format_args!("/tags"), None).map(|_| right(1))).map(drop)
+    }
+
+    /// Asks for what has one answer, which is the first of the bodies then.
+    fn ask(&mut self, target: std::fmt::Arguments<'_>, tag: Option<&str>) -> Result<Head, Failed> {
+        self.connection.get(format_args!("{BASE}{target}"), tag, &mut self.bodies[0])
     }
 
     /// Reads an interval of what is below these paths, a request each.
-    fn read(&self, op: Op, paths: &[String]) -> Result<Outcome, ClientError> {
+    fn read(&mut self, op: Op, paths: &[String]) -> Result<Outcome, Failed> {
         let interval = self.made.interval(op.what);
+        let time = self.made.time(interval);
+        self.bodies.resize_with(paths.len().max(self.bodies.len()), Body::default);
         let watch = Stopwatch::start();
-        let mut bodies = Vec::with_capacity(paths.len());
-        for path in paths {
-            let parameters = [
-                ("t", self.made.time(interval).to_string()),
-                ("under", path.clone()),
-                ("format", Format::Binary.name().to_owned()),
-            ];
-            bodies.push(self.client.slice(&parameters)?.body);
+        for (path, body) in paths.iter().zip(&mut self.bodies) {
+            let query = format_args!("t={time}&under={path}&format=binary&redirect=false");
+            self.connection.get(format_args!("{BASE}/slice?{query}"), None, body)?;
         }
         // Whether it is right is looked at when it is here.
         let took = watch.stop();
         let mut check = Check::new(&self.made, interval);
-        for body in bodies {
-            match decode_slice(&body) {
+        for body in &self.bodies[..paths.len()] {
+            match decode_slice(body.bytes()) {
                 Ok((_, folders)) => folders.iter().for_each(|one| see(&mut check, one)),
                 Err(error) => check.unreadable(error.to_string()),
             }
@@ -105,16 +111,16 @@ impl Slot {
         Ok(self::read(op, interval, check.wrong(), took))
     }
 
-    fn slice(&self, op: Op) -> Result<Outcome, ClientError> {
+    fn slice(&mut self, op: Op) -> Result<Outcome, Failed> {
         self.read(op, &[READ.to_owned()])
     }
 
-    fn read_folders(&self, op: Op) -> Result<Outcome, ClientError> {
+    fn read_folders(&mut self, op: Op) -> Result<Outcome, Failed> {
         let paths: Vec<String> = (0..self.made.spec.folders).map(path).collect();
         self.read(op, &paths)
     }
 
-    fn insert(&mut self, op: Op, count: u32) -> Result<Outcome, ClientError> {
+    fn insert(&mut self, op: Op, count: u32) -> Result<Outcome, Failed> {
         let numbers = self.written.next(count);
         let object = |since: u64| {
             let values = Some(json!([self.written.value(since)]));
@@ -123,7 +129,12 @@ impl Slot {
         };
         let objects = numbers.clone().map(object).collect();
         let batch = BatchBody { folder: WRITTEN.to_owned(), tag: None, only_tag: false, objects };
-        let made = self.client.post("/objects", &InsertBody { batches: vec![batch] })?;
+        let sent = serde_json::to_vec(&InsertBody { batches: vec![batch] });
+        let sent = sent.map_err(std::io::Error::other)?;
+        let answer = &mut self.bodies[0];
+        self.connection.post(&format!("{BASE}/objects"), &sent, answer)?;
+        let answer: Revised = read_json(answer)?;
+        let made = answer.revision;
         let before = std::mem::replace(&mut self.revision, made);
         if made <= before {
             let expected = format!("more than {before}");
@@ -133,14 +144,11 @@ impl Slot {
         Ok(right(count))
     }
 
-    fn find(&self, op: Op) -> Result<Outcome, ClientError> {
+    fn find(&mut self, op: Op) -> Result<Outcome, Failed> {
         let Some(last) = self.written.last() else { return Ok(Outcome::miss()) };
-        let parameters = [
-            ("folder", WRITTEN.to_owned()),
-            ("t", last.to_string()),
-            ("channels", self.written.channel.to_string()),
-        ];
-        let found = self.client.get_json("/find", &parameters)?;
+        let channel = self.written.channel;
+        self.ask(format_args!("/find?folder={WRITTEN}&t={last}&channels={channel}"), None)?;
+        let found: serde_json::Value = read_json(&self.bodies[0])?;
         let (object, value) = (&found["objects"][0], self.written.value(last));
         if object["since"] != json!(last) || object["records"] != json!([[value]]) {
             let key = format!("object {last} of channel {}", self.written.channel);
@@ -151,31 +159,30 @@ impl Slot {
 
     /// Looks up one object by time at the revision that there was first, as jobs do that have to
     /// agree: its answer is the same for ever, whoever keeps it.
-    fn look_up(&mut self, op: Op) -> Result<Outcome, ClientError> {
+    fn look_up(&mut self, op: Op) -> Result<Outcome, Failed> {
         let revision = match self.lookups.revision {
             Some(revision) => revision,
-            None => self.client.get("/tags", &[])?.revision.unwrap_or_default(),
+            None => self.ask(format_args!("/tags"), None)?.revision.unwrap_or_default(),
         };
         self.lookups.revision = Some(revision);
         self.lookups.made += 1;
         let drawn = (u64::from(self.written.channel) << 40) ^ self.lookups.made;
         let number = self.made.look_up(scramble(drawn));
         let (folder, channel, interval, time) = self.made.looked_up(number);
-        let parameters = [
-            ("folder", path(folder)),
-            ("t", time.to_string()),
-            ("channels", channel.to_string()),
-            ("revision", revision.to_string()),
-        ];
+        let tag = self.lookups.tags.remove(&number);
+        let (target, body) = (path(folder), &mut self.bodies[0]);
+        let target =
+            format_args!("folder={target}&t={time}&channels={channel}&revision={revision}");
         let watch = Stopwatch::start();
-        let answer = match self.lookups.tags.get(&number) {
-            Some(tag) => self.client.get_unless("/find", &parameters, tag)?,
-            None => Some(self.client.get("/find", &parameters)?),
-        };
+        let head =
+            self.connection.get(format_args!("{BASE}/find?{target}"), tag.as_deref(), body)?;
         let took = Some(watch.stop());
-        // What it had is right still.
-        let Some(answer) = answer else { return Ok(Outcome { took, ..Outcome::right() }) };
-        let found: Result<Found, _> = serde_json::from_slice(&answer.body);
+        if head.status == 304 {
+            // What it had is right still.
+            self.lookups.tags.extend(tag.map(|tag| (number, tag)));
+            return Ok(Outcome { took, ..Outcome::right() });
+        }
+        let found: Result<Found, _> = serde_json::from_slice(body.bytes());
         let (since, until) = self.made.times(folder, channel, interval);
         let begin = self.made.begin(folder, channel, interval);
         let records = vec![self.made.floats(folder, channel, begin).collect()];
@@ -188,7 +195,7 @@ impl Slot {
         if self.lookups.tags.len() >= MAX_TAGS {
             self.lookups.tags.clear();
         }
-        self.lookups.tags.extend(answer.tag.map(|tag| (number, tag)));
+        self.lookups.tags.extend(head.tag.map(|tag| (number, tag)));
         Ok(Outcome { took, ..Outcome::right() })
     }
 
@@ -219,17 +226,20 @@ impl Slot {
     }
 
     /// Appends an interval, a request for each folder.
-    fn append(&self) -> Result<Outcome, ClientError> {
+    fn append(&self) -> Result<Outcome, Failed> {
         let interval = self.made.append();
         for folder in 0..self.made.spec.folders {
-            self.add(folder, interval..interval + 1)?;
+            self.add(folder, interval..interval + 1).map_err(|error| match error {
+                ClientError::Refused { .. } => Failed::Refused,
+                error => Failed::Broken(std::io::Error::other(error.to_string())),
+            })?;
         }
         Ok(Outcome::right())
     }
 
     /// Leaves the connection of the job before, and reads by a new one.
-    fn job(&mut self, op: Op) -> Result<Outcome, ClientError> {
-        self.client = Client::new(&self.address.to_string(), None, WAIT);
+    fn job(&mut self, op: Op) -> Result<Outcome, Failed> {
+        self.connection.leave();
         self.slice(op)
     }
 }
@@ -266,12 +276,15 @@ fn see(check: &mut Check<'_>, answer: &Answer) {
     }
 }
 
-/// Without an answer the slot ends.
-fn outcome(asked: Result<Outcome, ClientError>) -> Result<Outcome, ProtocolError> {
-    match asked {
-        Err(ClientError::Refused { .. }) => Ok(refused()),
-        asked => asked.map_err(|error| ProtocolError::new(error.to_string())),
-    }
+/// What a change is answered with.
+#[derive(Deserialize)]
+struct Revised {
+    revision: u64,
+}
+
+/// An answer that has to be of this form.
+fn read_json<'a, T: Deserialize<'a>>(body: &'a Body) -> std::io::Result<T> {
+    Ok(serde_json::from_slice(body.bytes())?)
 }
 
 impl Caller for Slot {

@@ -5,6 +5,7 @@
 //! dialect, and what it answers is checked as our own server's answers are.
 
 mod check;
+mod connection;
 mod http;
 mod made;
 mod nopayload;
@@ -176,7 +177,7 @@ impl Workload for Conditions {
         let (made, channel) = (Arc::clone(&self.made), self.slots.fetch_add(1, Relaxed));
         match speaks.dialect.name {
             "conditions" => {
-                let slot = http::Slot::new(*address, made, channel);
+                let mut slot = http::Slot::new(*address, made, channel);
                 if self.are_jobs {
                     slot.connect()?;
                 }

@@ -20,10 +20,10 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 use wire::{Address, ProtocolError};
 
-use super::written::refused;
-use crate::client::{Client, ClientError, Response};
+use super::connection::{Body, Connection, Failed, outcome};
+use crate::client::{Client, ClientError};
 use crate::model::{Answer, MAX_TIME, Object};
-use crate::protocol::{Format, decode_slice};
+use crate::protocol::{BASE, decode_slice, percent_encode};
 
 /// How long one request may take; the engine's own time-out is shorter.
 const WAIT: Duration = Duration::from_secs(60);
@@ -119,7 +119,8 @@ impl Workload for There {
         };
         let client = Client::new(&address.to_string(), None, WAIT);
         let found = self.found(&client, *address)?;
-        Ok(Box::new(Slot { client, there: self, found }))
+        let (connection, bodies) = (Connection::new(*address), Vec::new());
+        Ok(Box::new(Slot { connection, bodies, there: self, found }))
     }
 }
 
@@ -136,11 +137,16 @@ impl There {
     }
 
     /// Whether a slice of this path and time is whole, of its time, and as it was before.
-    fn check(&self, path: &str, time: u64, response: &Response) -> Result<u64, String> {
-        let (head, folders) = decode_slice(&response.body).map_err(|error| error.to_string())?;
-        let digest = format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(&response.body)));
-        if response.digest.as_ref().is_some_and(|named| *named != digest) {
-            return Err(format!("its bytes are {digest}, and it names {:?}", response.digest));
+    fn check(
+        &self,
+        path: &str,
+        time: u64,
+        (named, body): (Option<&str>, &[u8]),
+    ) -> Result<u64, String> {
+        let (head, folders) = decode_slice(body).map_err(|error| error.to_string())?;
+        let digest = format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)));
+        if named.is_some_and(|named| named != digest) {
+            return Err(format!("its bytes are {digest}, and it names {named:?}"));
         }
         let is_other = |object: &&Object| !(object.since..object.until).contains(&time);
         let other = |one: &Answer| Some((one.folder.clone(), *one.objects.iter().find(is_other)?));
@@ -225,29 +231,33 @@ impl Write for Lines {
 }
 
 struct Slot {
-    client: Client,
+    connection: Connection,
+    /// The answers of one job, whose memory the next one uses.
+    bodies: Vec<Body>,
     there: Arc<There>,
     found: Arc<Found>,
 }
 
 impl Slot {
     /// Reads what is at and below these paths at a time, a request each.
-    fn read(&self, op: Op, paths: &[String]) -> Result<Outcome, ClientError> {
+    fn read(&mut self, op: Op, paths: &[String]) -> Result<Outcome, Failed> {
         let times = &self.found.times;
         let time = times[(op.what % times.len() as u64) as usize];
+        self.bodies.resize_with(paths.len().max(self.bodies.len()), Body::default);
         let watch = Stopwatch::start();
-        let mut answers = Vec::with_capacity(paths.len());
-        for path in paths {
-            let format = Format::Binary.name().to_owned();
-            let asked = [("t", time.to_string()), ("under", path.clone()), ("format", format)];
-            answers.push(self.client.slice(&asked)?);
+        let mut digests = Vec::with_capacity(paths.len());
+        for (path, body) in paths.iter().zip(&mut self.bodies) {
+            let under = percent_encode(path);
+            let query = format_args!("t={time}&under={under}&format=binary&redirect=false");
+            let head = self.connection.get(format_args!("{BASE}/slice?{query}"), None, body)?;
+            digests.push(head.digest);
         }
         // Whether it is right is looked at when it is here.
         let took = watch.stop();
         let mut objects = 0;
         let mut outcome = Outcome::right();
-        for (path, answer) in paths.iter().zip(answers) {
-            match self.there.check(path, time, &answer) {
+        for ((path, digest), body) in paths.iter().zip(digests).zip(&self.bodies) {
+            match self.there.check(path, time, (digest.as_deref(), body.bytes())) {
                 Ok(more) => objects += more,
                 Err(why) => {
                     outcome = Outcome::wrong(Finding {
@@ -269,13 +279,10 @@ impl Slot {
 
 impl Caller for Slot {
     fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
-        let asked = match op.operation {
-            0 => self.read(op, std::slice::from_ref(&self.there.under)),
-            _ => self.read(op, &self.found.folders),
-        };
-        match asked {
-            Err(ClientError::Refused { .. }) => Ok(refused()),
-            asked => asked.map_err(|error| ProtocolError::new(error.to_string())),
-        }
+        let (there, found) = (Arc::clone(&self.there), Arc::clone(&self.found));
+        outcome(match op.operation {
+            0 => self.read(op, std::slice::from_ref(&there.under)),
+            _ => self.read(op, &found.folders),
+        })
     }
 }

@@ -25,12 +25,13 @@ pub(super) enum Slot {
     Make(u64, u64),
 }
 
-/// The blocks of a view: those that nothing has changed since, and times to be divided anew.
+/// The blocks of a view: those that nothing has changed since, and times to be divided anew: where
+/// it `joins`, those of neighbours, too, that have room in one block together.
 pub(super) fn plan(
     folder: &Folder,
     view: &View,
     revision: Revision,
-    block_bytes: u64,
+    (block_bytes, joins): (u64, bool),
 ) -> Result<VecDeque<Slot>, Damage> {
     let mut extents: Vec<_> = view.recent.values().flat_map(Timeline::extents).collect();
     let blocks = &view.base.blocks;
@@ -45,6 +46,9 @@ pub(super) fn plan(
         let in_last = extents.iter().find(|(_, until)| *until > last.since);
         let new = in_last.map_or(last.since, |(since, _)| last.since.max(*since));
         tail = self::tail(folder, view, (new, &touched), revision, block_bytes)?;
+    }
+    if joins {
+        touched.extend(small(&view.base, block_bytes).into_iter().filter(|one| *one < tail.place));
     }
     let most = block_bytes.saturating_mul(BLOCKS);
     let (mut slots, mut together) = (VecDeque::new(), 0_u64);
@@ -86,6 +90,14 @@ fn touched(base: &Base, extents: &[(u64, u64)]) -> BTreeSet<usize> {
         }
     }
     touched
+}
+
+/// The places of blocks that have room in one together with the one before or behind them.
+pub(super) fn small(base: &Base, block_bytes: u64) -> BTreeSet<usize> {
+    let pairs = base.blocks.windows(2).enumerate();
+    let bytes = |pair: &[Block]| pair.iter().map(|block| block.part.bytes).sum::<u64>();
+    let pairs = pairs.filter(|(_, pair)| bytes(pair) <= block_bytes);
+    pairs.flat_map(|(place, _)| [place, place + 1]).collect()
 }
 
 /// How many blocks stay before what is new at the end, from where on all is written anew, and about

@@ -51,7 +51,7 @@ pub use piece::{MAX_TIME, Piece, Revision, Version};
 pub use query::{Canonical, Explained, Order};
 pub use seal::{BLOCK_BYTES, Made, Rebuilt, Seal};
 pub use segment::{Damage, Segment, segment_id, segment_name};
-pub use snapshot::{BadSnapshot, Loader};
+pub use snapshot::{BadSnapshot, Loader, Named};
 pub use state::{Misplaced, State};
 pub use table::{Cells, Table, WrongKind};
 pub use tag::{Of, Picks, Shows, Tag, View};

@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use super::base::{Base, Block, Part, Unit};
 use super::contents::Contents;
-use super::divide::{BLOCKS, Slot, plan, shown, split};
+use super::divide::{BLOCKS, Slot, plan, shown, small, split};
 use super::error::Refusal;
 use super::folder::Folder;
 use super::past::Bounds;
@@ -39,6 +39,8 @@ pub struct Seal {
     revision: Revision,
     next_id: u64,
     block_bytes: u64,
+    /// Whether what is sealed in small pieces is put together.
+    joins: bool,
     /// The state without its data, as a snapshot has it.
     records: Vec<Vec<u8>>,
     /// The folders that are sealed, with how many columns they had.
@@ -103,13 +105,27 @@ impl State {
     /// When changes are unknown because a segment is damaged: what is not sealed is all there is
     /// of them.
     pub fn seal(&self, block_bytes: u64) -> Result<Seal, Damage> {
+        self.sealing(block_bytes, false)
+    }
+
+    /// The same, which also puts together what earlier seals have left in pieces smaller than that.
+    ///
+    /// # Errors
+    /// As [`State::seal`].
+    pub fn compact(&self, block_bytes: u64) -> Result<Seal, Damage> {
+        self.sealing(block_bytes, true)
+    }
+
+    fn sealing(&self, block_bytes: u64, joins: bool) -> Result<Seal, Damage> {
         let (mut folders, mut bases) = (BTreeMap::new(), BTreeMap::new());
         for (place, folder) in self.folders.iter().enumerate() {
             folder.contents.check_known()?;
             for (tag, view) in folder.contents.views() {
                 bases.insert((place, tag), view.base.clone());
             }
-            if folder.contents.unsealed_bytes() > 0 {
+            let mut views = folder.contents.views();
+            let is_scattered = joins && views.any(|(_, view)| is_scattered(view, block_bytes));
+            if is_scattered || folder.contents.unsealed_bytes() > 0 {
                 folders.insert(place, folder.columns().len());
             }
         }
@@ -118,7 +134,13 @@ impl State {
         let records = snapshot::records(self);
         let (revision, next_id) = (self.revision(), self.next_segment);
         let current = None;
-        Ok(Seal { revision, next_id, block_bytes, records, folders, bases, units, current })
+        Ok(Seal { revision, next_id, block_bytes, joins, records, folders, bases, units, current })
+    }
+
+    /// How many segments there are, and how many bytes they have together.
+    pub fn sealed_size(&self) -> (usize, u64) {
+        let views = self.folders.iter().flat_map(|folder| folder.contents.views());
+        size_of(views.flat_map(|(_, view)| view.base.parts()))
     }
 
     /// Begins a seal, before any further change is made. One at a time is under way.
@@ -199,7 +221,7 @@ impl Seal {
             let Some(now) = &mut self.current else {
                 let Some(unit) = self.units.pop_front() else { return Ok(None) };
                 let (folder, view) = state.unit(unit)?;
-                let blocks = plan(folder, view, self.revision, self.block_bytes)?;
+                let blocks = plan(folder, view, self.revision, (self.block_bytes, self.joins))?;
                 let (through, past) = (self.revision, view.base.past.clone());
                 let base = Base { through, blocks: Vec::new(), past };
                 self.current = Some(Progress { unit, blocks, past: None, base, waits: None });
@@ -236,7 +258,8 @@ impl Seal {
                         Some(planned) => planned,
                         None => {
                             let most = self.block_bytes.saturating_mul(BLOCKS);
-                            let planned = plan_past(folder, view, self.revision, most)?;
+                            let of = (most, self.joins);
+                            let planned = plan_past(folder, view, self.revision, of)?;
                             now.base.past.truncate(planned.kept);
                             now.past.insert(planned)
                         }
@@ -289,10 +312,25 @@ impl Seal {
 
     /// How many bytes they have together.
     pub fn segment_bytes(&self) -> u64 {
-        // A part may be in several places.
-        let parts = self.bases.values().flat_map(Base::parts).map(|part| (part.id, part.bytes));
-        parts.collect::<BTreeMap<_, _>>().values().sum()
+        size_of(self.bases.values().flat_map(Base::parts)).1
     }
+}
+
+/// How many parts there are, each of which may be in several places, and their bytes together.
+fn size_of<'a>(parts: impl Iterator<Item = &'a Arc<Part>>) -> (usize, u64) {
+    let parts: BTreeMap<_, _> = parts.map(|part| (part.id, part.bytes)).collect();
+    (parts.len(), parts.values().sum())
+}
+
+/// Whether anything of a view is put together when it is compacted.
+fn is_scattered(view: &View, block_bytes: u64) -> bool {
+    !small(&view.base, block_bytes).is_empty() || small_past(view, block_bytes * BLOCKS)
+}
+
+/// Whether the last two segments of the past have room in one.
+fn small_past(view: &View, most: u64) -> bool {
+    let last = view.base.past.iter().rev().take(2);
+    last.len() == 2 && last.map(|part| part.bytes).sum::<u64>() <= most / 2
 }
 
 /// A piece to be written.
@@ -404,12 +442,13 @@ fn past<'a>(
 }
 
 /// What is past since the last seal is put together with the segments before that are less than
-/// twice as large, up to `most` bytes, and cut into segments of about that size.
+/// twice as large, or all where it `joins`, up to `most` bytes, and cut into segments of about that
+/// size.
 fn plan_past(
     folder: &Folder,
     view: &View,
     revision: Revision,
-    most: u64,
+    (most, joins): (u64, bool),
 ) -> Result<PlannedPast, Damage> {
     let bytes = |piece: &ToWrite<'_>| {
         PAST_PIECE_BYTES.saturating_add(folder.contents.payload_bytes(piece.place))
@@ -418,14 +457,16 @@ fn plan_past(
     let (before, mut parts) = (view.base.past.as_slice(), VecDeque::new());
     let mut kept = before.len();
     let new = past(folder, view, &[], revision, all)?;
-    if new.is_empty() {
+    let joins = joins && small_past(view, most);
+    if new.is_empty() && !joins {
         return Ok(PlannedPast { kept, parts });
     }
     let mut size = new.iter().map(bytes).fold(0, u64::saturating_add);
     while let Some(last) = kept.checked_sub(1).map(|last| &before[last]) {
         let segment = last.segment()?;
         let more = segment.pieces() as u64 * PAST_PIECE_BYTES + segment.payload_bytes();
-        if more > size.saturating_mul(2) || size.saturating_add(more) > most {
+        let is_large = !joins && more > size.saturating_mul(2);
+        if is_large || size.saturating_add(more) > most {
             break;
         }
         size += more;

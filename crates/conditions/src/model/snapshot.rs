@@ -314,6 +314,24 @@ impl Loader {
         })
     }
 
+    /// What every segment that is named so far has to be.
+    ///
+    /// # Errors
+    /// When one is of a folder that isn't there.
+    pub fn named(&self) -> Result<Vec<Named>, BadSnapshot> {
+        let mut named = Vec::new();
+        for Sealed { unit: (place, tag), blocks, past, .. } in &self.views {
+            let folder =
+                self.state.folders.get(*place).ok_or(Contradiction("data of no folder"))?;
+            let (folder, tag) = (folder.made(), *tag);
+            let of = |kind, (id, bytes, checksum)| Named { id, bytes, checksum, kind, folder, tag };
+            let blocks = blocks.iter().map(|(_, id, bytes, checksum)| (*id, *bytes, *checksum));
+            named.extend(blocks.map(|one| of(SegmentKind::Block, one)));
+            named.extend(past.iter().map(|one| of(SegmentKind::Past, *one)));
+        }
+        Ok(named)
+    }
+
     /// The state. `open` returns the bytes of the segment with a number, of this size, or why it
     /// can't be read: then what it holds is damaged, and all else is there.
     ///
@@ -354,6 +372,31 @@ impl Loader {
         self.state.tags.note_picks();
         self.state.recent = Recent::after(self.state.revision());
         Ok(self.state)
+    }
+}
+
+/// A segment that a snapshot names.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// Its number.
+    pub id: u64,
+    /// Its size.
+    pub bytes: u64,
+    checksum: u32,
+    kind: SegmentKind,
+    folder: Revision,
+    tag: Option<Revision>,
+}
+
+impl Named {
+    /// What is damaged of it, where these are its bytes.
+    pub fn damages(&self, content: Bytes) -> Vec<Damage> {
+        let Self { id, bytes, checksum, kind, folder, tag } = *self;
+        let mut open = |_, _| Ok(content.clone());
+        match segment(&mut open, (kind, folder, tag), (id, bytes, checksum)) {
+            Ok(segment) => segment.check(),
+            Err(damage) => vec![damage],
+        }
     }
 }
 

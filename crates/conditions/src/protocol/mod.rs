@@ -26,8 +26,9 @@ pub(crate) use incoming::{end as json_end, time as json_time};
 pub use params::{Format, Params, numbers, percent_encode, time, time_us};
 pub use slice::{MAGIC, SliceHead, decode_slice, encode_slice};
 pub use view::{
-    AnswerView, ChannelView, ChannelsView, DiffView, ErrorBody, ErrorObject, ExplainView,
-    FolderView, LineView, MadeBody, ShownView, SliceView, TagView, ValuesView,
+    AnswerView, ChannelView, ChannelsView, CompactBody, CompactedBody, DiffView, ErrorBody,
+    ErrorObject, ExplainView, FolderView, LineView, MadeBody, ShownView, SliceView, TagView,
+    ValuesView,
 };
 
 /// The path that all requests begin with.

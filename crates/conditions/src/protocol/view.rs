@@ -44,6 +44,24 @@ pub struct MadeBody {
     pub revision: u64,
 }
 
+/// What a compaction is asked for with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompactBody {}
+
+/// The answer to a compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactedBody {
+    /// Segments before it.
+    pub segments_before: usize,
+    /// Their bytes together.
+    pub bytes_before: u64,
+    /// Segments after it.
+    pub segments: usize,
+    /// Their bytes together.
+    pub bytes: u64,
+}
+
 /// A folder, as lists have it.
 #[derive(Debug, Serialize)]
 pub struct FolderView<'a> {

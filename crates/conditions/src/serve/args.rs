@@ -1,13 +1,12 @@
 //! Arguments of `loadline serve conditions`, as typed. Control plane.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use base::units::{ByteCount, Span};
 use service::{CommonArgs, DataArgs, ListenArgs, TlsArgs, socket_address};
 
-use crate::server::TierSettings;
+use super::shared::SharedArgs;
 
 /// The port where `--listen` names none.
 pub(crate) const PORT: u16 = 8350;
@@ -45,6 +44,10 @@ pub(crate) struct ConditionsArgs {
     #[command(flatten)]
     pub(super) shared: SharedArgs,
 
+    /// Of several servers: the most of the segments that is copied to --data; they have to fit
+    #[arg(long, value_name = "SIZE", default_value = "250GiB", value_parser = size)]
+    pub(super) cache_size: ByteCount,
+
     /// Connections open at once; one more ends the one that has been open for longest
     #[arg(
         long,
@@ -70,46 +73,6 @@ pub(crate) struct ConditionsArgs {
     /// Serve counters to Prometheus at http://ADDRESS/metrics, too; port 0 is any
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     pub(super) metrics: Option<SocketAddr>,
-}
-
-/// Where several servers share their data.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Several servers of the same data (docs/design-tier.md)")]
-pub(super) struct SharedArgs {
-    /// Have what isn't sealed, and all names, in this PostgreSQL; --data then only has copies,
-    /// which may be lost. A password is better given as PGPASSWORD in the environment
-    #[arg(long, value_name = "POSTGRES-URL", requires = "segments")]
-    pub(super) metadata: Option<String>,
-
-    /// Have segments and files at s3://BUCKET/PREFIX, with the credentials of the environment
-    /// (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION), or in file:///DIRECTORY
-    #[arg(long, value_name = "URL", requires = "metadata")]
-    pub(super) segments: Option<String>,
-
-    /// Where S3 is, if it isn't AWS
-    #[arg(long, value_name = "URL", requires = "segments")]
-    pub(super) segments_endpoint: Option<String>,
-
-    /// The most of the segments that is copied to --data; they have to fit
-    #[arg(long, value_name = "SIZE", default_value = "250GiB", value_parser = size)]
-    pub(super) cache_size: ByteCount,
-}
-
-impl fmt::Debug for SharedArgs {
-    /// Addresses may have a password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedArgs").finish_non_exhaustive()
-    }
-}
-
-impl SharedArgs {
-    /// What they mean; `None` where none is given.
-    pub(super) fn settings(self) -> Option<TierSettings> {
-        let (metadata, segments) = self.metadata.zip(self.segments)?;
-        let password = std::env::var("PGPASSWORD").ok();
-        let (endpoint, cache_bytes) = (self.segments_endpoint, self.cache_size.bytes);
-        Some(TierSettings { metadata, password, segments, endpoint, cache_bytes })
-    }
 }
 
 /// A time that is not zero.

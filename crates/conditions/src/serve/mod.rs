@@ -1,6 +1,7 @@
 //! `loadline serve conditions`. Control plane.
 
 mod args;
+mod shared;
 
 use std::time::Duration;
 
@@ -13,14 +14,13 @@ use wire::Address;
 use crate::server::{BoundConditions, DATA_VERSION};
 
 pub(crate) use args::{ConditionsArgs, PORT};
+pub(crate) use shared::{ONE_SERVER, SharedArgs};
 
 impl Run for ConditionsArgs {
     fn run(self) -> Outcome {
-        let shared = self.shared.settings();
+        let shared = self.shared.settings(self.cache_size.bytes).map_err(Failure::usage)?;
         if shared.is_some() && !cfg!(feature = "tier") {
-            let words = "--metadata: this loadline is built for one server of its data: build it \
-                         with `cargo build --release --features tier`";
-            return Err(Failure::Usage(words.to_owned()));
+            return Err(Failure::Usage(ONE_SERVER.to_owned()));
         }
         let mut harness = Harness::begin(crate::SERVICE.name, &self.common)?;
         let addresses = self.listen.addresses(PORT);

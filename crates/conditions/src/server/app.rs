@@ -135,7 +135,11 @@ pub(crate) async fn beside<T: Send + 'static>(
 
 /// The parameters of a request.
 pub(super) fn params(uri: &Uri, allowed: &[&str]) -> Result<Params, Fault> {
-    let query = uri.query().unwrap_or_default();
+    query_params(uri.query().unwrap_or_default(), allowed)
+}
+
+/// The parameters of a query.
+pub(super) fn query_params(query: &str, allowed: &[&str]) -> Result<Params, Fault> {
     let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
     Params::read(&pairs, allowed)
         .map_err(|why| Fault::bad(why, "docs/conditions.md lists the parameters"))

@@ -3,6 +3,7 @@
 pub(crate) mod app;
 mod backup;
 mod check;
+mod compact;
 #[cfg(test)]
 mod crash;
 mod export;
@@ -15,6 +16,7 @@ mod little;
 mod log;
 mod map;
 mod page;
+pub(crate) mod quick;
 mod reads;
 mod ready;
 pub(crate) mod receive;
@@ -39,7 +41,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State as Extract;
 use axum::http::{StatusCode, header};
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use service::{BoundHttp, HttpLimits, HttpServer, HttpSettings, metrics};
 
 use crate::nopayload::server::{router as nopayload, storage::Storage};
@@ -50,6 +52,8 @@ use store::Store;
 
 pub use backup::{BackedUp, Copied, backup};
 pub use check::{BadDirectory, Checked, check};
+#[cfg(feature = "tier")]
+pub use tier::{CheckedShared, check_shared};
 pub use tier_args::TierSettings;
 
 /// The service's name, which its data directories have in FORMAT.
@@ -125,7 +129,10 @@ impl BoundConditions {
         let store = Store::open(data, self.seal_after)?;
         let app = Arc::new(App::new(store.shared(), store.writer(), Storage::open(data)?));
         let router = router(app.clone());
-        self.start_with(app, store, &router)
+        let quick = Arc::new(quick::Little(app.clone()));
+        let quickly = |bound: BoundHttp| bound.quickly(quick.clone());
+        let bound = self.bound.into_iter().map(quickly).collect();
+        Self { bound, ..self }.start_with(app, store, &router)
     }
 
     /// Serves what several servers share, with copies in a directory, which the caller has locked
@@ -208,7 +215,6 @@ fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
     use reads::{lasting, question};
     use writes::change;
     const WHY: &[&str] = &["folder", "t", "channels", "names", "tag", "revision", "as_of"];
-    const AT: &[&str] = &["folder", "t", "channels", "names", "where", "tag", "revision", "as_of"];
     const COUNT: &[&str] =
         &["folder", "since", "until", "channels", "names", "where", "tag", "revision", "as_of"];
     const RANGE: &[&str] = &[
@@ -223,7 +229,7 @@ fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
         ("/folders", question(&["under"], reads::folders).merge(change(writes::folder))),
         ("/channels", question(&["folder"], reads::channels).merge(change(writes::channel))),
         ("/tags", question(&[], reads::tags).merge(change(writes::tag))),
-        ("/find", lasting(AT, reads::find)),
+        ("/find", lasting(reads::FIND, reads::find)),
         ("/browse", lasting(RANGE, reads::browse)),
         ("/count", lasting(COUNT, reads::count)),
         ("/diff", question(DIFF, reads::diff)),
@@ -241,6 +247,7 @@ fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
         ("/tags/clone", change(writes::clone)),
         ("/tags/lock", change(writes::lock)),
         ("/tags/delete", change(writes::delete)),
+        ("/compact", post(compact::compact)),
     ]
 }
 

@@ -3,23 +3,29 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State as Extract};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{self, HeaderName, HeaderValue, StatusCode, header};
 use axum::routing::{MethodRouter, get};
 use serde_json::json;
+use service::Question;
 
-use super::app::{App, needed, params};
+use super::app::{App, needed, params, query_params};
 use super::fault::{Fault, json_bytes};
-use super::known::{Digest, FOREVER, NOW};
+use super::known::{Digest, FOREVER, NOW, lists};
 use super::little::is_little;
+use super::quick;
 use super::shared::Reading;
 use crate::model::{Folder, HEAD, MAX_TIME, Revision, Selection, State, Version};
 use crate::protocol::{
     AnswerView, ChannelView, ChannelsView, DiffView, ExplainView, FolderView, Params, REVISION,
     ShownView, TagView, condition,
 };
+
+/// The parameters of what a time shows.
+pub(super) const FIND: &[&str] =
+    &["folder", "t", "channels", "names", "where", "tag", "revision", "as_of"];
 
 /// What a question is answered with, in JSON. The state is dropped as soon as it is not needed.
 type Answer = fn(Reading<'_>, &Params) -> Result<Vec<u8>, Fault>;
@@ -48,30 +54,46 @@ fn handler(allowed: &'static [&'static str], question: Answered) -> MethodRouter
             Ok(params) => {
                 let is_little = |_: &App, state: &State, params: &Params| is_little(state, params);
                 let work = move |app: &App, state: Reading<'_>, params: Params| {
-                    question.send(app, state, &params, &headers)
+                    question.send(app, state, &params, lists(&headers))
                 };
                 app.read(params, is_little, work).await.unwrap_or_else(|| Err(Fault::own()))
             }
             Err(fault) => Err(fault),
         };
         app.counts.reads.fetch_add(1, Relaxed);
-        app.answered(read)
+        app.answered(read.map(|answer| answer.map(Body::from)))
     })
 }
 
+/// What is answered to a little question of what a time shows.
+pub(super) fn quick(
+    app: &App,
+    state: Reading<'_>,
+    asked: &Question<'_>,
+) -> Option<http::Response<Bytes>> {
+    let params = query_params(asked.query, FIND).ok()?;
+    if !is_little(&state, &params) {
+        return None;
+    }
+    let found = Answered { answer: find, lasts: true };
+    let answer = found.send(app, state, &params, quick::lists(asked)).ok()?;
+    app.counts.reads.fetch_add(1, Relaxed);
+    Some(answer)
+}
+
 impl Answered {
-    fn send(
+    fn send<'a>(
         self,
         app: &App,
         state: Reading<'_>,
         params: &Params,
-        headers: &HeaderMap,
-    ) -> Result<Response, Fault> {
+        lists: impl Iterator<Item = &'a str>,
+    ) -> Result<http::Response<Bytes>, Fault> {
         let revision = HeaderValue::from(state.revision());
         let kept = if self.lasts && is_for_ever(&state, params) { FOREVER } else { NOW };
         let bytes = (self.answer)(state, params)?;
         let digest = Digest::of(&bytes);
-        let is_known = digest.is_known(headers);
+        let is_known = digest.is_known(lists);
         let kept = [
             (HeaderName::from_static(REVISION), revision),
             (header::CACHE_CONTROL, HeaderValue::from_static(kept)),
@@ -79,10 +101,11 @@ impl Answered {
         ];
         if is_known {
             app.counts.not_modified.fetch_add(1, Relaxed);
-            return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
+            return Ok(quick::answer(StatusCode::NOT_MODIFIED, kept, Bytes::new()));
         }
         let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-        Ok((kept, kind, app.unsent.hold(bytes)?).into_response())
+        let headers = kept.into_iter().chain(kind);
+        Ok(quick::answer(StatusCode::OK, headers, app.unsent.hold(bytes)?))
     }
 }
 

@@ -4,15 +4,18 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State as Extract};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use service::Question;
 
-use super::app::{App, needed, params};
+use super::app::{App, needed, params, query_params};
 use super::fault::{Fault, json_bytes};
-use super::known::{FOREVER, NOW, value};
+use super::known::{FOREVER, NOW, lists, value};
 use super::little::{is_little_look_up, is_little_slice};
+use super::quick;
 use super::reads::{is_past, revision};
 use super::ready::{Ready, SliceKey};
 use super::shared::Reading;
@@ -36,14 +39,31 @@ struct Led {
     revision: u64,
 }
 
+impl Led {
+    fn headers(&self, place: HeaderName) -> [(HeaderName, HeaderValue); 3] {
+        [
+            (header::CACHE_CONTROL, HeaderValue::from_static(self.kept)),
+            (HeaderName::from_static(REVISION), HeaderValue::from(self.revision)),
+            (place, value(location(&self.key))),
+        ]
+    }
+
+    fn redirect(&self) -> http::Response<Bytes> {
+        let headers = self.headers(header::LOCATION);
+        quick::answer(StatusCode::TEMPORARY_REDIRECT, headers, Bytes::new())
+    }
+}
+
+/// The parameters of where a time leads.
+const RESOLVE: &[&str] = &["t", "under", "tag", "revision", "as_of", "format", "redirect"];
+
 /// `GET /slice?t=TIME`: leads to the place of the answer, or is answered with what is there.
 pub(super) async fn resolve(
     Extract(app): Extract<Arc<App>>,
     request: Request,
 ) -> Result<Response, Fault> {
     let (Parts { uri, headers, .. }, _) = request.into_parts();
-    let allowed = ["t", "under", "tag", "revision", "as_of", "format", "redirect"];
-    let answer = match params(&uri, &allowed) {
+    let answer = match params(&uri, RESOLVE) {
         Ok(params) => led(&app, params, &headers).await,
         Err(fault) => Err(fault),
     };
@@ -52,26 +72,72 @@ pub(super) async fn resolve(
 
 async fn led(app: &Arc<App>, params: Params, headers: &HeaderMap) -> Result<Response, Fault> {
     let is_led = params.redirect.unwrap_or(true);
-    let is_little = |app: &App, state: &State, params: &Params| {
-        let under = normal(params.under.as_deref());
-        // What is refused is, too.
-        view(state, params).map_or(true, |view| {
-            is_known(app, state, params, view) || is_little_look_up(state, under, view.of)
-        })
-    };
-    let led = app.read(params, is_little, |app, state, params| lead(app, &state, &params)).await;
-    let Led { key, kept, revision } = led.unwrap_or_else(|| Err(Fault::own()))?;
-    let place = value(location(&key));
-    let led = [
-        (header::CACHE_CONTROL, HeaderValue::from_static(kept)),
-        (HeaderName::from_static(REVISION), HeaderValue::from(revision)),
-    ];
+    let led =
+        app.read(params, is_little_lead, |app, state, params| lead(app, &state, &params)).await;
+    let led = led.unwrap_or_else(|| Err(Fault::own()))?;
     if is_led {
-        let place = [(header::LOCATION, place)];
-        return Ok((StatusCode::TEMPORARY_REDIRECT, led, place).into_response());
+        return Ok(led.redirect().map(Body::from));
     }
-    let place = [(header::CONTENT_LOCATION, place)];
-    Ok((led, place, content(app, key, headers).await?).into_response())
+    let headers_of_led = led.headers(header::CONTENT_LOCATION);
+    let mut answer = content(app, led.key, headers).await?;
+    answer.headers_mut().extend(headers_of_led);
+    Ok(answer)
+}
+
+/// Whether it is little work to find where a time leads.
+fn is_little_lead(app: &App, state: &State, params: &Params) -> bool {
+    let under = normal(params.under.as_deref());
+    // What is refused is, too.
+    view(state, params).map_or(true, |view| {
+        is_known(app, state, params, view) || is_little_look_up(state, under, view.of)
+    })
+}
+
+/// What is answered to a little question of where a time leads.
+pub(super) fn quick(
+    app: &App,
+    state: Reading<'_>,
+    asked: &Question<'_>,
+) -> Option<http::Response<Bytes>> {
+    let params = query_params(asked.query, RESOLVE).ok()?;
+    if !is_little_lead(app, &state, &params) {
+        return None;
+    }
+    let led = lead(app, &state, &params).ok()?;
+    if params.redirect.unwrap_or(true) {
+        return Some(led.redirect());
+    }
+    let headers = led.headers(header::CONTENT_LOCATION);
+    let mut answer = quick_content(app, state, led.key, asked)?;
+    answer.headers_mut().extend(headers);
+    Some(answer)
+}
+
+/// What is at `REVISION/SINCE`, where that is little.
+pub(super) fn quick_place(
+    app: &App,
+    state: Reading<'_>,
+    place: &str,
+    asked: &Question<'_>,
+) -> Option<http::Response<Bytes>> {
+    let (revision, since) = place.split_once('/')?;
+    let mut answer = quick_content(app, state, key(revision, since, asked.query).ok()?, asked)?;
+    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(FOREVER));
+    Some(answer)
+}
+
+fn quick_content(
+    app: &App,
+    state: Reading<'_>,
+    key: SliceKey,
+    asked: &Question<'_>,
+) -> Option<http::Response<Bytes>> {
+    if !is_little_content(app, &state, &key) {
+        return None;
+    }
+    let format = key.format;
+    let ready = ready(app, state, key).ok()?;
+    Some(answered(app, ready, format, quick::lists(asked)))
 }
 
 /// Whether the place to which a time leads is remembered.
@@ -159,7 +225,7 @@ pub(super) async fn slice(
     request: Request,
 ) -> Result<Response, Fault> {
     let (Parts { uri, headers, .. }, _) = request.into_parts();
-    let answer = match key(&revision, &since, &uri) {
+    let answer = match key(&revision, &since, uri.query().unwrap_or_default()) {
         Ok(key) => content(&app, key, &headers).await,
         Err(fault) => Err(fault),
     };
@@ -167,8 +233,8 @@ pub(super) async fn slice(
     app.answered(answer.map(|answer| (kept, answer).into_response()))
 }
 
-fn key(revision: &str, since: &str, uri: &Uri) -> Result<SliceKey, Fault> {
-    let params = params(uri, &["under", "user", "global", "format"])?;
+fn key(revision: &str, since: &str, query: &str) -> Result<SliceKey, Fault> {
+    let params = query_params(query, &["under", "user", "global", "format"])?;
     let number = |text: &str, name| {
         let fix = "GET /api/v1/slice?t=TIME leads to the place of a slice";
         text.parse().map_err(|_| Fault::bad(format!("{text:?} is no {name}"), fix))
@@ -200,16 +266,28 @@ fn format(params: &Params) -> Result<Format, Fault> {
 /// What is at a place, but for how long it may be kept.
 async fn content(app: &Arc<App>, key: SliceKey, headers: &HeaderMap) -> Result<Response, Fault> {
     let format = key.format;
-    let is_little = |app: &App, state: &State, key: &SliceKey| {
-        app.slices.has(key) || is_little_slice(state, &key.under, key.format)
-    };
-    let made = app.read(key, is_little, ready).await;
-    let Ready { bytes, digest } = made.unwrap_or_else(|| Err(Fault::own()))?;
-    let is_known = digest.is_known(headers);
+    let made = app.read(key, is_little_content, ready).await;
+    let ready = made.unwrap_or_else(|| Err(Fault::own()))?;
+    Ok(answered(app, ready, format, lists(headers)).map(Body::from))
+}
+
+/// Whether it is little work to make what is at a place.
+fn is_little_content(app: &App, state: &State, key: &SliceKey) -> bool {
+    app.slices.has(key) || is_little_slice(state, &key.under, key.format)
+}
+
+/// A slice, or that the client has it.
+fn answered<'a>(
+    app: &App,
+    Ready { bytes, digest }: Ready,
+    format: Format,
+    lists: impl Iterator<Item = &'a str>,
+) -> http::Response<Bytes> {
+    let is_known = digest.is_known(lists);
     let tag = [(header::ETAG, digest.tag)];
     if is_known {
         app.counts.not_modified.fetch_add(1, Relaxed);
-        return Ok((StatusCode::NOT_MODIFIED, tag).into_response());
+        return quick::answer(StatusCode::NOT_MODIFIED, tag, Bytes::new());
     }
     app.counts.slices.fetch_add(1, Relaxed);
     let kind = match format {
@@ -222,7 +300,7 @@ async fn content(app: &Arc<App>, key: SliceKey, headers: &HeaderMap) -> Result<R
         (HeaderName::from_static("content-digest"), digest.field.clone()),
         (HeaderName::from_static("repr-digest"), digest.field),
     ];
-    Ok((tag, described, bytes).into_response())
+    quick::answer(StatusCode::OK, tag.into_iter().chain(described), bytes)
 }
 
 fn ready(app: &App, state: Reading<'_>, key: SliceKey) -> Result<Ready, Fault> {

@@ -45,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 type Answer = oneshot::Sender<Result<Revision, WriteError>>;
 
-type SealAnswer = mpsc::Sender<Result<(), String>>;
+type SealAnswer = oneshot::Sender<Result<(), String>>;
 
 type FollowAnswer = oneshot::Sender<Result<(), String>>;
 
@@ -63,8 +63,11 @@ type Room = Option<OwnedSemaphorePermit>;
 /// What the owner is sent.
 enum Message {
     Change(Request),
-    /// To seal what came so far.
-    Seal(SealAnswer),
+    /// To seal what came so far, and to put small segments together where that is asked for.
+    Seal {
+        answer: SealAnswer,
+        joins: bool,
+    },
     /// A seal is done.
     Sealed,
     /// To apply what other servers have changed so far.
@@ -208,6 +211,7 @@ impl Store {
             sealing: None,
             not_sealed: None,
             asked: (Vec::new(), Vec::new()),
+            joins: false,
             is_unsure: false,
             wake: queue.clone(),
             ends: is_ending.clone(),
@@ -222,10 +226,11 @@ impl Store {
     /// # Errors
     /// When it can't be written.
     pub(super) fn seal(&self) -> Result<(), String> {
-        let (answer, answered) = mpsc::channel();
         let ended = || ended().to_string();
-        self.queue.send(Message::Seal(answer)).map_err(|_| ended())?;
-        answered.recv().unwrap_or_else(|_| Err(ended()))
+        let (answer, answered) = oneshot::channel();
+        let seal = Message::Seal { answer, joins: false };
+        self.queue.send(seal).map_err(|_| ended())?;
+        answered.blocking_recv().unwrap_or_else(|_| Err(ended()))
     }
 
     /// The state, for readers.
@@ -266,6 +271,19 @@ impl Writer {
             .await
             .map_err(late)?
             .unwrap_or_else(|_| Err(WriteError::Unknown("the service ends".to_owned())))
+    }
+}
+
+impl Writer {
+    /// Seals what came so far, and puts small segments together, however long that takes.
+    ///
+    /// # Errors
+    /// When it can't be done; the error says why.
+    pub(super) async fn compact(&self) -> Result<(), String> {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.0.try_send(Message::Seal { answer, joins: true });
+        sent.map_err(|_| "too many requests wait".to_owned())?;
+        answered.await.unwrap_or_else(|_| Err("the service ends".to_owned()))
     }
 }
 
@@ -324,6 +342,8 @@ struct Owner {
     not_sealed: Option<String>,
     /// Who waits for the seal under way, and for the next one.
     asked: (Vec<SealAnswer>, Vec<SealAnswer>),
+    /// Whether the next seal puts small segments together.
+    joins: bool,
     /// Whether it isn't known which snapshot counts: no file is removed then.
     is_unsure: bool,
     wake: SyncSender<Message>,
@@ -347,7 +367,10 @@ impl Owner {
                     Message::Change(request) => {
                         let _ = request.answer.send(Err(WriteError::Busy));
                     }
-                    Message::Seal(answer) => self.asked.1.push(answer),
+                    Message::Seal { answer, joins } => {
+                        self.asked.1.push(answer);
+                        self.joins |= joins;
+                    }
                     Message::Sealed => {}
                     Message::Follow(answer) => self.following.push(answer),
                     Message::End => is_ending = true,
@@ -441,7 +464,10 @@ impl Owner {
     }
 
     fn begin_seal(&mut self) -> anyhow::Result<()> {
-        let seal = self.shared.read().seal(BLOCK_BYTES)?;
+        let joins = std::mem::take(&mut self.joins);
+        let state = self.shared.read();
+        let seal = if joins { state.compact(BLOCK_BYTES) } else { state.seal(BLOCK_BYTES) }?;
+        drop(state);
         let base = self.log.begin_base(seal.revision())?;
         let (shared, segments, wake) =
             (self.shared.clone(), self.segments.clone(), self.wake.clone());

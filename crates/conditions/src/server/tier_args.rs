@@ -9,10 +9,14 @@ pub struct TierSettings {
     pub metadata: String,
     /// The password, where the address has none.
     pub password: Option<String>,
+    /// The authorities that vouch for PostgreSQL (PEM); connections to it are encrypted then.
+    pub metadata_authorities: Option<Vec<u8>>,
     /// The place in an object store: `s3://BUCKET/PREFIX`, or `file:///DIRECTORY`.
     pub segments: String,
     /// The address of the service of S3, where it isn't AWS.
     pub endpoint: Option<String>,
+    /// Authorities that vouch for it, beside those of the system (PEM).
+    pub endpoint_authorities: Option<Vec<u8>>,
     /// The most bytes of segments that are copied to this server's disk.
     pub cache_bytes: u64,
 }

@@ -79,6 +79,14 @@ async fn make(
     Ok(json(StatusCode::OK, &MadeBody { revision }))
 }
 
+/// What a request says that is no change.
+pub(super) async fn body<B: DeserializeOwned>(app: &App, request: Request) -> Result<B, Fault> {
+    kind(request.headers(), &[JSON])?;
+    let length = length(request.headers())?;
+    let (body, _room) = receive(&app.bodies, request.into_body(), length).await?;
+    from_json(&body)
+}
+
 fn header_text(headers: &HeaderMap, name: HeaderName) -> &str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
 }

@@ -355,3 +355,25 @@ fn the_binary_form_of_an_insertion_does_what_json_does() {
         Some(revision + 1)
     );
 }
+
+#[test]
+fn a_compaction_is_answered_once_it_is_done_and_answers_stay() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/a", "multi");
+    let client = client(at);
+    for round in 0..3 {
+        insert(at, "/a", 1, (round, Some(round + 10)), 0.5);
+        let done = client.compact().expect("done");
+        assert!(done.segments >= 1 && done.bytes > 0, "{done:?}");
+    }
+    let asked = "/api/v1/browse?folder=/a";
+    let before = get(at, asked, &[]).body;
+    let again = client.compact().expect("done");
+    assert_eq!((again.segments_before, again.segments), (1, 1));
+    assert_eq!(get(at, asked, &[]).body, before);
+    let refused = post(at, "/compact", &[("content-type", "application/json")], b"{\"x\":1}");
+    assert_eq!(refused.status, 400);
+    server.stop(Duration::from_secs(1));
+}

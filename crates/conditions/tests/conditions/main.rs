@@ -19,6 +19,7 @@ mod page;
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "tier"))]
 mod postgres_server;
+mod quick;
 mod random;
 mod schemathesis;
 mod sealing;

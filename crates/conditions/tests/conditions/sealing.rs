@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use conditions::model::{
     Added, Batch, Change, ColumnSpec, Group, Kind, Loader, MAX_TIME, Numbers, Object, Refusal,
-    Selection, State, Table, Value, Version, Versioning,
+    Seal, Selection, State, Table, Value, Version, Versioning,
 };
 
 /// The folder of all that is inserted.
@@ -51,7 +51,17 @@ impl Service {
 
     /// Seals, in blocks of about this size; returns how many bytes each new segment has.
     fn seal(&mut self, block_bytes: u64) -> Vec<usize> {
-        let mut seal = self.state.seal(block_bytes).expect("nothing is damaged");
+        let seal = self.state.seal(block_bytes).expect("nothing is damaged");
+        self.store(seal)
+    }
+
+    /// Puts small segments together, in the same way.
+    fn compact(&mut self, block_bytes: u64) -> Vec<usize> {
+        let seal = self.state.compact(block_bytes).expect("nothing is damaged");
+        self.store(seal)
+    }
+
+    fn store(&mut self, mut seal: Seal) -> Vec<usize> {
         self.state.begin_seal(&seal);
         let mut sizes = Vec::new();
         while let Some(made) = seal.next(&self.state).expect("nothing is damaged") {
@@ -113,6 +123,31 @@ fn insertion(channel: u32, times: &[(u64, u64)], bytes: usize, tag: Option<&str>
 /// Intervals of 10 units, one after another.
 fn tens(count: u64) -> Vec<(u64, u64)> {
     (0..count).map(|n| (10 * n, 10 * n + 10)).collect()
+}
+
+#[test]
+fn a_compaction_puts_small_segments_together_and_changes_no_answer() {
+    let mut service = Service::new(Versioning::Multi);
+    // Blocks of an interval or two each, and what is past of some of them.
+    service.insert(0, &tens(40), 1_000);
+    service.seal(1_500);
+    for round in 0..4 {
+        service.insert(0, &[(100 * round, 100 * round + 20)], 100);
+        service.seal(1_500);
+    }
+    let revisions = 0..=service.state.revision();
+    let shown = |service: &Service| {
+        revisions.clone().map(|revision| service.shown(0, revision)).collect::<Vec<_>>()
+    };
+    let (before, blocks) = (shown(&service), service.count(1));
+    assert!(blocks >= 20, "{blocks} blocks");
+    assert_eq!(service.state.sealed_size(), (service.files.len(), service.bytes() as u64));
+    let written = service.compact(1 << 20);
+    assert_eq!((service.count(1), service.count(2)), (1, 1), "{written:?}");
+    assert_eq!(shown(&service), before);
+    assert_eq!(service.compact(1 << 20), [0; 0], "there is nothing more to do");
+    service.start_without(&BTreeSet::new());
+    assert_eq!(shown(&service), before);
 }
 
 #[test]

@@ -74,8 +74,14 @@ impl Guard {
         None
     }
 
+    /// Whether a request that only reads may name this host.
+    pub(super) fn takes(&self, host: &[u8]) -> bool {
+        let is_ours = |host| is_ours(host, self.port, self.is_public);
+        self.takes_names || std::str::from_utf8(host).is_ok_and(is_ours)
+    }
+
     /// Adds the headers that every answer has.
-    pub(super) fn add_headers(&self, answer: &mut Response) {
+    pub(super) fn add_headers<B>(&self, answer: &mut axum::http::Response<B>) {
         let headers = answer.headers_mut();
         for (name, value) in HEADERS {
             headers.insert(name, value);

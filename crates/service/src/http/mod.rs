@@ -4,10 +4,12 @@
 mod encrypted;
 mod guard;
 mod patient;
+mod quick;
 mod settings;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -23,21 +25,20 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::metrics;
 use encrypted::Encryption;
 use guard::Guard;
 use patient::{Patient, Requests, Waits};
+use quick::{MAX_HEAD_BYTES, Talk};
 
+pub use quick::{Question, Quick, Quickly};
 pub use settings::{Face, HttpArgs, HttpLimits, HttpSettings, socket_address};
 
 /// How long a request's head may take, and a connection until its first one.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A request's line and headers may be this long together.
-const MAX_HEAD_BYTES: usize = 16 << 10;
 
 /// A router's requests, as connections call it.
 type Routed = TowerToHyperService<Router>;
@@ -83,13 +84,19 @@ impl HttpServer {
 }
 
 /// A control plane whose address is bound, and that accepts no connection yet.
-#[derive(Debug)]
 pub struct BoundHttp {
     settings: HttpSettings,
     listener: TcpListener,
     encryption: Option<Encryption>,
     limits: HttpLimits,
     head: Duration,
+    quick: Option<Arc<dyn Quick>>,
+}
+
+impl fmt::Debug for BoundHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoundHttp").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 impl BoundHttp {
@@ -105,7 +112,14 @@ impl BoundHttp {
         });
         let listener = listener.with_context(|| format!("cannot listen at {wanted}"))?;
         let limits = settings.face.limits();
-        Ok(Self { settings, listener, encryption: None, limits, head: HEAD_TIMEOUT })
+        let (encryption, quick) = (None, None);
+        Ok(Self { settings, listener, encryption, limits, head: HEAD_TIMEOUT, quick })
+    }
+
+    /// Has little questions answered by this, before the router sees them.
+    #[must_use]
+    pub fn quickly(self, quick: Arc<dyn Quick>) -> Self {
+        Self { quick: Some(quick), ..self }
     }
 
     /// Has other limits than those of its face.
@@ -125,11 +139,13 @@ impl BoundHttp {
     /// # Errors
     /// When the system has no thread for it.
     pub fn start(self, router: impl FnOnce(SocketAddr) -> Router) -> anyhow::Result<HttpServer> {
-        let Self { settings, listener, encryption, limits, head } = self;
+        let Self { settings, listener, encryption, limits, head, quick } = self;
         let address = listener.local_addr()?;
         let waits = Waits { head, idle: limits.idle };
+        let quick = quick.filter(|_| settings.face == Face::Api);
         let guard = Arc::new(Guard::new(settings, address.port()));
         let router = TowerToHyperService::new(router(address));
+        let answers = Answers { guard, router, quick, waits };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(2)
@@ -138,8 +154,8 @@ impl BoundHttp {
         let (end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
             let _whole = OrExit;
-            let limits = (limits.connections as usize, waits);
-            runtime.block_on(serve(listener, encryption, (guard, router), limits, ended));
+            let most = limits.connections as usize;
+            runtime.block_on(serve(listener, encryption, answers, most, ended));
             // What still runs on another thread is not waited for.
             runtime.shutdown_background();
         });
@@ -177,12 +193,13 @@ pub(crate) fn metrics_router(text: impl Fn() -> String + Send + Sync + 'static) 
 async fn serve(
     listener: TcpListener,
     encryption: Option<Encryption>,
-    (guard, router): (Arc<Guard>, Routed),
-    (max_connections, waits): (usize, Waits),
+    answers: Answers,
+    max_connections: usize,
     mut ended: oneshot::Receiver<Duration>,
 ) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let graceful = GracefulShutdown::new();
+    let (ending, ends) = watch::channel(());
     let mut tasks = JoinSet::new();
     // The oldest is first.
     let mut open: VecDeque<AbortHandle> = VecDeque::new();
@@ -197,14 +214,14 @@ async fn serve(
                     // Else the end of an answer that takes several writes waits for the client's
                     // acknowledgement.
                     let _ = stream.set_nodelay(true);
-                    let (guard, router) = (Arc::clone(&guard), router.clone());
-                    let (encryption, watcher) = (encryption.clone(), graceful.watcher());
+                    let (answers, encryption) = (answers.clone(), encryption.clone());
+                    let watching = (graceful.watcher(), ends.clone());
                     open.push_back(tasks.spawn(async move {
                         match encryption {
-                            None => converse(stream, waits, guard, router, watcher).await,
+                            None => converse(stream, answers, watching).await,
                             Some(encryption) => {
                                 if let Some(stream) = encryption.begin(stream).await {
-                                    converse(stream, waits, guard, router, watcher).await;
+                                    converse(stream, answers, watching).await;
                                 }
                             }
                         }
@@ -216,24 +233,39 @@ async fn serve(
             Some(_) = tasks.join_next() => open.retain(|task| !task.is_finished()),
         }
     };
-    drop(listener);
+    drop((listener, ending));
     // What isn't answered by then is cut off.
     let _ = tokio::time::timeout(drain, graceful.shutdown()).await;
+}
+
+/// What answers the requests of all connections.
+#[derive(Clone)]
+struct Answers {
+    guard: Arc<Guard>,
+    router: Routed,
+    quick: Option<Arc<dyn Quick>>,
+    waits: Waits,
 }
 
 /// One connection.
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    waits: Waits,
-    guard: Arc<Guard>,
-    router: Routed,
-    watcher: Watcher,
+    Answers { guard, router, quick, waits }: Answers,
+    (watcher, ended): (Watcher, watch::Receiver<()>),
 ) {
+    let requests = Arc::new(Requests::default());
+    let mut stream = Patient::new(stream, waits, Arc::clone(&requests));
+    if let Some(quick) = quick {
+        let (guard, requests) = (Arc::clone(&guard), Arc::clone(&requests));
+        let talk = Talk { quick, guard, requests, ended };
+        match talk.go(&mut stream).await {
+            Some(rest) => stream.put_back(rest),
+            None => return,
+        }
+    }
     let mut builder = http1::Builder::new();
     // The stream has limits of its own, which tell a head without an end from a client that waits.
     builder.header_read_timeout(None).max_buf_size(MAX_HEAD_BYTES);
-    let requests = Arc::new(Requests::default());
-    let stream = Patient::new(stream, waits, Arc::clone(&requests));
     let service = service_fn(move |request| {
         // What is not for this server, or wants more than to read, doesn't come to the router.
         let answer = match guard.refusal(&request) {

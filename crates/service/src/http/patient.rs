@@ -101,6 +101,8 @@ pub(super) struct Patient<S> {
     begun: u64,
     /// When the first byte of a head came that isn't whole.
     head: Option<Instant>,
+    /// What was read, and is read once more.
+    before: Vec<u8>,
     /// When anything came or was taken last.
     moved: Instant,
     /// When it is looked at again whether a request comes: the limit, or before it. To move it for
@@ -119,9 +121,15 @@ impl<S> Patient<S> {
             requests,
             begun: 0,
             head: Some(now),
+            before: Vec::new(),
             moved: now,
             look: None,
         }
+    }
+
+    /// Has what was read read once more.
+    pub(super) fn put_back(&mut self, bytes: Vec<u8>) {
+        self.before = bytes;
     }
 
     /// Ready once no request has come for too long.
@@ -169,6 +177,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         let begun = self.requests.begun.load(Relaxed);
         if begun != self.begun {
             (self.begun, self.head) = (begun, None);
+        }
+        if !self.before.is_empty() {
+            let some = self.before.len().min(buffer.remaining());
+            buffer.put_slice(&self.before[..some]);
+            self.before.drain(..some);
+            return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(context, buffer);

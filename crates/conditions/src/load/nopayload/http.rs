@@ -8,7 +8,7 @@ use load::{Caller, Op, Outcome, Stopwatch};
 use serde_json::{Value as Json, json};
 use wire::ProtocolError;
 
-use super::super::written::refused;
+use super::super::connection::{Body, Connection, Failed, outcome};
 use super::made::{Made, Piece, TAG};
 use crate::client::direct;
 use crate::nopayload::protocol::BASE;
@@ -21,7 +21,10 @@ const MAX_ANSWER_BYTES: u64 = 16 << 20;
 
 /// One slot.
 pub(super) struct Slot {
+    /// What is prepared is sent by it.
     agent: ureq::Agent,
+    connection: Connection,
+    body: Body,
     base: String,
     made: Arc<Made>,
     /// The list that is being filled.
@@ -41,7 +44,9 @@ impl Slot {
     pub(super) fn new(address: SocketAddr, made: Arc<Made>) -> Self {
         let config = ureq::Agent::config_builder().http_status_as_error(false);
         let agent = direct(config.timeout_global(Some(WAIT)).proxy(None).build());
-        Self { agent, base: format!("http://{address}{BASE}"), made, list: String::new() }
+        let (connection, body) = (Connection::new(address), Body::default());
+        let base = format!("http://{address}{BASE}");
+        Self { agent, connection, body, base, made, list: String::new() }
     }
 
     /// Makes a change, which has to be taken.
@@ -97,6 +102,23 @@ impl Slot {
     }
 }
 
+impl Slot {
+    fn query(&mut self, op: Op) -> Result<Outcome, Failed> {
+        let (major, body) = (op.what as u32, &mut self.body);
+        let target =
+            format_args!("{BASE}/payload-iovs/query/?gtName={TAG}&majorIOV={major}&minorIOV=0");
+        let watch = Stopwatch::start();
+        self.connection.get(target, None, body)?;
+        // Whether it is right is looked at when it is here.
+        let took = watch.stop();
+        if self.made.is_written(major, body.bytes()) {
+            return Ok(Outcome { took: Some(took), ..Outcome::right() });
+        }
+        let rows = serde_json::from_slice(body.bytes()).map_err(|error| error.to_string());
+        Ok(self.made.outcome(op, rows, took))
+    }
+}
+
 fn fault(error: &dyn std::error::Error) -> ProtocolError {
     ProtocolError::new(error.to_string())
 }
@@ -108,18 +130,6 @@ impl Caller for Slot {
     }
 
     fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
-        let base = &self.base;
-        let asked = format!("gtName={TAG}&majorIOV={}&minorIOV=0", op.what);
-        let watch = Stopwatch::start();
-        let answer = read(self.agent.get(format!("{base}/payload-iovs/query/?{asked}")).call());
-        // Whether it is right is looked at when it is here.
-        let took = watch.stop();
-        match answer.map_err(|error| fault(&error))? {
-            (200, body) => {
-                let rows = serde_json::from_slice(&body).map_err(|error| error.to_string());
-                Ok(self.made.outcome(op, rows, took))
-            }
-            _ => Ok(refused()),
-        }
+        outcome(self.query(op))
     }
 }

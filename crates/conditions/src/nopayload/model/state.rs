@@ -255,6 +255,11 @@ impl Nopayload {
         since.last().filter(|(_, iov)| iov.made == revision).map(|(id, iov)| (id, iov.as_ref()))
     }
 
+    /// All files by their keys.
+    pub fn files(&self) -> impl Iterator<Item = (&str, StoredFile)> {
+        self.files.iter().map(|(key, file)| (key.as_str(), *file))
+    }
+
     /// The file of a key.
     pub fn file(&self, key: &str) -> Option<StoredFile> {
         self.files.get(key).copied()

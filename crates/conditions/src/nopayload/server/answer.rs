@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -128,11 +129,15 @@ pub(super) async fn read<T: Send + 'static>(
 
 /// An answer in JSON.
 pub(super) fn json_of(app: &App, bytes: Vec<u8>) -> Result<Response, Refusal> {
-    let held = app.unsent.hold(bytes).map_err(|_| {
+    Ok(([(header::CONTENT_TYPE, JSON)], hold(app, bytes)?).into_response())
+}
+
+/// The bytes of an answer, where there is room for them until they are sent.
+pub(super) fn hold(app: &App, bytes: Vec<u8>) -> Result<Bytes, Refusal> {
+    app.unsent.hold(bytes).map_err(|_| {
         let detail = "the answers that are being sent are too large together: ask again later";
         Refusal::detail(StatusCode::SERVICE_UNAVAILABLE, detail)
-    })?;
-    Ok(([(header::CONTENT_TYPE, JSON)], held).into_response())
+    })
 }
 
 /// The type of what is asked and answered.

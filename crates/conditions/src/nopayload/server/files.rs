@@ -21,7 +21,7 @@ use crate::model::Change as ServiceChange;
 use crate::nopayload::model::{Change, Nopayload};
 use crate::nopayload::protocol::{FileView, check_key};
 use crate::server::app::{App, beside};
-use crate::server::known::{FOREVER, is_known};
+use crate::server::known::{FOREVER, is_known, lists};
 
 /// The most bytes of a file.
 const MAX_FILE_BYTES: u64 = 1 << 30;
@@ -179,7 +179,7 @@ pub(super) async fn download(
     let file = file.ok_or_else(Refusal::not_found)?;
     let entity = format!("\"{}\"", hex(&file.sha256));
     let kept = [(header::ETAG, entity.clone()), (header::CACHE_CONTROL, FOREVER.to_owned())];
-    if is_known(&headers, &entity) {
+    if is_known(lists(&headers), &entity) {
         app.counts.not_modified.fetch_add(1, Relaxed);
         return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
     }

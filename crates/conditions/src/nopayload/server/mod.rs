@@ -3,6 +3,7 @@
 mod answer;
 mod changes;
 mod files;
+mod query;
 mod questions;
 pub(crate) mod storage;
 
@@ -15,6 +16,8 @@ use axum::routing::get;
 use crate::server::app::App;
 use answer::Refusal;
 use questions::question;
+
+pub(crate) use query::quick;
 
 use super::protocol::BASE;
 
@@ -33,7 +36,7 @@ pub(crate) fn router() -> Router<Arc<App>> {
     let iovs = || question(q::iovs).merge(c::post(c::create_iov));
     let iov = || question(q::iov);
     let setting = || question(q::setting);
-    let query = || get(q::query);
+    let query = || get(query::query);
     let delete_iov = || c::delete(c::delete_iov);
     let requests = Router::new()
         .route("/gt", question(q::tags_whole).merge(c::post(c::create_tag)))

@@ -5,19 +5,17 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Query as UriQuery, State as Extract};
-use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{StatusCode, Uri};
 use axum::routing::{MethodRouter, get};
 use serde_json::json;
 
 use super::answer::{Refusal, bytes_of, json_of, read};
 use crate::nopayload::model::{List, Nopayload};
 use crate::nopayload::protocol::{
-    IovListed, IovRow, IovView, ListDetail, ListListed, ListView, PageParams, Pairs, Query,
-    StatusView, TagDetail, TagListed, TooManyRows, TypeView, paged, write_rows,
+    IovListed, IovRow, IovView, ListDetail, ListListed, ListView, PageParams, Pairs, StatusView,
+    TagDetail, TagListed, TooManyRows, TypeView, paged,
 };
 use crate::server::app::App;
-use crate::server::known::is_known;
 
 /// What a request says besides its body: the variable parts of its path, and its parameters.
 #[derive(Clone, Debug, Default)]
@@ -76,66 +74,6 @@ pub(super) fn question(answer: fn(&Nopayload, &Asked) -> Answer) -> MethodRouter
         }
         answered
     })
-}
-
-/// Tags whose answers are made on the thread of connections: it is quicker than to pass them on.
-const SHORT_LISTS: usize = 1_000;
-
-/// The question of every job: what a tag's lists show at a moment.
-pub(super) async fn query(
-    Extract(app): Extract<Arc<App>>,
-    headers: HeaderMap,
-    uri: Uri,
-) -> Result<Response, Refusal> {
-    app.counts.reads.fetch_add(1, Relaxed);
-    let asked = Query::read(&Asked::of(Ok(Path(Vec::new())), &uri)?.pairs).map_err(Refusal::bad)?;
-    let is_short = {
-        let tag = asked.tag.clone();
-        move |state: &Nopayload| {
-            state.tag_named(&tag).is_none_or(|(_, tag)| tag.lists.len() <= SHORT_LISTS)
-        }
-    };
-    let (tag, bytes) = read(&app, is_short, move |state| found(state, &asked, &headers)).await?;
-    let kept = tag.map(|tag| [(header::ETAG, tag), (header::CACHE_CONTROL, "no-cache".to_owned())]);
-    match (kept, bytes) {
-        (kept, Some(bytes)) => {
-            let mut answer = json_of(&app, bytes)?;
-            set(&mut answer, kept);
-            Ok(answer)
-        }
-        (kept, None) => {
-            app.counts.not_modified.fetch_add(1, Relaxed);
-            let mut answer = StatusCode::NOT_MODIFIED.into_response();
-            set(&mut answer, kept);
-            Ok(answer)
-        }
-    }
-}
-
-fn set(answer: &mut Response, headers: Option<[(HeaderName, String); 2]>) {
-    for (name, value) in headers.into_iter().flatten() {
-        // All are ASCII.
-        answer.headers_mut().extend(value.parse().ok().map(|value| (name, value)));
-    }
-}
-
-/// The answer with its entity tag; no bytes where the client has them.
-fn found(
-    state: &Nopayload,
-    asked: &Query,
-    headers: &HeaderMap,
-) -> (Option<String>, Option<Vec<u8>>) {
-    let Some((_, tag)) = state.tag_named(&asked.tag) else { return (None, Some(b"[]".to_vec())) };
-    // An answer is another one only once the tag shows something else.
-    let entity = format!("\"{:x}-{:x}\"", tag.made_us, tag.changed);
-    if is_known(headers, &entity) {
-        return (Some(entity), None);
-    }
-    let mut out = Vec::with_capacity(64 + 192 * tag.lists.len());
-    let rows = asked.at.into_iter().flat_map(|at| state.latest(tag, at).map(move |row| (at, row)));
-    let shown = rows.filter(|(at, (_, iov))| !asked.is_strict || iov.interval.end > *at);
-    write_rows(shown.map(|(_, row)| row), asked.shape, &mut out);
-    (Some(entity), Some(out))
 }
 
 pub(super) fn tags(state: &Nopayload, asked: &Asked) -> Answer {

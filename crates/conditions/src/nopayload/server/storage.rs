@@ -112,7 +112,7 @@ fn is_there(path: &Path, size: u64) -> bool {
 }
 
 /// Bytes as digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

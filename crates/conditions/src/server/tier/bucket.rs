@@ -12,13 +12,14 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{
-    Error, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, RetryConfig, WriteMultipart,
+    Certificate, ClientOptions, Error, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme,
+    RetryConfig, WriteMultipart,
 };
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::nopayload::server::storage::Origin;
+use crate::nopayload::server::storage::{Origin, hex};
 
 /// How long a call is tried again that the store has not answered, or not rightly.
 const RETRY_WITHIN: Duration = Duration::from_secs(30);
@@ -53,12 +54,16 @@ impl Drop for Bucket {
 
 impl Bucket {
     /// Opens `s3://BUCKET/PREFIX`, at the service with this address instead of AWS if one is given,
-    /// with the credentials of the environment (AWS_ACCESS_KEY_ID and others); or
-    /// `file:///DIRECTORY`, which is made.
+    /// with the credentials of the environment (AWS_ACCESS_KEY_ID and others), trusting these
+    /// authorities (PEM) beside the system's; or `file:///DIRECTORY`, which is made.
     ///
     /// # Errors
     /// When it is neither, or something that the environment has to state is missing.
-    pub(super) fn open(url: &str, endpoint: Option<&str>) -> anyhow::Result<Self> {
+    pub(super) fn open(
+        url: &str,
+        endpoint: Option<&str>,
+        authorities: Option<&[u8]>,
+    ) -> anyhow::Result<Self> {
         let place: Url = url.parse().map_err(|why| anyhow::anyhow!("it is no URL: {why}"))?;
         let (scheme, prefix) = ObjectStoreScheme::parse(&place)?;
         let store: Arc<dyn ObjectStore> = match scheme {
@@ -70,6 +75,11 @@ impl Bucket {
                 if let Some(endpoint) = endpoint {
                     builder = builder.with_endpoint(endpoint);
                     builder = builder.with_allow_http(endpoint.starts_with("http://"));
+                }
+                if let Some(authorities) = authorities {
+                    let all = Certificate::from_pem_bundle(authorities)?.into_iter();
+                    let trust = ClientOptions::with_root_certificate;
+                    builder = builder.with_client_options(all.fold(ClientOptions::new(), trust));
                 }
                 Arc::new(PrefixStore::new(builder.build()?, prefix))
             }
@@ -184,6 +194,11 @@ impl Bucket {
 /// Where the files of NoPayloadDB's interface are.
 const FILES: &str = "files";
 
+/// The name of a stored file's object.
+pub(super) fn file(sha256: &[u8]) -> String {
+    format!("{FILES}/{}", hex(sha256))
+}
+
 impl Origin for Bucket {
     fn put(&self, name: &str, file: &mut File) -> io::Result<()> {
         self.put_all(&format!("{FILES}/{name}"), file)
@@ -202,7 +217,7 @@ mod tests {
     fn objects_are_kept_found_and_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let url = format!("file://{}/new", folder.path().display());
-        let bucket = Bucket::open(&url, None).expect("a bucket");
+        let bucket = Bucket::open(&url, None, None).expect("a bucket");
         bucket.put("a/1", Bytes::from_static(b"one")).expect("kept");
         let large: Vec<u8> = (0..2_500_000_u32).flat_map(u32::to_le_bytes).collect();
         bucket.put_all("a/2", &mut large.as_slice()).expect("kept");
@@ -231,7 +246,7 @@ mod tests {
     #[test]
     fn what_names_no_store_is_refused() {
         for url in ["segments", "https://host/x", "memory:///"] {
-            assert!(Bucket::open(url, None).is_err(), "{url}");
+            assert!(Bucket::open(url, None, None).is_err(), "{url}");
         }
     }
 }

@@ -27,7 +27,8 @@ pub(super) struct Kept {
     most_bytes: u64,
 }
 
-fn object(id: u64) -> String {
+/// The name of a segment's object.
+pub(super) fn object(id: u64) -> String {
     format!("{FOLDER}/{}", segment_name(id))
 }
 

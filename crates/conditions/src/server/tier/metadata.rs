@@ -6,9 +6,12 @@
 
 use std::time::{Duration, Instant};
 
+use postgres::config::SslMode;
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::{Client, IsolationLevel, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use wire::TlsTrust;
 
 use super::group::{BadGroup, decode};
 use crate::model::{BadEntry, BadSnapshot, Entry, Loader, Misplaced, Revision, State};
@@ -89,6 +92,8 @@ impl From<postgres::Error> for MetadataError {
 #[derive(Clone)]
 pub(super) struct Metadata {
     config: postgres::Config,
+    /// What encrypts connections, where they are.
+    tls: Option<MakeRustlsConnect>,
 }
 
 /// What the head says.
@@ -121,11 +126,16 @@ pub(super) enum Applied {
 }
 
 impl Metadata {
-    /// Reads a URL. A password comes in it, or is this one.
+    /// Reads a URL. A password comes in it, or is this one. Connections are encrypted where there
+    /// are authorities (PEM), and only to a server for which one of them vouches.
     ///
     /// # Errors
-    /// When it is none; the error doesn't repeat it.
-    pub(super) fn of(url: &str, password: Option<&str>) -> Result<Self, String> {
+    /// When it is none, which isn't repeated, or the PEM can't be used.
+    pub(super) fn of(
+        url: &str,
+        password: Option<&str>,
+        authorities: Option<&[u8]>,
+    ) -> Result<Self, String> {
         let mut config: postgres::Config = url.parse().map_err(|_| {
             "it is no address of PostgreSQL: write postgres://USER@HOST:PORT/DATABASE".to_owned()
         })?;
@@ -134,13 +144,34 @@ impl Metadata {
         }
         config.application_name("loadline conditions").connect_timeout(CONNECT_WITHIN);
         config.keepalives_idle(SILENCE).tcp_user_timeout(SILENCE);
-        Ok(Self { config })
+        let tls = match authorities {
+            Some(authorities) => {
+                let trust = TlsTrust { authorities, identity: None };
+                let trusted = trust.config().map_err(|why| format!("--metadata-ca: {why}"))?;
+                config.ssl_mode(SslMode::Require);
+                Some(MakeRustlsConnect::new(trusted))
+            }
+            None if config.get_ssl_mode() == SslMode::Require => {
+                let why = "sslmode=require: --metadata-ca FILE names the authorities that vouch \
+                           for PostgreSQL";
+                return Err(why.to_owned());
+            }
+            None => None,
+        };
+        Ok(Self { config, tls })
+    }
+
+    fn try_connect(&self) -> Result<Client, postgres::Error> {
+        match &self.tls {
+            Some(tls) => self.config.connect(tls.clone()),
+            None => self.config.connect(NoTls),
+        }
     }
 
     pub(super) fn connect(&self) -> Result<Client, MetadataError> {
         let start = Instant::now();
         let mut client = loop {
-            match self.config.connect(NoTls) {
+            match self.try_connect() {
                 // A server accepts connections while it starts, and refuses them until it has.
                 Err(why)
                     if why.code() == Some(&SqlState::CANNOT_CONNECT_NOW)
@@ -217,6 +248,62 @@ pub(super) fn write(
     })
 }
 
+/// The changes of a group.
+pub(super) fn entries(first: Revision, body: &[u8]) -> Result<Vec<Entry>, MetadataError> {
+    let records = decode(body).map_err(|why| MetadataError::Group(first, why))?;
+    let entries = records.into_iter().map(Entry::decode).collect::<Result<Vec<_>, _>>();
+    entries.map_err(|why| MetadataError::Entry(first, why))
+}
+
+/// A part of all that is stored.
+pub(super) enum Stored<'a> {
+    /// The next record of the snapshot.
+    Record(&'a [u8]),
+    /// The next group, by revisions, and through which one the snapshot is.
+    Group { first: Revision, last: Revision, base: Revision, body: &'a [u8] },
+}
+
+/// The name of a store, and what its head says.
+pub(super) struct Shared {
+    pub(super) store: String,
+    pub(super) head: Head,
+}
+
+/// Hands on all that is stored, as it is at one moment.
+pub(super) fn read_all(
+    client: &mut Client,
+    each: &mut dyn FnMut(Stored<'_>),
+) -> Result<Shared, MetadataError> {
+    const HEAD: &str = "SELECT version, store, last, base FROM conditions_head";
+    const GROUPS: &str = "SELECT first, last, body FROM conditions_groups ORDER BY first";
+    let work = client.build_transaction();
+    let mut work = work.isolation_level(IsolationLevel::RepeatableRead).read_only(true).start()?;
+    let row = work.query_one(HEAD, &[])?;
+    if row.try_get::<_, i32>(0)? != VERSION {
+        return Err(MetadataError::Version(row.try_get(0)?));
+    }
+    let (store, base): (String, i64) = (row.try_get(1)?, row.try_get(3)?);
+    let last = row.try_get::<_, i64>(2)?.cast_unsigned();
+    let mut records = work.query_raw(RECORDS, [base])?;
+    while let Some(row) = records.next()? {
+        each(Stored::Record(row.try_get(0)?));
+    }
+    drop(records);
+    let base = base.cast_unsigned();
+    let mut groups = work.query_raw(GROUPS, [] as [i64; 0])?;
+    while let Some(row) = groups.next()? {
+        let (first, last) = (row.try_get::<_, i64>(0)?, row.try_get::<_, i64>(1)?);
+        let (first, last) = (first.cast_unsigned(), last.cast_unsigned());
+        each(Stored::Group { first, last, base, body: row.try_get(2)? });
+    }
+    drop(groups);
+    work.commit()?;
+    Ok(Shared { store, head: Head { last, base } })
+}
+
+/// The records of the snapshot of a revision.
+const RECORDS: &str = "SELECT record FROM conditions_snapshot WHERE base = $1 ORDER BY place";
+
 /// Has every group after a revision applied, in their order.
 pub(super) fn apply(
     client: &mut Client,
@@ -235,9 +322,7 @@ pub(super) fn apply(
                 return Ok(Applied::Gone);
             }
             let body: &[u8] = row.try_get(2)?;
-            let records = decode(body).map_err(|why| MetadataError::Group(first, why))?;
-            let entries = records.into_iter().map(Entry::decode).collect::<Result<Vec<_>, _>>();
-            each(entries.map_err(|why| MetadataError::Entry(first, why))?)?;
+            each(entries(first, body)?)?;
             bytes += body.len() as u64;
             known = row.try_get::<_, i64>(1)?.cast_unsigned();
         }
@@ -255,7 +340,6 @@ pub(super) fn catch_up(client: &mut Client, state: &mut State) -> Result<Applied
 
 /// The snapshot, and through which revision it is; none in a new store.
 pub(super) fn snapshot(client: &mut Client) -> Result<(Revision, Option<Loader>), MetadataError> {
-    const RECORDS: &str = "SELECT record FROM conditions_snapshot WHERE base = $1 ORDER BY place";
     let work = client.build_transaction();
     let mut work = work.isolation_level(IsolationLevel::RepeatableRead).read_only(true).start()?;
     let base: i64 = work.query_one("SELECT base FROM conditions_head", &[])?.try_get(0)?;

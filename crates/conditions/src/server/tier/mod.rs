@@ -3,6 +3,7 @@
 
 mod bucket;
 mod cache;
+mod check;
 mod fresh;
 mod group;
 mod groups;
@@ -24,6 +25,7 @@ use cache::Kept;
 use groups::{Contact, Groups};
 use metadata::Metadata;
 
+pub use check::{CheckedShared, check_shared};
 pub(super) use fresh::layer;
 
 /// The object that says of which store the others are.
@@ -46,12 +48,9 @@ pub(super) fn open(
     copies: &Path,
     seal_after: u64,
 ) -> anyhow::Result<Tier> {
-    let password = settings.password.as_deref();
-    let metadata = Metadata::of(&settings.metadata, password).map_err(anyhow::Error::msg);
-    let metadata = metadata.context("--metadata")?;
+    let metadata = metadata_of(settings)?;
     let (store, writer) = metadata.prepare().context("--metadata")?;
-    let bucket = Bucket::open(&settings.segments, settings.endpoint.as_deref());
-    let bucket = Arc::new(bucket.context("--segments")?);
+    let bucket = Arc::new(bucket_of(settings)?);
     check_store(&bucket, &store)?;
     let folder = copies.join("segments");
     let kept = Kept::open(bucket.clone(), &folder, settings.cache_bytes);
@@ -68,6 +67,18 @@ pub(super) fn open(
     let (shared, limits) = (Shared::new(loaded.state), (seal_after, most_unsealed(seal_after)));
     let store = Store::begin(shared, Box::new(log), segments, limits)?;
     Ok(Tier { store, contact, files: bucket })
+}
+
+fn metadata_of(settings: &TierSettings) -> anyhow::Result<Metadata> {
+    let authorities = settings.metadata_authorities.as_deref();
+    let metadata = Metadata::of(&settings.metadata, settings.password.as_deref(), authorities);
+    metadata.map_err(anyhow::Error::msg).context("--metadata")
+}
+
+fn bucket_of(settings: &TierSettings) -> anyhow::Result<Bucket> {
+    let authorities = settings.endpoint_authorities.as_deref();
+    let bucket = Bucket::open(&settings.segments, settings.endpoint.as_deref(), authorities);
+    bucket.context("--segments")
 }
 
 /// Refuses objects of another store than the tables are of.

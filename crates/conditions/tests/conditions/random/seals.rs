@@ -11,7 +11,11 @@ impl World {
         let (begins, goes_on, ends) = (self.below(6) == 0, self.below(4), self.below(30));
         let bytes = self.block_bytes.unwrap_or_default();
         if self.seal.is_none() && begins {
-            let seal = self.state.seal(bytes).expect("nothing is damaged");
+            let seal = match self.below(3) {
+                0 => self.state.compact(bytes.saturating_mul(4)),
+                _ => self.state.seal(bytes),
+            };
+            let seal = seal.expect("nothing is damaged");
             self.state.begin_seal(&seal);
             self.seal = Some(seal);
         }

@@ -21,8 +21,10 @@ fn start(
     let settings = TierSettings {
         metadata: format!("postgres://postgres@{}/postgres", postgres.address),
         password: None,
+        metadata_authorities: None,
         segments: format!("file://{}/objects", folder.display()),
         endpoint: None,
+        endpoint_authorities: None,
         cache_bytes,
     };
     let address = ([127, 0, 0, 1], 0).into();

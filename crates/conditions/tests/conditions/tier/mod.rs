@@ -1,6 +1,7 @@
 //! Several servers of the same data, over a real PostgreSQL and a real service of S3.
 
 mod cache;
+mod encrypted;
 mod full;
 mod kill;
 mod one;

@@ -101,3 +101,44 @@ fn a_database_and_a_bucket_that_are_not_of_each_other_are_refused() {
     let said = place.refused("b");
     assert!(said.contains("its tables are of version 2"), "{said}");
 }
+
+#[test]
+fn what_is_shared_is_whole_and_a_changed_segment_and_a_missing_group_are_named() {
+    let Some(place) = Place::new() else { return };
+    let (killed, at) = place.start("a", 3_000);
+    folder(at, "/a", "multi");
+    let mut number = 0;
+    while place.sealed() == 0 {
+        insert(at, "/a", number % 3, (u64::from(number), None), f64::from(number));
+        number += 1;
+    }
+    let put = ask(at, "PUT", "/upload/k", &[("content-type", "application/octet-stream")], b"abc");
+    assert_eq!(put.status, 201);
+    let last = insert(at, "/a", 1, (1_000, None), 0.5);
+    drop(killed);
+    let checked = place.check();
+    assert_eq!((&checked["damaged"], &checked["files"]), (&json!(""), &json!(1)));
+    let numbers: Vec<u64> = serde_json::from_value(checked["numbers"].clone()).expect("numbers");
+    assert!(numbers[0] == last && numbers.iter().all(|number| *number > 0), "{checked}");
+    let damaged = || place.check()["damaged"].as_str().expect("text").to_owned();
+
+    let name = &place.objects()[0];
+    let copy = place.copies("a").join(name.rsplit('/').next().expect("a name"));
+    let segment = fs::read(copy).expect("a copy");
+    let mut changed = segment.clone();
+    let middle = changed.len() - 10;
+    changed[middle] ^= 1;
+    place.put(name, &changed);
+    let said = damaged();
+    assert!(said.contains(".segment"), "{said}");
+    place.put(name, &segment[1..]);
+    let said = damaged();
+    assert!(said.contains("of another size"), "{said}");
+    place.put(name, &segment);
+    assert_eq!(damaged(), "");
+    let last = "(SELECT max(first) FROM conditions_groups)";
+    let gone = format!("DELETE FROM conditions_groups WHERE first = {last}");
+    place.postgres().batch_execute(&gone).expect("deleted");
+    let said = damaged();
+    assert!(said.contains("are missing"), "{said}");
+}

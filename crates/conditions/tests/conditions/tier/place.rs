@@ -1,13 +1,16 @@
 //! A PostgreSQL, a service of S3, and servers that share what is in them.
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::SocketAddr;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use conditions::server::{BoundConditions, TierSettings};
+use conditions::server::{BoundConditions, TierSettings, check_shared};
 use postgres::NoTls;
+use serde_json::{Value as Json, json};
 use service::{Face, HttpSettings};
+use wire::{TlsStream, TlsTrust};
 
 use crate::kill::{Killed, program, serve_on, start_as};
 use crate::postgres_server::{self, server};
@@ -16,20 +19,46 @@ const METADATA: &str = "CONDITIONS_TEST_METADATA";
 const ENDPOINT: &str = "CONDITIONS_TEST_ENDPOINT";
 const COPIES: &str = "CONDITIONS_TEST_COPIES";
 const SEAL_AFTER: &str = "CONDITIONS_TEST_SEAL_AFTER";
+/// Files of authorities, of PostgreSQL and of S3.
+const METADATA_CA: &str = "CONDITIONS_TEST_METADATA_CA";
+const ENDPOINT_CA: &str = "CONDITIONS_TEST_ENDPOINT_CA";
+
+fn text(name: &str) -> String {
+    std::env::var(name).expect("it is set")
+}
+
+fn settings() -> TierSettings {
+    let pem = |name| std::env::var_os(name).map(|path| std::fs::read(path).expect("a file"));
+    TierSettings {
+        metadata: text(METADATA),
+        password: None,
+        metadata_authorities: pem(METADATA_CA),
+        segments: "s3://conditions/shared".to_owned(),
+        endpoint: Some(text(ENDPOINT)),
+        endpoint_authorities: pem(ENDPOINT_CA),
+        cache_bytes: 1 << 30,
+    }
+}
+
+/// Not a test: what a process runs that has credentials of S3 in its environment.
+#[test]
+#[ignore = "it is run by the tests of several servers, in a process of its own"]
+fn check_what_is_shared() {
+    let Some(report) = std::env::var_os(COPIES) else { return };
+    let checked = check_shared(&settings(), &mut |_, _| {}).expect("a report");
+    let numbers = json!([checked.revision, checked.sealed, checked.groups, checked.segments]);
+    let said = json!({
+        "numbers": numbers, "files": checked.files, "damaged": checked.damaged.join("\n"),
+    });
+    std::fs::write(report, said.to_string()).expect("written");
+}
 
 /// Not a test: what a process runs that is killed.
 #[test]
 #[ignore = "it is run by the tests of several servers, in a process of its own"]
 fn serve_until_killed() {
     let Some(copies) = std::env::var_os(COPIES) else { return };
-    let text = |name| std::env::var(name).expect("it is set");
-    let settings = TierSettings {
-        metadata: text(METADATA),
-        password: None,
-        segments: "s3://conditions/shared".to_owned(),
-        endpoint: Some(text(ENDPOINT)),
-        cache_bytes: 1 << 30,
-    };
+    let settings = settings();
     let seal_after = text(SEAL_AFTER).parse().expect("a number");
     // nginx asks by a name.
     let address = ([127, 0, 0, 1], 0).into();
@@ -43,6 +72,14 @@ pub(super) struct Place {
     postgres: postgres_server::Server,
     s3: Moto,
     folder: tempfile::TempDir,
+    authorities: Option<Authorities>,
+}
+
+/// Files of the authorities that vouch for PostgreSQL and for S3.
+#[derive(Clone)]
+pub(super) struct Authorities {
+    pub(super) metadata: PathBuf,
+    pub(super) endpoint: PathBuf,
 }
 
 /// A service of S3 by moto, the library by which Python's programs are tested against AWS.
@@ -72,9 +109,9 @@ fn python() -> Option<PathBuf> {
     Some(python)
 }
 
-fn moto() -> Option<Moto> {
+fn moto(more: &[&str]) -> Option<Moto> {
     let mut command = Command::new(python()?);
-    command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]);
+    command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]).args(more);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut process = command.spawn().expect("Python");
     let mut lines = BufReader::new(process.stderr.take().expect("a pipe"));
@@ -91,16 +128,76 @@ fn moto() -> Option<Moto> {
     std::thread::spawn(move || {
         let _ = lines.read_to_end(&mut Vec::new());
     });
-    let made = ureq::put(format!("{}/conditions", moto.address)).send_empty();
-    assert_eq!(made.expect("a bucket").status(), 200);
     Some(moto)
+}
+
+/// A certificate with its key in a folder, for this machine.
+fn certified(folder: &Path, name: &str) -> (PathBuf, PathBuf) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
+    let made = made.expect("a certificate");
+    let (certificate, key) =
+        (folder.join(format!("{name}.pem")), folder.join(format!("{name}.key")));
+    std::fs::write(&certificate, made.cert.pem()).expect("written");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).expect("its owner's");
+    (certificate, key)
 }
 
 impl Place {
     /// A new place, or none where what it takes isn't installed: then the test is skipped.
     pub(super) fn new() -> Option<Self> {
-        let (s3, postgres) = (moto()?, server(&[])?);
-        Some(Self { postgres, s3, folder: tempfile::tempdir().expect("a folder") })
+        let (s3, postgres) = (moto(&[])?, server(&[])?);
+        let made = ureq::put(format!("{}/conditions", s3.address)).send_empty();
+        assert_eq!(made.expect("a bucket").status(), 200);
+        let folder = tempfile::tempdir().expect("a folder");
+        Some(Self { postgres, s3, folder, authorities: None })
+    }
+
+    /// A place that is reached encrypted.
+    pub(super) fn encrypted() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let metadata = certified(folder.path(), "postgres");
+        let endpoint = certified(folder.path(), "s3");
+        let shown = |path: &Path| path.to_str().expect("text").to_owned();
+        let (certificate, key) = (shown(&endpoint.0), shown(&endpoint.1));
+        let s3 = moto(&["--ssl-cert", &certificate, "--ssl-key", &key])?;
+        let set = |name: &str, path: &Path| format!("{name}={}", shown(path));
+        let settings =
+            [set("ssl_cert_file", &metadata.0), set("ssl_key_file", &metadata.1), "ssl=on".into()];
+        let postgres = server(&settings.each_ref().map(String::as_str))?;
+        let authorities = Authorities { metadata: metadata.0, endpoint: endpoint.0 };
+        let place = Self { postgres, s3, folder, authorities: Some(authorities) };
+        place.make_bucket();
+        Some(place)
+    }
+
+    fn make_bucket(&self) {
+        let authorities = self.authorities.as_ref().expect("it is encrypted");
+        let pem = std::fs::read(&authorities.endpoint).expect("a file");
+        let at = self.s3.address.strip_prefix("https://").expect("it is encrypted");
+        let socket = TcpStream::connect(at).expect("a connection");
+        let trust = TlsTrust { authorities: &pem, identity: None };
+        let mut stream = TlsStream::connect(socket, "127.0.0.1", &trust).expect("a handshake");
+        let rest = "Content-Length: 0\r\nConnection: close\r\n\r\n";
+        let request = format!("PUT /conditions HTTP/1.1\r\nHost: {at}\r\n{rest}");
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!(&answer, b"HTTP/1.1 200");
+    }
+
+    /// The files of the authorities of a place that is reached encrypted.
+    pub(super) fn authorities(&self) -> Authorities {
+        self.authorities.clone().expect("it is encrypted")
+    }
+
+    /// What a server says that doesn't start where others vouch.
+    pub(super) fn refused_with(&self, authorities: &Authorities) -> String {
+        let mut command = self.command("refused", 1 << 20);
+        command.env(METADATA_CA, &authorities.metadata).env(ENDPOINT_CA, &authorities.endpoint);
+        let output = command.output().expect("it starts");
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
     /// Starts a server, whose copies have this name.
@@ -116,13 +213,20 @@ impl Place {
     }
 
     fn command(&self, copies: &str, seal_after: u64) -> Command {
-        let mut command = program("tier::place::serve_until_killed");
+        self.command_of("serve_until_killed", copies, seal_after)
+    }
+
+    fn command_of(&self, what: &str, copies: &str, seal_after: u64) -> Command {
+        let mut command = program(&format!("tier::place::{what}"));
         let metadata = format!("postgres://postgres@{}/postgres", self.postgres.address);
         command.env(METADATA, metadata).env(ENDPOINT, &self.s3.address);
         command.env(COPIES, self.folder.path().join(copies));
         command.env(SEAL_AFTER, seal_after.to_string());
         command.env("AWS_ACCESS_KEY_ID", "any").env("AWS_SECRET_ACCESS_KEY", "any");
         command.env("AWS_REGION", "us-east-1");
+        if let Some(Authorities { metadata, endpoint }) = &self.authorities {
+            command.env(METADATA_CA, metadata).env(ENDPOINT_CA, endpoint);
+        }
         command
     }
 
@@ -155,6 +259,29 @@ impl Place {
     pub(super) fn sealed(&self) -> i64 {
         let row = self.postgres().query_one("SELECT base FROM conditions_head", &[]);
         row.expect("an answer").get(0)
+    }
+
+    /// What a check of all that is shared says.
+    pub(super) fn check(&self) -> Json {
+        let output = self.command_of("check_what_is_shared", "report", 0).output();
+        let output = output.expect("it starts");
+        assert!(output.status.success(), "{output:?}");
+        let report = std::fs::read(self.folder.path().join("report")).expect("a report");
+        serde_json::from_slice(&report).expect("JSON")
+    }
+
+    /// Puts other bytes in an object's place.
+    pub(super) fn put(&self, name: &str, bytes: &[u8]) {
+        let script = "import boto3, sys
+client = boto3.client('s3', endpoint_url=sys.argv[1])
+client.put_object(Bucket='conditions', Key=sys.argv[2], Body=open(sys.argv[3], 'rb').read())";
+        let content = self.folder.path().join("content");
+        std::fs::write(&content, bytes).expect("written");
+        let mut put = Command::new(python().expect("it is installed"));
+        put.args(["-c", script, &self.s3.address, name]).arg(content);
+        put.env("AWS_ACCESS_KEY_ID", "any").env("AWS_SECRET_ACCESS_KEY", "any");
+        let done = put.env("AWS_DEFAULT_REGION", "us-east-1").output().expect("Python");
+        assert!(done.status.success(), "{done:?}");
     }
 
     /// The names of all segments in the bucket.
