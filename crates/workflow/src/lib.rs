@@ -2,12 +2,14 @@
 //! serves them.
 //!
 //! [`model`] holds the tree and its rules, [`definition`] reads and prints its text, [`protocol`]
-//! is the requests and answers of ecFlow's clients, [`script`] makes jobs of scripts; none of them
-//! does I/O. [`server`] does. [`load`] is the workload and dialect of the lab.
+//! is the requests and answers of ecFlow's clients, [`script`] makes jobs of scripts, [`lint`] says
+//! what is wrong with a definition; none of them does I/O. [`server`] does. [`load`] is the
+//! workload and dialect of the lab.
 
 #![deny(unsafe_code)]
 
 pub mod definition;
+pub mod lint;
 pub mod load;
 pub mod model;
 pub mod protocol;
@@ -26,7 +28,7 @@ pub static SERVICE: Service = Service {
     is_hidden: false,
     serve: Subcommand::of::<serve::WorkflowArgs>(),
     command: Some((
-        "Write definitions of any size",
+        "Check definitions, and write them at any size",
         Subcommand::of::<command::WorkflowCommandArgs>(),
     )),
 };

@@ -315,7 +315,8 @@ fn auto_restore<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {
     let words = of.all[1..].iter().take_while(|word| !word.starts_with('#'));
     let paths = words.map(|path| reader.tree.share(path)).collect();
     if let Some(node) = reader.node {
-        reader.places.push(Place { node, line: reader.lines.number });
+        let (word, line) = ("autorestore", reader.lines.number);
+        reader.places.push(Place { node, word, line });
     }
     reader.scratch.push_only(Attribute::AutoRestore(std::sync::Arc::new(paths)))
 }

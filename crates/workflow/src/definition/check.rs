@@ -8,26 +8,30 @@ use crate::model::{Attribute, Binary, Condition, From, Kind, NodeId, Operand, Sn
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) node: NodeId,
+    /// Its keyword.
+    pub(super) word: &'static str,
     pub(super) line: usize,
 }
 
-/// The first reference that leads nowhere.
-pub(super) fn first(tree: &Snapshot, places: &[Place], file: &str) -> Result<(), DefinitionError> {
-    for place in places {
-        if let Some((message, fix)) = wrong(tree, place.node) {
-            let file = file.to_owned();
-            let fix = fix.to_owned();
-            return Err(DefinitionError { file, line: place.line, message, fix });
-        }
-    }
-    Ok(())
+/// The references that lead nowhere; of one expression the first.
+pub(super) fn all<'a>(
+    tree: &'a Snapshot,
+    places: &'a [Place],
+    file: &'a str,
+) -> impl Iterator<Item = DefinitionError> {
+    places.iter().filter_map(move |place| {
+        let (message, fix) = wrong(tree, place)?;
+        let (file, fix) = (file.to_owned(), fix.to_owned());
+        Some(DefinitionError { file, line: place.line, message, fix })
+    })
 }
 
 const EXTERN: &str = "correct the path, or state it at the top: extern PATH";
 
-/// What is wrong with the references of a node.
-fn wrong(tree: &Snapshot, id: NodeId) -> Option<(String, &'static str)> {
-    for attribute in tree.node(id).attributes.iter() {
+/// What is wrong with the references of an attribute.
+fn wrong(tree: &Snapshot, place: &Place) -> Option<(String, &'static str)> {
+    let id = place.node;
+    for attribute in tree.node(id).attributes.iter().filter(|one| one.word() == place.word) {
         match attribute {
             Attribute::Trigger(condition) | Attribute::Complete(condition) => {
                 let found = self::condition(tree, id, attribute.word(), condition);

@@ -105,7 +105,8 @@ impl<'a> Reader<'a> {
             }
         };
         if let Some(node) = self.node.filter(|_| !self.style.is_persistent()) {
-            self.places.push(Place { node, line });
+            let word = if is_trigger { "trigger" } else { "complete" };
+            self.places.push(Place { node, word, line });
         }
         let condition = Condition { expression, free };
         self.scratch.push(if is_trigger {

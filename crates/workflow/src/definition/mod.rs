@@ -9,6 +9,7 @@ mod attributes;
 mod check;
 mod conditions;
 mod error;
+mod examine;
 mod expression;
 mod line;
 mod parser;
@@ -19,6 +20,7 @@ mod state;
 mod times;
 
 pub use error::DefinitionError;
+pub use examine::{Examined, examine};
 pub use expression::{
     EXPRESSION_LIMIT, ExpressionError, PARENTHESES_LIMIT, expression, parse_expression,
 };

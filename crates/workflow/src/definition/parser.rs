@@ -45,9 +45,13 @@ pub fn parse_kept(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
 fn read(mut parser: Reader<'_>) -> Result<Parsed, DefinitionError> {
     parser.run()?;
     let Reader { tree, style, warnings, places, file, .. } = parser;
-    if !style.is_persistent() {
-        super::check::first(&tree, &places, file)?;
+    let mut wrong = super::check::all(&tree, &places, file);
+    if !style.is_persistent()
+        && let Some(error) = wrong.next()
+    {
+        return Err(error);
     }
+    drop(wrong);
     Ok(Parsed { tree, style, warnings })
 }
 
@@ -132,7 +136,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Puts the attributes that were read onto their node.
-    fn leave(&mut self) -> Read<()> {
+    pub(super) fn leave(&mut self) -> Read<()> {
         for is_trigger in [false, true] {
             if let Some(pending) = self.scratch.conditions[usize::from(is_trigger)].take() {
                 self.compile(is_trigger, pending)?;
@@ -179,7 +183,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn line(&mut self, line: &'a str, words: &mut Vec<&'a str>) -> Read<()> {
+    pub(super) fn line(&mut self, line: &'a str, words: &mut Vec<&'a str>) -> Read<()> {
         let keyword = words[0];
         match keyword {
             "edit" => return self.edit(line, words),

@@ -11,7 +11,7 @@ use crate::script::{Files, MAX_JOB_BYTES};
 
 /// The files of this machine.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Disk;
+pub(crate) struct Disk;
 
 fn read_limited(from: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

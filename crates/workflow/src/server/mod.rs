@@ -47,6 +47,7 @@ use pending::Pending;
 use spawn::Spawner;
 use store::Opened;
 
+pub(crate) use disk::Disk;
 pub use environment::{CheckMode, ECFLOW_VERSION, Environment, PORTS, host_name};
 pub use flush::LogFlush;
 

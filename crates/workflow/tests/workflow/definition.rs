@@ -23,7 +23,7 @@ pub(crate) fn has_ecflow() -> bool {
 }
 
 /// Lets ecFlow answer for all definitions of a folder.
-fn ask(folder: &Path) {
+pub(crate) fn ask(folder: &Path) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/workflow/oracle.py");
     let output = Command::new(PYTHON).arg(script).arg(folder).output().expect("python starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -3,6 +3,7 @@
 
 mod alter;
 mod archives;
+mod checked;
 mod crash;
 mod damaged;
 mod definition;

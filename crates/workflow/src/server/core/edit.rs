@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::history::remember;
-use super::parts::{Due, Parts, Told, scope};
+use super::parts::{Due, Parts, Told};
 use super::unstarted::{Edited, MAX_EDITED_BYTES};
 use crate::model::{Kind, NodeId, Rules, State};
 use crate::protocol::{Edit, Reply, Request};
-use crate::script::{Source, edit, locate, pre_process, pre_process_own};
+use crate::script::{Scope, Source, edit, locate, pre_process, pre_process_own};
 use crate::server::disk::Disk;
 
 /// What is asked.
@@ -58,7 +58,7 @@ pub(super) fn edit_script(
 fn shown(rules: &Rules<'_>, id: NodeId, what: Edit, lines: Vec<String>) -> Told {
     let snapshot = rules.tree.snapshot();
     Told::Later(Box::new(move || {
-        let (scope, path) = (scope(&snapshot, id), snapshot.path(id));
+        let (scope, path) = (Scope::of(&snapshot, id), snapshot.path(id));
         let text = locate(&Disk, &scope, &path).and_then(|script| {
             let own = (what == Edit::PreProcessFile).then_some(&lines[..]);
             let source = Source { node: &path, script: &script, lines: own, edited: &[] };

@@ -8,9 +8,9 @@ use super::statistics::Statistics;
 pub(in crate::server) use super::unstarted::CommandKind;
 use super::unstarted::Edited;
 use super::zombies::Zombies;
-use crate::model::{Attribute, Flag, Kind, NodeId, ServerState, Snapshot};
+use crate::model::{Flag, Kind, NodeId, ServerState, Snapshot};
 use crate::protocol::Reply;
-use crate::script::{Level, Scope};
+use crate::script::Scope;
 use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
 use crate::server::log::Category;
 
@@ -101,39 +101,9 @@ pub(in crate::server) fn submission(tree: &Snapshot, id: NodeId, kind: CommandKi
         path: tree.path(id),
         is_alias: tree.node(id).kind == Kind::Alias,
         try_no: tree.node(id).try_no(),
-        scope: scope(tree, id),
+        scope: Scope::of(tree, id),
         edited: None,
     }
-}
-
-/// The variables that a node sees.
-pub(in crate::server) fn scope(tree: &Snapshot, id: NodeId) -> Scope {
-    let mut levels = Vec::new();
-    for at in tree.upwards(id) {
-        let mut level = Level::default();
-        if let Some(repeat) = tree.repeat(at) {
-            level.generated.push((repeat.name.to_string(), repeat.over.text()));
-            level.generated.extend(repeat.date_parts());
-        }
-        for attribute in tree.node(at).attributes.iter() {
-            if let Attribute::Variable(variable) = attribute {
-                level.user.push((variable.name.to_string(), variable.value.to_string()));
-            }
-        }
-        let made = tree.generated(at).into_iter().map(|(name, value)| (name.to_owned(), value));
-        level.generated.extend(made);
-        levels.push(level);
-    }
-    let server = tree.server();
-    let all = server.user_variables.iter().chain(&server.variables);
-    let user = all.map(|one| (one.name.to_string(), one.value.to_string())).collect();
-    levels.push(Level { user, generated: Vec::new() });
-    // ECF_HOST and ECF_PORT win over a user's, too.
-    let own =
-        server.variables.iter().filter(|one| one.name == "ECF_HOST" || one.name == "ECF_PORT");
-    let own = own.map(|one| (one.name.to_string(), one.value.to_string())).collect();
-    levels.push(Level { user: Vec::new(), generated: own });
-    Scope(levels)
 }
 
 /// What the server says of itself in `--stats`.

@@ -8,13 +8,13 @@ use crate::protocol::{
     Alteration, Command, FileKind, NodeCommand, Order, PathsCommand, Reply, Request, Requeue,
     ServerCommand, Standard, Stats, ZombieAction,
 };
-use crate::script::{Source, locate, manual};
+use crate::script::{Scope, Source, locate, manual};
 use crate::server::disk::Disk;
 
 use super::archives::{add_zombies, check_idle, restore_checkpoint};
 use super::edit::{Asked, edit_script};
 use super::history::remember;
-use super::parts::{CommandKind, Effect, Parts, Told, number_of, scope, submission, version_line};
+use super::parts::{CommandKind, Effect, Parts, Told, number_of, submission, version_line};
 use super::{alter, archives, nodes, query, sync, text};
 
 /// Carries a command out.
@@ -443,7 +443,7 @@ fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
     };
     let (path, max_lines) = (path.to_owned(), usize::try_from(max_lines).unwrap_or(10_000));
     Told::Later(Box::new(move || {
-        let scope = scope(&snapshot, id);
+        let scope = Scope::of(&snapshot, id);
         let read = |file: &str| {
             let bytes = crate::script::Files::read(&Disk, file);
             bytes.map_err(|why| format!("CFileCmd: {file}: {why}"))

@@ -1,0 +1,115 @@
+//! `loadline workflow check` and `lint`: what is wrong with a definition. Control plane.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::json;
+use service::{Failure, Outcome, out};
+
+use super::input;
+use crate::definition::examine;
+use crate::lint::{self, Finding, Level};
+use crate::script::Scope;
+use crate::server::Disk;
+
+/// The exit code where something is wrong.
+const WRONG: u8 = 3;
+
+/// A definition.
+#[derive(Debug, clap::Args)]
+pub(super) struct CheckArgs {
+    /// The definition
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  loadline workflow lint x.def
+  loadline workflow lint x.def --home $ECF_HOME   scripts and includes, too
+  loadline workflow lint x.def --json | jq '.findings[] | select(.level == \"error\")'
+
+Exit codes: 0 no error, 3 at least one (warnings alone give 0), 2 the file can't be read.";
+
+/// A definition, and where its scripts are.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct LintArgs {
+    #[command(flatten)]
+    check: CheckArgs,
+    /// ECF_HOME of the server that is to run it: scripts and includes are looked for, too
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
+}
+
+pub(super) fn check(args: &CheckArgs) -> Outcome {
+    let text = input::text(&args.file)?;
+    let examined = examine(&text, &args.file.display().to_string());
+    show(args, &lint::check(&examined))
+}
+
+pub(super) fn lint(args: &LintArgs) -> Outcome {
+    let text = input::text(&args.check.file)?;
+    let examined = examine(&text, &args.check.file.display().to_string());
+    let mut found = lint::lint(&examined, input::now().date());
+    if let Some(home) = args.home.as_deref().filter(|_| examined.faults.is_empty()) {
+        let home = folder(home)?;
+        let tree = input::begun(&examined, &home)?;
+        found.extend(lint::scripts(&examined, &tree, &Disk, |id| Scope::of(&tree, id)));
+        lint::sort(&mut found);
+    }
+    show(&args.check, &found)
+}
+
+fn folder(home: &Path) -> Result<PathBuf, Failure> {
+    let found = home.canonicalize().ok().filter(|path| path.is_dir());
+    found.ok_or_else(|| Failure::Usage(format!("--home {}: it is no folder", home.display())))
+}
+
+fn show(args: &CheckArgs, found: &[Finding]) -> Outcome {
+    let file = args.file.display().to_string();
+    let count = |level| found.iter().filter(|finding| finding.level == level).count();
+    let (errors, warnings) = (count(Level::Error), count(Level::Warning));
+    if args.json {
+        let findings = found.iter().map(|one| {
+            json!({
+                "level": one.level.word(),
+                "rule": one.rule,
+                "file": file,
+                "line": one.line,
+                "path": one.path,
+                "text": one.text,
+                "fix": one.fix,
+            })
+        });
+        let findings = findings.collect::<Vec<_>>();
+        let all =
+            json!({"schema": 1, "errors": errors, "warnings": warnings, "findings": findings});
+        out::print(format_args!("{all}\n"))?;
+    } else {
+        out::print(text(&file, found, errors, warnings))?;
+    }
+    Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
+}
+
+fn text(file: &str, found: &[Finding], errors: usize, warnings: usize) -> String {
+    let mut text = String::new();
+    for one in found {
+        let Finding { level, rule, line, path, text: what, fix } = one;
+        let path = if path.is_empty() { String::new() } else { format!("{path}: ") };
+        let _ = writeln!(text, "{file}:{line}: {}: {path}{what} [{rule}]", level.word());
+        if !fix.is_empty() {
+            let _ = writeln!(text, "  {fix}");
+        }
+    }
+    let plural = |count: usize, word: &str| {
+        let s = if count == 1 { "" } else { "s" };
+        format!("{count} {word}{s}")
+    };
+    let _ = writeln!(text, "{}, {}", plural(errors, "error"), plural(warnings, "warning"));
+    text
+}
