@@ -211,7 +211,7 @@ impl Deployer {
         std::thread::scope(|scope| {
             let starter = scope.spawn(|| {
                 pin_this_thread(&target.cpus)?;
-                Supervised::start(command)
+                Supervised::stopped_by(target.stop_signal, command)
             });
             starter.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread ended")))
         })
@@ -240,8 +240,8 @@ impl Deployer {
         }
     }
 
-    /// Ends a target and all that descends from it: SIGTERM, and SIGKILL to what doesn't end in
-    /// time.
+    /// Ends a target and all that descends from it: its signal, and SIGKILL to what doesn't end
+    /// in time.
     pub fn stop(&mut self, mut deployed: Deployed) {
         deployed.end();
         if let Some(data) = deployed.data.take() {

@@ -4,8 +4,8 @@
 //! orphans among the command's descendants: what became a daemon, or leads a group or a session of
 //! its own, is found and ended like the rest. The supervisor's standard input is a socket to the
 //! lab. There it writes the command's process number, and how the command ended; it reads one byte
-//! there when all is to end in good order, and kills all that is left when the lab's end of the
-//! socket closes, for whatever reason.
+//! there when all is to end in good order, the number of the signal that does so, and kills all
+//! that is left when the lab's end of the socket closes, for whatever reason.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,7 +25,7 @@ use rustix::process::{
 
 use crate::descendants::{self, KILLED_WITHIN, LOOK_EVERY};
 
-/// The time between SIGTERM and SIGKILL.
+/// The time between the signal that asks for an end, and SIGKILL.
 const STOP_WITHIN: Duration = Duration::from_secs(6);
 
 /// The exit status of a supervisor whose program can't be started, as of a shell.
@@ -38,6 +38,8 @@ pub(crate) struct Supervised {
     socket: UnixStream,
     /// The command's process, which leads a group; `None` where it could not be started.
     process: Option<Pid>,
+    /// The signal that ends the command in good order.
+    stop_signal: Signal,
     status: Option<ExitStatus>,
 }
 
@@ -52,7 +54,12 @@ impl Supervised {
     ///
     /// # Errors
     /// When the supervisor can't be started.
-    pub(crate) fn start(mut command: Command) -> std::io::Result<Self> {
+    pub(crate) fn start(command: Command) -> std::io::Result<Self> {
+        Self::stopped_by(Signal::TERM, command)
+    }
+
+    /// The same of a command that another signal than SIGTERM ends.
+    pub(crate) fn stopped_by(stop_signal: Signal, mut command: Command) -> std::io::Result<Self> {
         let (mut socket, theirs) = UnixStream::pair()?;
         // In a group of its own, so that Ctrl-C doesn't reach it.
         let supervisor = command.stdin(OwnedFd::from(theirs)).process_group(0).spawn()?;
@@ -62,7 +69,7 @@ impl Supervised {
         let has_started = socket.read_exact(&mut number).is_ok();
         let process = Pid::from_raw(i32::from_le_bytes(number)).filter(|_| has_started);
         socket.set_nonblocking(true)?;
-        Ok(Self { supervisor, socket, process, status: None })
+        Ok(Self { supervisor, socket, process, stop_signal, status: None })
     }
 
     /// The process of the command, which leads a group of the same number.
@@ -98,11 +105,12 @@ impl Supervised {
         Ok(self.status)
     }
 
-    /// Ends what still runs of the command and of its descendants: SIGTERM to its group, then to
-    /// what is left, and SIGKILL to what doesn't end in time.
+    /// Ends what still runs of the command and of its descendants: its signal to its group, then
+    /// SIGTERM to what is left, and SIGKILL to what doesn't end in time.
     pub(crate) fn stop(&mut self) {
         // A supervisor with nothing left to end has ended.
-        let _ = self.socket.write_all(b"!");
+        let number = u8::try_from(self.stop_signal.as_raw()).unwrap_or_default();
+        let _ = self.socket.write_all(&[number]);
         let _ = self.supervisor.wait();
     }
 
@@ -190,8 +198,10 @@ fn supervise(command: &mut Command) -> std::io::Result<()> {
 /// Waits until all has to end, and ends it. This process ends with the last of them, or when this
 /// returns, as some could not be ended.
 fn obey(mut orders: UnixStream, process: Pid) {
-    if matches!(orders.read(&mut [0]), Ok(1)) {
-        stop(&mut orders, process);
+    let mut number = [0];
+    if matches!(orders.read(&mut number), Ok(1)) {
+        let signal = Signal::from_named_raw(number[0].into()).unwrap_or(Signal::TERM);
+        stop(&mut orders, process, signal);
     }
     let deadline = Instant::now() + KILLED_WITHIN;
     while Instant::now() < deadline {
@@ -201,9 +211,9 @@ fn obey(mut orders: UnixStream, process: Pid) {
 }
 
 /// Ends all in good order, until the time for it is over or the lab ends.
-fn stop(orders: &mut UnixStream, group: Pid) {
+fn stop(orders: &mut UnixStream, group: Pid, signal: Signal) {
     let _ = orders.set_read_timeout(Some(LOOK_EVERY));
-    let _ = kill_process_group(group, Signal::TERM);
+    let _ = kill_process_group(group, signal);
     // A stopped process ends only once it continues.
     let _ = kill_process_group(group, Signal::CONT);
     let (deadline, mut are_asked) = (Instant::now() + STOP_WITHIN, false);

@@ -64,7 +64,7 @@ pub enum Action {
     Command(Vec<String>),
 }
 
-/// The signals that an event may send, by name and number on Linux.
+/// The signals that a suite may name, with their numbers on Linux.
 const SIGNALS: &[(&str, i32)] = &[
     ("SIGHUP", 1),
     ("SIGINT", 2),
@@ -73,6 +73,16 @@ const SIGNALS: &[(&str, i32)] = &[
     ("SIGUSR2", 12),
     ("SIGTERM", 15),
 ];
+
+/// The number of a signal that a suite may name.
+pub(super) fn signal_number(name: &str) -> Option<i32> {
+    SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+}
+
+/// Their names, for errors.
+pub(super) fn signal_names() -> String {
+    SIGNALS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+}
 
 impl EventSpec {
     /// What is written means this; `targets` are the names that there are.
@@ -99,15 +109,13 @@ impl EventSpec {
             }
             (ActionSpec::Command(command), None) => Action::Command(command.clone()),
             (ActionSpec::Word(word), None) => {
-                let known = SIGNALS.iter().find(|(name, _)| name == word);
-                let names: Vec<_> = SIGNALS.iter().map(|(name, _)| *name).collect();
-                let (_, number) = known.ok_or_else(|| {
-                    let names = names.join(", ");
+                let number = signal_number(word).ok_or_else(|| {
+                    let names = signal_names();
                     format!(
                         "do = \"{word}\" is neither \"stop\", nor a command, nor one of {names}"
                     )
                 })?;
-                Action::Signal(*number)
+                Action::Signal(number)
             }
         };
         let name = match &self.name {

@@ -516,6 +516,9 @@ measure = "1s"
         assert!(said.contains("rounds need at least"), "{said}");
         let (said, _) = case("serve = \"toy\"", "address = \"192.0.2.1:80\"\nspeaks = \"plain\"");
         assert!(said.contains("only a target with `serve` has options"), "{said}");
+        let (said, place) = case("serve = \"toy\"", "serve = \"toy\"\nstop_signal = \"KILL\"");
+        assert!(said.contains("\"KILL\" is none of SIGHUP, SIGINT, SIGKILL"), "{said}");
+        assert_eq!(place, "\"KILL\"");
     }
 
     #[test]

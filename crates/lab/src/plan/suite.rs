@@ -135,6 +135,8 @@ pub(crate) struct TargetSpec {
     pub(crate) optional: bool,
     /// How long it may take until it accepts connections; 10 s unless said otherwise.
     pub(crate) ready_within: Option<Span>,
+    /// The name of the signal that ends it; SIGTERM unless said otherwise.
+    pub(crate) stop_signal: Option<String>,
 }
 
 /// `[figures]`

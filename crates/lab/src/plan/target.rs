@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use base::units::Span;
 use load::{DialectRow, Kind, Reach, Scenario, Service, Speaks};
 use regex_lite::Regex;
+use rustix::process::Signal;
 
 use super::address;
 use super::check::{Result, check_cpus};
 use super::error::{Source, printable};
+use super::event;
 use super::fill;
 use super::near::{nearest, nearest_first};
 use super::suite::{DataSpec, TargetSpec, TransportSpec};
@@ -64,24 +66,8 @@ fn resolve_in(
         resolve_kind(spec, registry).map_err(|(part, problem)| wrong(part, problem, None))?;
     check_served(&kind, spec, service)
         .map_err(|(problem, help)| wrong("serve", problem, Some(help)))?;
-    let own = || service.dialects.first().map(|row| row.name);
-    let said = spec.speaks.as_ref().map(|speaks| &speaks.dialect[..]);
-    let speaks = said.or(spec.in_process.as_deref()).or(match kind {
-        TargetKind::Service(..) | TargetKind::Batch(_) => own(),
-        _ if service.name == program::SERVICE.name => own(),
-        TargetKind::Command(_) | TargetKind::Address(_) | TargetKind::InProcess => None,
-    });
-    let known: Vec<_> = service.dialects.iter().map(|row| row.name).collect();
-    let Some(speaks) = speaks else {
-        let message = format!("say which dialect it speaks, one of: {}", known.join(", "));
-        return Err(wrong("speaks", message, Some(format!("speaks = \"{}\"", known[0]))));
-    };
-    let dialect = service.dialect(speaks).ok_or_else(|| {
-        let help = nearest(speaks, known.iter().copied());
-        let message =
-            format!("{} has no dialect \"{speaks}\", only {}", service.name, known.join(", "));
-        wrong("speaks", message, help.map(|name| format!("did you mean \"{name}\"?")))
-    })?;
+    let dialect = resolve_dialect(spec, service, &kind)
+        .map_err(|(problem, help)| wrong("speaks", problem, help))?;
     let options = spec.speaks.as_ref().map(|speaks| speaks.options.clone()).unwrap_or_default();
     let spoken = Speaks { dialect, options };
     (dialect.check_options)(&spoken).map_err(|error| wrong(&error.key, error.message, None))?;
@@ -103,6 +89,8 @@ fn resolve_in(
         check_place(spec, &kind, medium)
             .map_err(|(problem, help)| wrong("command", problem, Some(help)))?;
     }
+    let stop_signal = resolve_stop_signal(spec.stop_signal.as_deref(), &kind)
+        .map_err(|problem| wrong("stop_signal", problem, None))?;
     Ok(Target {
         rung: None,
         name: spec.name.clone(),
@@ -121,10 +109,50 @@ fn resolve_in(
         setup: spec.setup.clone(),
         wrap: spec.wrap.clone(),
         ready_within: spec.ready_within.unwrap_or(Span::from_ms(10_000)),
+        stop_signal,
         skipped,
         is_here: true,
         facts: Vec::new(),
     })
+}
+
+/// The dialect that it speaks; the error is the problem, and help.
+fn resolve_dialect(
+    spec: &TargetSpec,
+    service: &'static Service,
+    kind: &TargetKind,
+) -> std::result::Result<&'static DialectRow, (String, Option<String>)> {
+    let own = || service.dialects.first().map(|row| row.name);
+    let said = spec.speaks.as_ref().map(|speaks| &speaks.dialect[..]);
+    let speaks = said.or(spec.in_process.as_deref()).or(match kind {
+        TargetKind::Service(..) | TargetKind::Batch(_) => own(),
+        _ if service.name == program::SERVICE.name => own(),
+        TargetKind::Command(_) | TargetKind::Address(_) | TargetKind::InProcess => None,
+    });
+    let known: Vec<_> = service.dialects.iter().map(|row| row.name).collect();
+    let Some(speaks) = speaks else {
+        let message = format!("say which dialect it speaks, one of: {}", known.join(", "));
+        return Err((message, Some(format!("speaks = \"{}\"", known[0]))));
+    };
+    service.dialect(speaks).ok_or_else(|| {
+        let help = nearest(speaks, known.iter().copied());
+        let message =
+            format!("{} has no dialect \"{speaks}\", only {}", service.name, known.join(", "));
+        (message, help.map(|name| format!("did you mean \"{name}\"?")))
+    })
+}
+
+/// The signal that ends it; SIGTERM unless said otherwise.
+fn resolve_stop_signal(
+    name: Option<&str>,
+    kind: &TargetKind,
+) -> std::result::Result<Signal, String> {
+    let Some(name) = name else { return Ok(Signal::TERM) };
+    if matches!(kind, TargetKind::Address(_) | TargetKind::InProcess) {
+        return Err("stop_signal ends what the lab has started, which this target isn't".into());
+    }
+    let signal = event::signal_number(name).and_then(Signal::from_named_raw);
+    signal.ok_or_else(|| format!("\"{name}\" is none of {}", event::signal_names()))
 }
 
 /// Why a dialect without a socket, or with one, does not fit its target.

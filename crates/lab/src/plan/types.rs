@@ -97,6 +97,8 @@ pub struct Target {
     pub wrap: Option<Vec<String>>,
     /// How long it may take until it accepts connections.
     pub ready_within: Span,
+    /// The signal that ends it.
+    pub stop_signal: rustix::process::Signal,
     /// What makes it a rung, if it is one.
     pub rung: Option<Rung>,
     /// Why it is left out, if it is.

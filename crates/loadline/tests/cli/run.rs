@@ -227,6 +227,24 @@ fn what_a_command_leaves_behind_ends_with_each_of_its_runs() {
     assert_eq!(processes_with("sleep\x0067108934"), [0_u32; 0], "{}", stderr(&tried));
 }
 
+#[test]
+fn a_target_is_ended_by_the_signal_that_its_suite_names() {
+    let noted =
+        |signal: &str| format!("trap \"echo {signal} >> \\\"$0\\\"; kill $child\" {signal}");
+    let script = format!("\"$@\" & child=$!; {}; {}; wait; wait", noted("USR1"), noted("TERM"));
+    for (key, expected) in [("", "TERM"), ("stop_signal = 'SIGUSR1'", "USR1")] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().display();
+        let target = format!("{SERVE}\n{key}\nwrap = ['sh', '-c', '''{script}''', '{path}']");
+        let place = Place::with(&suite(&target, "60ms", ""));
+        let run = place.loadline(&["run", "--wait", "suite.toml"]);
+        let seen = std::fs::read_to_string(file.path()).unwrap();
+        // Once a round.
+        let seen: Vec<&str> = seen.lines().collect();
+        assert_eq!(seen, [expected; 2], "{}{}", stdout(&run), stderr(&run));
+    }
+}
+
 /// A cache with a memory size that no other test has, so that its process can be told apart.
 fn marked(bytes: u32) -> (String, String) {
     let target = format!("{SERVE}\noptions = {{ memory = {bytes} }}");

@@ -11,7 +11,8 @@ fn ecflow() -> &'static str {
         return "";
     }
     "[[target]]\nname = \"ecflow\"\ncommand = [\"ecflow_server\", \"--port={port}\"]\n\
-     env = { ECF_HOME = \"{dir}\" }\nspeaks = \"ecflow\"\nready_within = \"60s\"\n"
+     env = { ECF_HOME = \"{dir}\" }\nspeaks = \"ecflow\"\nready_within = \"60s\"\n\
+     stop_signal = \"SIGKILL\"\n"
 }
 
 /// A suite of one short round over both servers; `rest` is its workload and clients.
