@@ -16,6 +16,7 @@ mod node;
 mod noting;
 mod repeat;
 mod rules;
+mod same;
 mod series;
 mod state;
 mod text;

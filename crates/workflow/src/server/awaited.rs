@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::core::{
-    ARCHIVED, Due, NOT_ARCHIVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN,
-    WRITTEN, said,
+    ARCHIVED, Due, MOVED, NOT_ARCHIVED, NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN,
+    SCRIPT_WRITTEN, WRITTEN, said,
 };
 use super::slot::{Answer, Slot};
 use crate::protocol::Reply;
@@ -60,9 +60,9 @@ impl Awaited {
             let Some(client) = self.clients.get_mut(&number) else { continue };
             client.left -= 1;
             match code {
-                WRITTEN | SCRIPT_WRITTEN | ARCHIVED | RESTORED => {}
+                WRITTEN | SCRIPT_WRITTEN | ARCHIVED | RESTORED | MOVED => {}
                 _ if client.due.is_lenient => {}
-                SCRIPT_NOT_WRITTEN | NOT_ARCHIVED | NOT_RESTORED => {
+                SCRIPT_NOT_WRITTEN | NOT_ARCHIVED | NOT_RESTORED | NOT_MOVED => {
                     client.due.errors.push_str(text);
                 }
                 _ => {

@@ -184,6 +184,11 @@ impl Environment {
         })
     }
 
+    /// Whether connections are encrypted.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.ssl.is_some()
+    }
+
     /// How connections are encrypted, in ecFlow's words.
     pub(super) fn encryption(&self) -> String {
         match self.ssl.as_deref() {

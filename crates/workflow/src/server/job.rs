@@ -8,10 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use super::core::{CommandKind, Edited, Submission};
+use super::core::{CommandKind, Edited, NO_SCRIPT, NOT_MADE, Submission, said};
 use super::disk::Disk;
 use super::message::{CommandEnd, CommandWhat, Message};
 use super::spawn::{Happened, Spawner, Start};
+use crate::protocol::Reply;
 use crate::script::{Origin, Scope, Source, job, locate, substitute};
 
 /// Makes the job of a submission and starts it; for other commands, starts them. The owner learns
@@ -44,6 +45,24 @@ pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Send
         }
     };
     spawner.submit(Start { command, notify: Box::new(notify) });
+}
+
+/// Writes the files of jobs that are not started, and says what fails.
+pub(super) fn check(submissions: Vec<Submission>) -> Reply {
+    let mut errors = String::new();
+    for one in submissions {
+        let is_made = ["ECF_DUMMY_TASK", "ECF_NO_SCRIPT"];
+        if is_made.iter().any(|name| one.scope.user(name).is_some()) {
+            continue;
+        }
+        let (code, why) = match make_job(&one, &[], &[]) {
+            Err(CommandWhat::NoScript(why)) => (NO_SCRIPT, why),
+            Err(CommandWhat::NotMade(why)) => (NOT_MADE, why),
+            _ => continue,
+        };
+        errors.push_str(&said(code, &one.path, &why).0);
+    }
+    if errors.is_empty() { Reply::OK } else { Reply::Error(errors) }
 }
 
 /// Writes the job's file; returns its size, where there is one, and the command to be run, where

@@ -58,6 +58,10 @@ pub(super) enum CommandWhat {
     Read(String, Box<Tree>),
     /// An archive can't be read.
     NotRead(String),
+    /// Another server has taken a node.
+    Moved,
+    /// Another server has not taken a node.
+    NotMoved(String),
     /// Its process runs.
     Started,
     /// The process could not be started.

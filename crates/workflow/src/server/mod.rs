@@ -16,6 +16,7 @@ mod lists;
 mod log;
 mod message;
 mod metrics;
+mod mover;
 mod owner;
 mod passwords;
 mod pending;
@@ -197,6 +198,7 @@ impl BoundWorkflow {
             log,
             jobs: Arc::new(TaskPool::new("job", limits.threads.max(2), usize::MAX)?),
             files: TaskPool::new("archive", 1, usize::MAX)?,
+            mover: mover::Mover::default(),
             spawner: Arc::new(Spawner::start(limits.max_jobs)?),
             logged,
             is_snapshotting: false,

@@ -19,6 +19,7 @@ use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::log::{Category, Log, last_lines, unix_us};
 use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message};
+use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, pieces};
 use super::slot::{Answer, Held, Rendered};
@@ -54,6 +55,7 @@ pub(super) struct Owner {
     pub(super) jobs: Arc<TaskPool>,
     /// One thread, for archives.
     pub(super) files: TaskPool,
+    pub(super) mover: Mover,
     pub(super) spawner: Arc<Spawner>,
     /// Bytes of records behind the snapshot.
     pub(super) logged: u64,
@@ -352,6 +354,7 @@ impl Owner {
             Told::Reply(reply) => return slot.put(Answer::Reply(reply)),
             Told::Made(due) => return self.awaited.add(due, slot),
             Told::Later(make) => make,
+            Told::Jobs(all) => Box::new(move || job::check(all())),
         };
         let (late, answers) = (slot.clone(), Arc::clone(&self.shared.answers));
         let work = move || {
@@ -464,6 +467,7 @@ impl Owner {
                     let work = move || filing::run(filing, &owner);
                     let _ = self.files.submit(Waker::new(|| {}), work);
                 }
+                Effect::Move(one) => self.mover.start(*one, &self.environment, &self.own),
             }
         }
     }

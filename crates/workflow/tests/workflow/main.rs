@@ -4,6 +4,7 @@
 mod alter;
 mod archives;
 mod checked;
+mod checks;
 mod crash;
 mod damaged;
 mod definition;
@@ -15,6 +16,7 @@ mod jobs;
 mod moving;
 mod passwords;
 mod place;
+mod plugs;
 mod random_definition;
 mod rules;
 mod served;

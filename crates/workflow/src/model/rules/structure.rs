@@ -79,11 +79,27 @@ impl Rules<'_> {
         self.tree.children(parent).position(|child| child == id)
     }
 
-    /// Puts a node of another tree, with all below it, under a node of this one: plug, replace.
+    /// Puts a node of another tree, with all below it, under a node of this one.
     ///
     /// # Errors
     /// A child of its name is there, or it can't be there.
     pub fn plug(
+        &mut self,
+        from: &Snapshot,
+        node: NodeId,
+        parent: NodeId,
+        place: Option<usize>,
+    ) -> Result<NodeId, LoadError> {
+        let id = self.put(from, node, parent, place)?;
+        self.go_up(id);
+        Ok(id)
+    }
+
+    /// The same, with the states of the nodes above as they are: ecFlow's `plug`.
+    ///
+    /// # Errors
+    /// A child of its name is there, or it can't be there.
+    pub fn put(
         &mut self,
         from: &Snapshot,
         node: NodeId,
@@ -95,7 +111,7 @@ impl Rules<'_> {
         if parent == NodeId::ROOT {
             self.tree.next_modify_no();
         }
-        self.go_up(id);
+        self.update_root();
         self.wake(id);
         Ok(id)
     }
@@ -204,6 +220,15 @@ impl Rules<'_> {
                 all.sort_by_key(|id| std::cmp::Reverse(ran(id)));
             }
         }
+        self.tree.reorder(parent, &all);
+        self.tree.changed_in(parent, Aspect::Order);
+    }
+
+    /// Moves a child to the place of another one, as `plug` does among siblings.
+    pub fn move_child(&mut self, parent: NodeId, id: NodeId, place: usize) {
+        let mut all: Vec<NodeId> =
+            self.tree.children(parent).filter(|child| *child != id).collect();
+        all.insert(place.min(all.len()), id);
         self.tree.reorder(parent, &all);
         self.tree.changed_in(parent, Aspect::Order);
     }

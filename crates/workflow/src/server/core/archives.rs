@@ -2,8 +2,8 @@
 
 use super::filings::{Filing, READING, WRITING, archive_file};
 use super::history::remember;
-use super::parts::{ARCHIVED, Due, Effect, NOT_ARCHIVED, Parts, RESTORED, Told};
-use super::text;
+use super::parts::{ARCHIVED, Due, Effect, MOVED, NOT_ARCHIVED, NOT_MOVED, Parts, RESTORED, Told};
+use super::{plug, text};
 use crate::model::{Flag, Kind, NodeId, Restoring, Rules, Snapshot, State, Tree};
 use crate::protocol::{Reply, Request};
 use crate::server::log::Category;
@@ -162,6 +162,10 @@ pub(super) fn filed(
     (code, path, text): (u8, &str, &str),
     parsed: Option<Box<Tree>>,
 ) {
+    if let MOVED | NOT_MOVED = code {
+        let done = if code == MOVED { Ok(()) } else { Err(text) };
+        return plug::moved(parts, rules, path, done);
+    }
     let id = rules.tree.find(path).filter(|id| {
         let node = rules.tree.node(*id);
         node.flags.has(Flag::Archived) && node.first_child.is_none()

@@ -197,7 +197,7 @@ pub(super) fn effects(
         Effect::Log(_, line) => !submitted
             .iter()
             .any(|one| line.strip_prefix(" submitted: ").is_some_and(|path| path == one.path)),
-        Effect::Start(_) | Effect::File(_) => true,
+        Effect::Start(_) | Effect::File(_) | Effect::Move(_) => true,
     });
     submitted
 }

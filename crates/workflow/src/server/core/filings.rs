@@ -4,11 +4,28 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::model::{Archived, NodeId, Restoring, Snapshot};
+use crate::protocol::User;
 use crate::server::environment::Environment;
 
 /// What stands for the try of a node whose archive is written, and read.
 pub(in crate::server) const WRITING: i32 = -1;
 pub(in crate::server) const READING: i32 = -2;
+
+/// What stands for the try of a node that is moved.
+pub(in crate::server) const MOVING: i32 = -3;
+
+/// A node that goes to another server.
+#[derive(Debug)]
+pub(in crate::server) struct Move {
+    pub(in crate::server) path: String,
+    /// Its text is rendered of this.
+    pub(in crate::server) before: Snapshot,
+    pub(in crate::server) host: String,
+    pub(in crate::server) port: String,
+    pub(in crate::server) destination: String,
+    /// Who asks: the other server lets them in, or doesn't.
+    pub(in crate::server) user: User,
+}
 
 /// What is done with files, in order.
 #[derive(Debug)]
@@ -29,6 +46,8 @@ pub(in crate::server) enum Filing {
 pub(in crate::server) struct Filings {
     pub(super) written: BTreeMap<String, Archived>,
     pub(super) read: BTreeMap<String, Restoring>,
+    /// Nodes that are being sent to other servers, as they were.
+    pub(super) moved: BTreeMap<String, Snapshot>,
     /// Whose reading was asked for since this was last taken.
     pub(super) asked: Vec<String>,
 }
@@ -36,7 +55,7 @@ pub(in crate::server) struct Filings {
 impl Filings {
     /// Whether there is nothing to be done.
     pub(super) fn is_empty(&self) -> bool {
-        self.written.is_empty() && self.read.is_empty()
+        self.written.is_empty() && self.read.is_empty() && self.moved.is_empty()
     }
 
     /// What is to be done again after a crash.

@@ -3,6 +3,7 @@
 
 mod alter;
 mod archives;
+mod check;
 mod children;
 mod edit;
 mod filings;
@@ -10,6 +11,7 @@ mod handles;
 mod history;
 mod nodes;
 mod parts;
+mod plug;
 mod query;
 mod statistics;
 mod sync;
@@ -35,21 +37,18 @@ use crate::protocol::{
 };
 use filings::Filings;
 use handles::Handles;
-use parts::{
-    JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, STARTED, STATUS_FAILED,
-    submission,
-};
+use parts::{JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, STARTED, STATUS_FAILED, submission};
 use statistics::Statistics;
 use unstarted::{Unstarted, Waiting};
 use zombies::Zombies;
 
-pub(super) use filings::{Filing, READING, WRITING};
+pub(super) use filings::{Filing, MOVING, Move, READING, WRITING};
 pub(super) use nodes::said;
 pub(super) use parts::{
-    ARCHIVED, CommandKind, Due, Effect, NOT_ARCHIVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN,
-    SCRIPT_WRITTEN, Submission, Told, WRITTEN,
+    ARCHIVED, CommandKind, Due, Effect, MOVED, NO_SCRIPT, NOT_ARCHIVED, NOT_MADE, NOT_MOVED,
+    NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, Submission, Told, WRITTEN,
 };
-pub(super) use text::{archive_text, read_archive};
+pub(super) use text::{archive_text, node_text, read_archive};
 pub(super) use unstarted::Edited;
 
 /// Renders a text on another thread.
@@ -250,6 +249,8 @@ impl Core {
             (CommandWhat::NotFiled(why), _) => (NOT_ARCHIVED, why.clone()),
             (CommandWhat::Read(text, _), _) => (RESTORED, text.clone()),
             (CommandWhat::NotRead(why), _) => (NOT_RESTORED, why.clone()),
+            (CommandWhat::Moved, _) => (MOVED, String::new()),
+            (CommandWhat::NotMoved(why), _) => (NOT_MOVED, why.clone()),
             (CommandWhat::Written(_) | CommandWhat::Started, _) => return None,
             (CommandWhat::NoScript(why), _) => (NO_SCRIPT, why.clone()),
             (CommandWhat::NotMade(why), _) => (NOT_MADE, why.clone()),
@@ -258,7 +259,10 @@ impl Core {
             (CommandWhat::NotStarted(why), CommandKind::Status) => (STATUS_FAILED, why.clone()),
             (
                 CommandWhat::NotStarted(_) | CommandWhat::Ended { .. },
-                CommandKind::Script | CommandKind::Archive | CommandKind::Restore,
+                CommandKind::Script
+                | CommandKind::Archive
+                | CommandKind::Restore
+                | CommandKind::Move,
             ) => return None,
             (CommandWhat::Ended { status, .. }, _) if status.success() => return None,
             (CommandWhat::Ended { process, status, command }, kind) => {
@@ -319,6 +323,12 @@ impl Core {
     pub(super) fn start_unstarted(&mut self) {
         let again = self.filings.again(&self.tree, &self.environment);
         self.effects.extend(again.into_iter().map(Effect::File));
+        for path in std::mem::take(&mut self.filings.moved).into_keys() {
+            let text = format!(
+                "{path} was being moved when the server stopped: it may be at the other one, too"
+            );
+            self.effects.push(Effect::Log(Category::Warning, text));
+        }
         for (path, waiting) in self.unstarted.iter() {
             let Some(id) = self.tree.find(path) else { continue };
             let node = self.tree.node(id);

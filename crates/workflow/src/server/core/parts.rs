@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::filings::{Filing, Filings};
+use super::filings::{Filing, Filings, Move};
 use super::handles::Handles;
 use super::statistics::Statistics;
 pub(in crate::server) use super::unstarted::CommandKind;
@@ -35,6 +35,8 @@ pub(in crate::server) enum Effect {
     Start(Box<Submission>),
     /// Write, read or remove an archive.
     File(Filing),
+    /// Send a node to another server.
+    Move(Box<Move>),
 }
 
 /// What a client is answered.
@@ -43,6 +45,8 @@ pub(in crate::server) enum Told {
     Reply(Reply),
     /// What another thread makes, of a state of the tree.
     Later(Box<dyn FnOnce() -> Reply + Send>),
+    /// Whether jobs can be made of these: they are written, and not started.
+    Jobs(Box<dyn FnOnce() -> Vec<Submission> + Send>),
     /// Whether what is due could be made: jobs, scripts and archives, by path and try.
     Made(Due),
 }
@@ -76,6 +80,8 @@ pub(in crate::server) const ARCHIVED: u8 = 11;
 pub(in crate::server) const NOT_ARCHIVED: u8 = 12;
 pub(in crate::server) const RESTORED: u8 = 13;
 pub(in crate::server) const NOT_RESTORED: u8 = 14;
+pub(in crate::server) const MOVED: u8 = 15;
+pub(in crate::server) const NOT_MOVED: u8 = 16;
 
 /// What commands see of the core beside the tree.
 pub(in crate::server) struct Parts<'a> {

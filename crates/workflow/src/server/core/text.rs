@@ -31,6 +31,11 @@ pub(super) fn node(tree: &Snapshot, id: NodeId, command: NodeCommand) -> String 
     print_node(tree, id, style, true)
 }
 
+/// One node as another server takes it.
+pub(in crate::server) fn node_text(tree: &Snapshot, path: &str) -> String {
+    tree.find(path).map_or_else(String::new, |id| print_node(tree, id, MIGRATE, false))
+}
+
 /// A checkpoint.
 pub(super) fn checkpoint(tree: &Snapshot) -> String {
     whole(tree, MIGRATE)

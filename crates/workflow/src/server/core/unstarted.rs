@@ -18,6 +18,8 @@ pub(in crate::server) enum CommandKind {
     Archive,
     /// None: an archive is read.
     Restore,
+    /// None: a node is sent to another server.
+    Move,
 }
 
 impl CommandKind {
@@ -27,7 +29,7 @@ impl CommandKind {
             Self::Job => "ECF_JOB_CMD",
             Self::Kill => "ECF_KILL_CMD",
             Self::Status => "ECF_STATUS_CMD",
-            Self::Script | Self::Archive | Self::Restore => "",
+            Self::Script | Self::Archive | Self::Restore | Self::Move => "",
         }
     }
 }

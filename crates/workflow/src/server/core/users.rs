@@ -2,7 +2,8 @@
 
 use crate::definition::is_name;
 use crate::model::{
-    Flag, Free, NodeId, Order as To, Rules, ServerState, State, Which, ZombieAction as Action,
+    Displayed, Flag, Free, Instant, Kind, NodeId, Order as To, Rules, ServerState, Snapshot, State,
+    Which, ZombieAction as Action,
 };
 use crate::protocol::{
     Alteration, Command, FileKind, NodeCommand, Order, PathsCommand, Reply, Request, Requeue,
@@ -15,7 +16,7 @@ use super::archives::{add_zombies, check_idle, restore_checkpoint};
 use super::edit::{Asked, edit_script};
 use super::history::remember;
 use super::parts::{CommandKind, Effect, Parts, Told, number_of, submission, version_line};
-use super::{alter, archives, nodes, query, sync, text};
+use super::{alter, archives, check, nodes, plug, query, sync, text};
 
 /// Carries a command out.
 pub(super) fn command(
@@ -29,6 +30,9 @@ pub(super) fn command(
         remember(parts, rules, request, "/");
     }
     leave_jobs(parts, rules, command);
+    if let Some(done) = with_others(parts, rules, request, command) {
+        return done.unwrap_or_else(|why| Told::Reply(Reply::Error(why)));
+    }
     let done = match command {
         Command::Server(command) => return server(parts, rules, *command),
         Command::Version => Ok(Reply::Text(crate::server::environment::ECFLOW_VERSION.to_owned())),
@@ -46,17 +50,6 @@ pub(super) fn command(
             query::query(rules.tree, kind, path, attribute).map(Reply::Text)
         }
         Command::Group(all) => return group(parts, rules, all),
-        Command::Paths { command: PathsCommand::Archive, paths, force } => {
-            return told(archives::archive(parts, rules, request, (paths, *force)));
-        }
-        Command::Paths { command: PathsCommand::Restore, paths, .. } => {
-            return told(archives::restore(parts, rules, request, paths));
-        }
-        Command::EditScript { edit, path, lines, variables, alias, run } => {
-            let (edit, alias, run) = (*edit, *alias, *run);
-            let asked = Asked { edit, path, lines, variables, alias, run };
-            return told(edit_script(parts, rules, request, &asked));
-        }
         Command::Load { force, definition, .. } => {
             nodes::load(rules, definition, *force).map(|names| {
                 names.iter().for_each(|name| parts.handles.added(name));
@@ -96,9 +89,36 @@ pub(super) fn command(
     Told::Reply(done.unwrap_or_else(Reply::Error))
 }
 
-/// An error is answered as such.
-fn told(done: Result<Told, String>) -> Told {
-    done.unwrap_or_else(|why| Told::Reply(Reply::Error(why)))
+/// Commands that other threads have a part in.
+fn with_others(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    request: &Request,
+    command: &Command,
+) -> Option<Result<Told, String>> {
+    Some(match command {
+        Command::Paths { command: PathsCommand::Archive, paths, force } => {
+            archives::archive(parts, rules, request, (paths, *force))
+        }
+        Command::Paths { command: PathsCommand::Restore, paths, .. } => {
+            archives::restore(parts, rules, request, paths)
+        }
+        Command::Paths { command: PathsCommand::Check, paths, .. } => {
+            Ok(check::check(parts, rules.tree, paths))
+        }
+        Command::Plug { source, destination } => {
+            plug::plug(parts, rules, request, (source, destination))
+        }
+        Command::Move { node, destination, .. } => {
+            plug::take(parts, rules, request, (node, destination))
+        }
+        Command::EditScript { edit, path, lines, variables, alias, run } => {
+            let (edit, alias, run) = (*edit, *alias, *run);
+            let asked = Asked { edit, path, lines, variables, alias, run };
+            edit_script(parts, rules, request, &asked)
+        }
+        _ => return None,
+    })
 }
 
 /// Whether a command changes something and is of no node: the server's history has it.
@@ -135,9 +155,6 @@ fn of_nodes(
         Command::Paths { command: PathsCommand::History, paths, .. } => {
             let lines = paths.iter().flat_map(|path| rules.tree.history(path));
             return Ok(Reply::Texts(lines.map(ToString::to_string).collect()));
-        }
-        Command::Paths { command: PathsCommand::Check, .. } => {
-            return Ok(Reply::Text(String::new()));
         }
         Command::Order { path, order } => {
             let id = find(rules, path, "OrderNodeCmd: ")?;
@@ -411,17 +428,18 @@ fn stats(parts: &Parts<'_>, rules: &Rules<'_>) -> Stats {
 }
 
 fn node(parts: &Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &str) -> Told {
-    let _ = parts;
     let snapshot = rules.tree.snapshot();
     let style = match command {
         NodeCommand::Why => return Told::Reply(Reply::OK),
         NodeCommand::Submit => {
+            let is_running = rules.tree.server().state == ServerState::Running;
+            if is_running && !path.is_empty() && rules.tree.find(path).is_none() {
+                return Told::Reply(Reply::error(format!("Cannot find node at path '{path}' ")));
+            }
             rules.resolve_all();
             return Told::Reply(Reply::OK);
         }
-        NodeCommand::CheckJobs => {
-            return Told::Reply(Reply::error("checking jobs is not served yet"));
-        }
+        NodeCommand::CheckJobs => return check_jobs(snapshot, path, parts.at_us),
         NodeCommand::Get | NodeCommand::GetState => text::NET,
         NodeCommand::Migrate => text::MIGRATE,
     };
@@ -434,6 +452,35 @@ fn node(parts: &Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &s
         None => Told::Reply(Reply::error(format!("Cannot find node at path '{path}' "))),
         Some(id) => Told::Later(Box::new(move || Reply::Node(text::node(&snapshot, id, command)))),
     }
+}
+
+/// Has the jobs of a node's tasks, or of all, written as at their first try, and not started. Of a
+/// family whose default is complete none are.
+fn check_jobs(snapshot: Snapshot, path: &str, at_us: i64) -> Told {
+    let id = match path {
+        "" => Some(NodeId::ROOT),
+        path => snapshot.find(path),
+    };
+    let Some(id) = id else {
+        return Told::Reply(Reply::error(format!(
+            "Defs::check_job_creation: failed as node path '{path}' does not exist.\n"
+        )));
+    };
+    Told::Jobs(Box::new(move || {
+        let tree = snapshot.begun(id, Instant::seconds(at_us.div_euclid(1_000_000)));
+        let mut jobs = Vec::new();
+        let mut walk = tree.walk(id);
+        while let Some(at) = walk.next() {
+            let node = tree.node(at);
+            if node.kind == Kind::Task {
+                jobs.push(submission(&tree, at, CommandKind::Job));
+                walk.skip_below(at);
+            } else if node.default == Displayed::Complete && node.kind != Kind::Root {
+                walk.skip_below(at);
+            }
+        }
+        jobs
+    }))
 }
 
 fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
@@ -506,7 +553,7 @@ fn group(parts: &mut Parts<'_>, rules: &mut Rules<'_>, all: &[Request]) -> Told 
         let replies = told.into_iter().map(|one| match one {
             Told::Reply(reply) => reply,
             Told::Later(make) => make(),
-            Told::Made(_) => Reply::OK,
+            Told::Made(_) | Told::Jobs(_) => Reply::OK,
         });
         let has_contents = |reply: &Reply| *reply != Reply::OK;
         let replies: Vec<Reply> = replies.filter(has_contents).collect();

@@ -1,0 +1,229 @@
+//! `--plug`: a node is moved, within the tree or to another server; and what such a server sends.
+
+use super::filings::{MOVING, Move};
+use super::history::remember;
+use super::parts::{Due, Effect, Parts, Told};
+use crate::definition::{only_node, parse_node};
+use crate::model::{Kind, NodeId, Rules, State};
+use crate::protocol::{Body, Reply, Request};
+use crate::server::log::Category;
+
+/// The host, port and path that `HOST:PORT/path` names.
+fn address(destination: &str) -> Option<(&str, &str, String)> {
+    let bare = destination.trim_start_matches('/');
+    let (address, path) = bare.split_once('/').unwrap_or((bare, ""));
+    let (host, port) = address.split_once(':')?;
+    let (host, port) = (host.trim(), port.trim());
+    let path = if path.is_empty() { String::new() } else { format!("/{path}") };
+    (!host.is_empty() && !port.is_empty()).then_some((host, port, path))
+}
+
+/// Moves a node.
+pub(super) fn plug(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    request: &Request,
+    (source, destination): (&str, &str),
+) -> Result<Told, String> {
+    let failed = |why: String| Err(format!("Plug command failed. {why}"));
+    let Some(id) = rules.tree.find(source).filter(|id| *id != NodeId::ROOT) else {
+        return failed(format!("Could not find source path {source}"));
+    };
+    let node = rules.tree.node(id);
+    if matches!(node.state, State::Active | State::Submitted) {
+        return failed(format!("The source node {source} is {}", node.state.word()));
+    }
+    if node.kind == Kind::Alias {
+        return failed(format!("The source node {source} is a Alias. Alias cannot be moved"));
+    }
+    if rules.has_archive(id) {
+        return failed(format!("{source}, or a node below it, is archived: restore it first"));
+    }
+    let own = rules.tree.find(destination).filter(|id| *id != NodeId::ROOT);
+    if let Some(to) = own {
+        return within(parts, rules, request, (id, to));
+    }
+    let Some((host, port, path)) = address(destination) else {
+        return failed(format!(
+            "The destination path {destination} does not exist on server, and could not extract \
+             host/port from the destination path"
+        ));
+    };
+    let environment = parts.environment;
+    if (host == environment.host || host == "localhost") && port == environment.port.to_string() {
+        return match rules.tree.find(&path).filter(|id| *id != NodeId::ROOT) {
+            Some(to) => within(parts, rules, request, (id, to)),
+            None => failed(format!(
+                "The destination path {destination} does not exist on server {}",
+                environment.host
+            )),
+        };
+    }
+    if path.is_empty() && node.kind != Kind::Suite {
+        return Err(format!(
+            "MoveCmd Failed for {host}:{port}  Destination path can only be empty when moving a \
+             whole suite to a new server\n"
+        ));
+    }
+    if parts.filings.moved.contains_key(source) {
+        return failed(format!("{source} is being moved already"));
+    }
+    let user = match &request.body {
+        Body::User(user, _) => user.clone(),
+        Body::Child(..) => return failed("only users move nodes".to_owned()),
+    };
+    remember(parts, rules, request, "/");
+    let before = rules.tree.snapshot();
+    parts.filings.moved.insert(source.to_owned(), before.clone());
+    parts.effects.push(Effect::Move(Box::new(Move {
+        path: source.to_owned(),
+        before,
+        host: host.to_owned(),
+        port: port.to_owned(),
+        destination: path,
+        user,
+    })));
+    Ok(Told::Made(Due { all: vec![(source.to_owned(), MOVING)], ..Due::default() }))
+}
+
+/// Where a node comes to be below `to`: of a task its parent.
+fn container(rules: &Rules<'_>, to: NodeId) -> NodeId {
+    let node = rules.tree.node(to);
+    if node.kind.is_job() { node.parent.unwrap_or(NodeId::ROOT) } else { to }
+}
+
+/// Whether a node may come to be below another one, in ecFlow's words.
+fn check_child(rules: &Rules<'_>, parent: NodeId, kind: Kind, name: &str) -> Result<(), String> {
+    let what = match kind {
+        Kind::Suite => return Err("Cannot add a suite as child.".to_owned()),
+        Kind::Family => "Family/Task",
+        _ => "Task/Family",
+    };
+    if rules.tree.child(parent, name).is_none() {
+        return Ok(());
+    }
+    let around = &rules.tree.node(parent).name;
+    Err(format!("{what} of name {name} already exist in container node {around}"))
+}
+
+fn within(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    request: &Request,
+    (id, to): (NodeId, NodeId),
+) -> Result<Told, String> {
+    let (node, other) = (rules.tree.node(id), rules.tree.node(to));
+    let (parent, before) = (other.parent, rules.tree.snapshot());
+    let is_sibling = node.parent == parent;
+    if id == to {
+        let (kind, path) = ("NodeContainer", rules.tree.path(to));
+        return Err(format!(
+            "{kind}move choose a different location as sibling {path} matches node to be moved"
+        ));
+    }
+    if rules.tree.upwards(to).any(|above| above == id) {
+        return Err("Plug command failed. A node can't be moved below itself".to_owned());
+    }
+    let destination = rules.tree.path(to);
+    let place = match parent {
+        Some(parent) if is_sibling => {
+            let place = rules.tree.children(parent).position(|child| child == to);
+            rules.move_child(parent, id, place.unwrap_or(0));
+            None
+        }
+        _ => Some(container(rules, to)),
+    };
+    if let Some(below) = place {
+        let (kind, name) = (node_kind(rules, id), rules.tree.node(id).name.clone());
+        check_child(rules, below, kind, &name)
+            .map_err(|why| format!("Plug command failed. {why}"))?;
+        rules.delete(id);
+        rules.put(&before, id, below, None).map_err(|why| why.to_string())?;
+    }
+    remember(parts, rules, request, &destination);
+    Ok(Told::Reply(Reply::OK))
+}
+
+fn node_kind(rules: &Rules<'_>, id: NodeId) -> Kind {
+    rules.tree.node(id).kind
+}
+
+/// Takes a node that another server sends.
+pub(super) fn take(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    request: &Request,
+    (text, destination): (&str, &str),
+) -> Result<Told, String> {
+    let parsed = parse_node(text, "the node that is moved")
+        .map_err(|why| format!("Plug(Move) command failed. Error in source:\n{why}"))?;
+    let node = only_node(&parsed.tree)
+        .ok_or_else(|| "Plug(Move) command failed. Error in source:\n".to_owned())?;
+    let (kind, name) = (parsed.tree.node(node).kind, parsed.tree.node(node).name.clone());
+    let parent = if destination.is_empty() {
+        if kind != Kind::Suite {
+            return Err("::Destination path can only be empty when moving a whole suite to a new \
+                        server"
+                .to_owned());
+        }
+        if rules.tree.child(NodeId::ROOT, &name).is_some() {
+            return Err(format!("Add Suite failed: A Suite of name '{name}' already exist"));
+        }
+        NodeId::ROOT
+    } else {
+        let to = rules.tree.find(destination).filter(|id| *id != NodeId::ROOT);
+        let to = to.ok_or_else(|| {
+            format!(
+                "Plug(Move) command failed. The destination path {destination} does not exist on \
+                 server"
+            )
+        })?;
+        let below = container(rules, to);
+        check_child(rules, below, kind, &name)
+            .map_err(|why| format!("Plug(Move) command failed. {why}"))?;
+        below
+    };
+    let id = rules.put(&parsed.tree, node, parent, None).map_err(|why| why.to_string())?;
+    if parent == NodeId::ROOT {
+        parts.handles.added(&name);
+    }
+    let of = if destination.is_empty() { rules.tree.path(id) } else { destination.to_owned() };
+    remember(parts, rules, request, &of);
+    Ok(Told::Reply(Reply::OK))
+}
+
+/// Takes what came of a node that was sent to another server.
+pub(super) fn moved(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    path: &str,
+    done: Result<(), &str>,
+) {
+    let before = parts.filings.moved.remove(path);
+    let id = rules.tree.find(path);
+    let why = match (done, before, id) {
+        (Err(why), ..) => why.to_owned(),
+        (Ok(()), Some(before), Some(id)) if before.is_same_below(rules.tree, id) => {
+            rules.delete(id);
+            return;
+        }
+        (Ok(()), ..) => format!(
+            "{path} was moved to another server, and has changed here meanwhile: it is kept here, \
+             too"
+        ),
+    };
+    parts.effects.push(Effect::Log(Category::Error, why));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address;
+
+    #[test]
+    fn an_address_is_host_and_port_and_may_have_a_path() {
+        assert_eq!(address("h:1"), Some(("h", "1", String::new())));
+        assert_eq!(address("/h:1/s/f"), Some(("h", "1", "/s/f".to_owned())));
+        assert_eq!(address("/s/f"), None);
+        assert_eq!(address(":1/s"), None);
+    }
+}
