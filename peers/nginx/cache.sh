@@ -9,6 +9,8 @@ nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || {
     exit 1
 }
 mkdir -p "$folder/nginx"
+# nginx takes a relative path for one below its own folder.
+folder=$(cd "$folder" && pwd)
 mkfifo "$folder/ready"
 "$loadline" serve conditions --data "$folder/data" --listen 127.0.0.1:0 > "$folder/ready" &
 # Its first line says where it listens; where it has ended there is none.

@@ -1,17 +1,23 @@
 //! The interface over HTTP as bytes and types: what the server answers and the client reads.
 //! README.md lists requests and answers.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod body;
 mod bulk;
 mod cell;
 mod columnar;
 mod condition;
 mod csv;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+mod flat;
 mod incoming;
 mod params;
 mod slice;
 mod view;
 
+#[cfg(feature = "arrow")]
+pub use arrow::encode_arrow;
 pub use body::{
     BatchBody, ChannelBody, CloneBody, ColumnBody, DeleteBody, FolderBody, InsertBody, LockBody,
     ObjectBody, PickBody, RenameBody, SetBody, TagBody, TruncateBody,
@@ -21,6 +27,8 @@ pub use cell::{Rejected, cell_from_json, cell_from_text, cell_json, cell_text};
 pub use columnar::Malformed;
 pub use condition::condition;
 pub use csv::{CSV_BEGIN, CsvField, CsvRecord, csv_header, csv_lines};
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub use flat::{FLAT_BEGIN, flat_names};
 pub use incoming::{Incoming, IncomingBatch, MAX_COLUMN_BYTES};
 pub(crate) use incoming::{end as json_end, time as json_time};
 pub use params::{Format, Params, numbers, percent_encode, time, time_us};
@@ -39,6 +47,9 @@ pub const REVISION: &str = "conditions-revision";
 
 /// The type of the binary form of a slice.
 pub const SLICE_TYPE: &str = "application/vnd.loadline.conditions-slice";
+
+/// The type of a slice in the streaming format of Arrow IPC.
+pub const ARROW_TYPE: &str = "application/vnd.apache.arrow.stream";
 
 /// The type of the binary form of an insertion.
 pub const INSERT_TYPE: &str = "application/vnd.loadline.conditions-insert";

@@ -11,6 +11,8 @@ pub enum Format {
     Json,
     /// Columns, as bytes.
     Binary,
+    /// Arrow's streaming format: of a slice.
+    Arrow,
     /// An object a line, in JSON: of an export.
     Jsonl,
     /// A record a line: of an export.
@@ -18,9 +20,10 @@ pub enum Format {
 }
 
 /// Their names in a query.
-const FORMATS: [(Format, &str); 4] = [
+const FORMATS: [(Format, &str); 5] = [
     (Format::Json, "json"),
     (Format::Binary, "binary"),
+    (Format::Arrow, "arrow"),
     (Format::Jsonl, "jsonl"),
     (Format::Csv, "csv"),
 ];
@@ -122,7 +125,7 @@ impl Params {
             }
             "format" => {
                 let known = FORMATS.iter().find(|(_, name)| *name == value);
-                let known = known.ok_or("write json, binary, jsonl or csv")?;
+                let known = known.ok_or("write json, binary, arrow, jsonl or csv")?;
                 self.format = Some(known.0);
             }
             "redirect" => {

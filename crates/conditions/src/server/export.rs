@@ -47,6 +47,10 @@ async fn begin(app: &Arc<App>, params: Params) -> Result<Response, Fault> {
             let fix = "ask for jsonl, csv or binary, or /api/v1/slice for one time";
             return Err(Fault::bad("format=json: an export has lines", fix));
         }
+        Format::Arrow => {
+            let fix = "ask for jsonl, csv or binary, or /api/v1/slice for one time";
+            return Err(Fault::bad("format=arrow: that is a form of slices", fix));
+        }
         format => format,
     };
     let (export, head, revision) = app.blocking(move |app| prepare(app, &params, format)).await?;

@@ -26,7 +26,7 @@ pub(super) fn is_little(state: &State, params: &Params) -> bool {
 /// Whether all folders at and below a path together show few objects at a time.
 pub(super) fn is_little_slice(state: &State, under: &str, format: Format) -> bool {
     let all = Selection::default();
-    let most = if format == Format::Binary { MAX_CELLS } else { MAX_JSON_CELLS };
+    let most = if format == Format::Json { MAX_JSON_CELLS } else { MAX_CELLS };
     let sum = state.under(under).try_fold(0, |sum, folder| {
         let sum = sum + cells(folder, &all)?.max(CELLS_PER_OBJECT);
         (sum <= most).then_some(sum)

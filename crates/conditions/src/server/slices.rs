@@ -20,8 +20,11 @@ use super::reads::{is_past, revision};
 use super::ready::{Ready, SliceKey};
 use super::shared::Reading;
 use crate::model::{Canonical, HEAD, Lead, Leads, MAX_TIME, Of, Refusal, State, View};
+#[cfg(feature = "arrow")]
+use crate::protocol::encode_arrow;
 use crate::protocol::{
-    BASE, Format, Params, REVISION, SLICE_TYPE, SliceHead, SliceView, encode_slice, percent_encode,
+    ARROW_TYPE, BASE, Format, Params, REVISION, SLICE_TYPE, SliceHead, SliceView, encode_slice,
+    percent_encode,
 };
 
 /// Where a revision or a date of the past leads has the same answer for ever, as another place may.
@@ -252,12 +255,17 @@ fn key(revision: &str, since: &str, query: &str) -> Result<SliceKey, Fault> {
     })
 }
 
-/// The form of a slice: JSON, or binary.
+/// The form of a slice.
 fn format(params: &Params) -> Result<Format, Fault> {
     match params.format.unwrap_or(Format::Json) {
         format @ (Format::Json | Format::Binary) => Ok(format),
+        Format::Arrow if cfg!(feature = "arrow") => Ok(Format::Arrow),
+        Format::Arrow => {
+            let error = "format=arrow: this server is built without its feature `arrow`";
+            Err(Fault::bad(error, "ask for binary, or build it with `--features arrow`"))
+        }
         format => {
-            let error = format!("format={}: a slice is json or binary", format.name());
+            let error = format!("format={}: a slice is json, binary or arrow", format.name());
             Err(Fault::bad(error, "ask /api/v1/export for other forms"))
         }
     }
@@ -292,6 +300,7 @@ fn answered<'a>(
     app.counts.slices.fetch_add(1, Relaxed);
     let kind = match format {
         Format::Binary => SLICE_TYPE,
+        Format::Arrow => ARROW_TYPE,
         _ => "application/json",
     };
     // The same bytes are the whole of the content and of what it represents.
@@ -313,8 +322,14 @@ fn ready(app: &App, state: Reading<'_>, key: SliceKey) -> Result<Ready, Fault> {
     let folders = state.slice(&key.under, key.since, key.view)?;
     drop(state);
     let (revision, since) = (key.view.revision, key.since);
+    let head = SliceHead { revision, since };
     let bytes = match key.format {
-        Format::Binary => encode_slice(SliceHead { revision, since }, &folders),
+        Format::Binary => encode_slice(head, &folders),
+        #[cfg(feature = "arrow")]
+        Format::Arrow => encode_arrow(head, &folders).map_err(|why| {
+            tracing::error!("{}: {why}", key.under);
+            Fault::own()
+        })?,
         _ => json_bytes(&SliceView { revision, since, folders: &folders })?,
     };
     let ready = Ready::of(app.unsent.hold(bytes)?);

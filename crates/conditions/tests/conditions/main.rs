@@ -1,6 +1,8 @@
 //! The service from outside: its model against a naive one, its interface over HTTP, what is left
 //! of it after it was killed, and the lab's workload.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod backup;
 mod bounds;
 mod check;

@@ -7,36 +7,16 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::Type;
 
 use crate::model::{ColumnSpec, Kind};
-
-/// The columns that every file begins with, and their kinds.
-pub(super) const BEGIN: [(&str, Kind); 4] = [
-    ("channel", Kind::Uint32),
-    ("since", Kind::Int64),
-    ("until", Kind::Int64),
-    ("record", Kind::Uint32),
-];
-
-/// The names that the columns of a folder have in a file.
-pub(super) fn names(columns: &[ColumnSpec]) -> Vec<String> {
-    let mut taken: Vec<String> = BEGIN.map(|(name, _)| name.to_owned()).to_vec();
-    for column in columns {
-        let mut name = column.name.clone();
-        while taken.contains(&name) {
-            name.push('_');
-        }
-        taken.push(name);
-    }
-    taken.split_off(BEGIN.len())
-}
+use crate::protocol::{FLAT_BEGIN, flat_names};
 
 /// What a file says of its columns.
 pub(super) fn schema(columns: &[ColumnSpec]) -> Result<Type, ParquetError> {
     let mut fields = Vec::new();
-    let names = names(columns);
+    let names = flat_names(columns);
     let own = names.iter().zip(columns).map(|(name, column)| (name.as_str(), column.kind));
-    for (place, (name, kind)) in BEGIN.into_iter().chain(own).enumerate() {
+    for (place, (name, kind)) in FLAT_BEGIN.into_iter().chain(own).enumerate() {
         let (physical, logical) = types(kind);
-        let is_optional = place >= BEGIN.len() - 1;
+        let is_optional = place >= FLAT_BEGIN.len() - 1;
         let repetition = if is_optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         let field = Type::primitive_type_builder(name, physical).with_repetition(repetition);
         fields.push(Arc::new(field.with_logical_type(logical).build()?));

@@ -10,9 +10,8 @@ use parquet::schema::types::Type;
 
 use super::super::input::{BadInput, missing, no_column, open};
 use super::super::parts::{Parts, Place};
-use super::form::{BEGIN, names};
 use crate::model::{ColumnSpec, Kind, MAX_TIME, Object, Value};
-use crate::protocol::{Bulk, MAX_CHANGE_BYTES, cell_from_text};
+use crate::protocol::{Bulk, FLAT_BEGIN, MAX_CHANGE_BYTES, cell_from_text, flat_names};
 
 /// An object with its records so far.
 pub(super) type Begun = (Object, Vec<Vec<Value>>);
@@ -60,7 +59,7 @@ pub(super) fn objects(
     let bad = |why: &dyn std::fmt::Display| BadInput(format!("{shown}: {why}"));
     let file = caught(|| SerializedFileReader::new(file)).map_err(|why| bad(&why))?;
     let schema = file.metadata().file_metadata().schema();
-    let named = names(columns);
+    let named = flat_names(columns);
     check_names(schema, columns, &named, may_lack).map_err(|why| bad(&why))?;
     let mut begun: Option<(Begun, u64)> = None;
     // Of the object that has begun.
@@ -115,7 +114,7 @@ fn check_names(
     named: &[String],
     may_lack: bool,
 ) -> Result<(), String> {
-    let begins = |name: &str| BEGIN.iter().any(|(begin, _)| *begin == name);
+    let begins = |name: &str| FLAT_BEGIN.iter().any(|(begin, _)| *begin == name);
     let fields = schema.get_fields();
     if let Some(other) = fields
         .iter()

@@ -9,11 +9,11 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::super::input::BadInput;
-use super::form::{BEGIN, schema};
+use super::form::schema;
 use super::read::{Begun, objects};
 use super::write::{Cells, write, write_group};
 use crate::model::{ColumnSpec, KINDS, Kind, MAX_TIME, Object, Value};
-use crate::protocol::{Bulk, encode_insert};
+use crate::protocol::{Bulk, FLAT_BEGIN, encode_insert};
 
 /// What pyarrow reads, and writes again in its own way.
 const SCRIPT: &str = "
@@ -135,7 +135,7 @@ fn write_rows(path: &Path, rows: &[[u64; 4]]) {
     let file = File::create(path).expect("a file");
     let (schema, properties) = (schema(&[]).expect("a schema"), WriterProperties::new());
     let mut file = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
-    let mut cells = BEGIN.map(|(_, kind)| Cells::of(kind));
+    let mut cells = FLAT_BEGIN.map(|(_, kind)| Cells::of(kind));
     for row in rows {
         for (cells, value) in cells.iter_mut().zip(row) {
             cells.push(Value::Integer((*value).into()));

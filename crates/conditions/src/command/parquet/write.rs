@@ -12,9 +12,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 
 use super::super::input::BadInput;
-use super::form::{BEGIN, schema, types};
+use super::form::{schema, types};
 use crate::model::{Kind, Value};
-use crate::protocol::{Bulk, split_insert};
+use crate::protocol::{Bulk, FLAT_BEGIN, split_insert};
 
 /// From how many rows on a group is written.
 const GROUP_ROWS: usize = 65_536;
@@ -34,7 +34,7 @@ pub(in super::super) fn write(out: impl Write + Send, mut export: &[u8]) -> anyh
         return Err(BadInput(format!("{why}: name one")).into());
     }
     let columns = bulks.first().map_or(&[][..], |bulk| &bulk.columns);
-    let kinds = BEGIN.map(|(_, kind)| kind).into_iter();
+    let kinds = FLAT_BEGIN.map(|(_, kind)| kind).into_iter();
     let kinds = kinds.chain(columns.iter().map(|column| column.kind));
     let mut cells: Vec<Cells> = kinds.map(Cells::of).collect();
     let properties = WriterProperties::builder()
@@ -56,7 +56,7 @@ pub(in super::super) fn write(out: impl Write + Send, mut export: &[u8]) -> anyh
                     Value::Integer(object.until.into()),
                     record,
                 ];
-                let (begins, own) = cells.split_at_mut(BEGIN.len());
+                let (begins, own) = cells.split_at_mut(FLAT_BEGIN.len());
                 begins.iter_mut().zip(begin).for_each(|(cells, value)| cells.push(value));
                 for (cells, column) in own.iter_mut().zip(&bulk.batch.payload.columns) {
                     cells.push(if is_there { column.value(row) } else { Value::Null });
