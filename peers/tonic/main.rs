@@ -2,9 +2,11 @@
 //! streams of `grpc.testing.TestService`.
 
 use std::pin::Pin;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -61,8 +63,12 @@ impl Table for Functions {
 type Answers =
     Pin<Box<dyn Stream<Item = Result<StreamingOutputCallResponse, Status>> + Send + 'static>>;
 
+/// What payloads are parts of, as in our own server.
+static ZEROS: LazyLock<Bytes> = LazyLock::new(|| vec![0; 16 << 20].into());
+
 fn zeros(size: i32) -> Option<Payload> {
-    Some(Payload { body: vec![0; size.max(0) as usize].into(), ..Payload::default() })
+    let size = ZEROS.len().min(size.max(0) as usize);
+    Some(Payload { body: ZEROS.slice(..size), ..Payload::default() })
 }
 
 fn answers(
@@ -144,9 +150,7 @@ async fn serve(port: u16) -> Result<(), Box<dyn std::error::Error>> {
     let mut ended = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     let large = 64 << 20;
     Server::builder()
-        .add_service(
-            TableServer::from_arc(functions.clone()).max_decoding_message_size(large),
-        )
+        .add_service(TableServer::from_arc(functions.clone()).max_decoding_message_size(large))
         .add_service(TestServiceServer::from_arc(functions).max_decoding_message_size(large))
         // A listener that is handed over has Nagle's algorithm on unless it is turned off.
         .serve_with_incoming_shutdown(

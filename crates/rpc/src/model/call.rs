@@ -4,14 +4,16 @@
 //! cancelled, or whose deadline has passed, is a future that is dropped: its function goes no
 //! further.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{BufMut as _, Bytes, BytesMut};
 use prost::Message;
 
+use crate::protocol::frames::PREFIX_BYTES;
 use crate::protocol::message::{decode, encode};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::status::{Code, Status};
@@ -48,12 +50,45 @@ pub(crate) enum Got {
 pub(crate) struct Exchange {
     pub(crate) want: Option<Want>,
     pub(crate) got: Option<Got>,
+    /// Messages that have come and are not taken yet, and whether they came compressed.
+    pub(crate) inbox: VecDeque<(Bytes, bool)>,
+    /// Where the carrier gathers small messages: they are sent when the function waits for
+    /// anything.
+    pub(crate) outbox: Option<Outbox>,
     /// Metadata that is sent before the first message.
     pub(crate) headers: Metadata,
     /// Metadata behind the last one.
     pub(crate) trailers: Metadata,
     /// What the function keeps of the messages that it has received.
     pub(crate) kept_bytes: usize,
+}
+
+/// Small messages, each behind its prefix, that leave together.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    pub(crate) bytes: BytesMut,
+    pub(crate) messages: u64,
+}
+
+/// What an outbox has at most.
+pub(crate) const OUTBOX_BYTES: usize = 16 << 10;
+
+impl Outbox {
+    /// Takes a message, if it has room for it.
+    fn take(&mut self, message: &impl Message) -> bool {
+        let length = message.encoded_len();
+        let before = self.bytes.len();
+        if before + PREFIX_BYTES + length > OUTBOX_BYTES {
+            return false;
+        }
+        self.bytes.reserve(PREFIX_BYTES + length);
+        self.bytes.put_u8(0);
+        // It is shorter than the outbox.
+        self.bytes.put_u32(length as u32);
+        self.messages += 1;
+        // There is room.
+        message.encode(&mut self.bytes).is_ok()
+    }
 }
 
 /// The half of an exchange that each side has.
@@ -88,13 +123,15 @@ pub(crate) struct Info {
 #[derive(Debug)]
 pub(crate) struct Call {
     shared: Shared,
+    /// Messages of the exchange that it has taken at once, with whether they came compressed.
+    ready: VecDeque<(Bytes, bool)>,
     /// What was known of it when it began.
     pub(crate) info: Info,
 }
 
 impl Call {
     pub(crate) fn new(shared: Shared, info: Info) -> Self {
-        Self { shared, info }
+        Self { shared, ready: VecDeque::new(), info }
     }
 
     async fn ask(&mut self, want: Want) -> Got {
@@ -113,6 +150,12 @@ impl Call {
 
     /// The next message as bytes, and whether it came compressed; `None` at the end.
     pub(crate) async fn receive_bytes(&mut self) -> Option<(Bytes, bool)> {
+        if self.ready.is_empty() {
+            self.shared.with(|exchange| std::mem::swap(&mut exchange.inbox, &mut self.ready));
+        }
+        if let Some(there) = self.ready.pop_front() {
+            return Some(there);
+        }
         match self.ask(Want::Receive).await {
             Got::Message(bytes, was_compressed) => Some((bytes, was_compressed)),
             Got::Done | Got::End => None,
@@ -138,7 +181,12 @@ impl Call {
 
     /// Sends a message, once there is room for it.
     pub(crate) async fn send(&mut self, message: &impl Message) {
-        self.ask(Want::Send(encode(message), None)).await;
+        let is_taken = self
+            .shared
+            .with(|exchange| exchange.outbox.as_mut().is_some_and(|outbox| outbox.take(message)));
+        if !is_taken {
+            self.ask(Want::Send(encode(message), None)).await;
+        }
     }
 
     /// Sends a message, compressed or not.

@@ -36,11 +36,23 @@ impl Reader {
             self.buffer = Bytes::new();
         }
         // Grows with what comes, whatever length the prefix claims; by half at least, since what is
-        // behind a message that was taken is moved when it grows.
+        // behind a message that was taken is moved when it grows, and up to fourfold where the
+        // message goes on.
         if self.partial.capacity() - self.partial.len() < piece.len() {
-            self.partial.reserve(piece.len().max(self.partial.len() / 2));
+            let grown = (self.partial.len() / 2).max(self.missing().min(3 * self.partial.len()));
+            self.partial.reserve(piece.len().max(grown));
         }
         self.partial.extend_from_slice(&piece);
+    }
+
+    /// What the message under way lacks, as far as its prefix may be believed.
+    fn missing(&self) -> usize {
+        let Some([_, length @ ..]) = self.partial.first_chunk::<PREFIX_BYTES>() else { return 0 };
+        let length = u32::from_be_bytes(*length) as usize;
+        match length <= self.most_bytes {
+            true => (PREFIX_BYTES + length).saturating_sub(self.partial.len()),
+            false => 0,
+        }
     }
 
     /// How many bytes are kept.
@@ -109,6 +121,20 @@ impl Reader {
     }
 }
 
+/// A longer message isn't copied to be behind its prefix.
+pub(crate) const APART_BYTES: usize = 16 << 10;
+
+/// A message with its prefix in one piece, or in two where it is long; compressed if that is asked
+/// for.
+pub(crate) fn pieces(message: Bytes, encoding: Option<Encoding>) -> [Bytes; 2] {
+    if encoding.is_some() || message.len() <= APART_BYTES {
+        return [frame(&message, encoding), Bytes::new()];
+    }
+    // The caller has seen to it that no message is longer.
+    let [a, b, c, d] = (message.len() as u32).to_be_bytes();
+    [Bytes::copy_from_slice(&[0, a, b, c, d]), message]
+}
+
 /// A message with its prefix, compressed if that is asked for.
 pub(crate) fn frame(message: &[u8], encoding: Option<Encoding>) -> Bytes {
     match encoding {
@@ -135,6 +161,18 @@ mod tests {
     fn a_prefix_is_a_flag_and_a_length() {
         assert_eq!(&frame(&[8, 1], None)[..], [0, 0, 0, 0, 2, 8, 1]);
         assert_eq!(&frame(&[], None)[..], [0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_long_message_follows_its_prefix_without_a_copy() {
+        for length in [0, APART_BYTES, APART_BYTES + 1] {
+            let message = Bytes::from(vec![7; length]);
+            let [head, rest] = pieces(message.clone(), None);
+            assert_eq!([&head[..], &rest].concat(), frame(&message, None));
+            assert_eq!(rest.is_empty(), length <= APART_BYTES);
+        }
+        let [head, rest] = pieces(vec![7; 1 << 20].into(), Some(Encoding::Gzip));
+        assert!(head.len() < 10_000 && rest.is_empty());
     }
 
     fn refused(bytes: &'static [u8]) -> Code {

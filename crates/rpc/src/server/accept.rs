@@ -125,12 +125,14 @@ impl Accepted {
                 // Else an answer of several writes waits for the client's acknowledgement.
                 let _ = stream.set_nodelay(true);
                 match tls {
-                    None => converse(stream, "tcp", shared).await,
+                    // Each in a box: the task of a connection is as large as its largest way.
+                    None => Box::pin(converse(stream, "tcp", shared)).await,
                     Some(tls) => {
                         let acceptor = TlsAcceptor::from(tls.config());
                         let limit = shared.settings.handshake_timeout;
-                        if let Ok(Ok(stream)) = timeout(limit, acceptor.accept(stream)).await {
-                            converse(stream, "tcp+tls", shared).await;
+                        let accepted = Box::pin(timeout(limit, acceptor.accept(stream)));
+                        if let Ok(Ok(stream)) = accepted.await {
+                            Box::pin(converse(stream, "tcp+tls", shared)).await;
                         }
                     }
                 }
@@ -138,7 +140,7 @@ impl Accepted {
             // Its file decides who may connect to it: it is never encrypted.
             Socket::Unix(socket) => {
                 if let Ok(stream) = UnixStream::from_std(socket) {
-                    converse(stream, "unix", shared).await;
+                    Box::pin(converse(stream, "unix", shared)).await;
                 }
             }
         }

@@ -50,7 +50,7 @@ where
     let Ok(Ok(opening)) = timeout(limit, open(&mut stream)).await else { return };
     let Opening { early, is_http2 } = opening;
     if early.first() == Some(&FIRST_BYTE) {
-        return native::converse(stream, early, carrier, shared).await;
+        return Box::pin(native::converse(stream, early, carrier, shared)).await;
     }
     if !is_http2 {
         if is_http1(&early) {
@@ -61,7 +61,7 @@ where
     }
     let watch = Watch::new(shared.settings.keepalive_min);
     let pipe = Pipe::new(stream, early, watch);
-    let handshake = builder(&shared.settings).handshake(pipe.clone());
+    let handshake = Box::pin(builder(&shared.settings).handshake(pipe.clone()));
     let Ok(Ok(h2)) = timeout(limit, handshake).await else { return };
     let mut conversation = Conversation {
         h2,

@@ -1,6 +1,7 @@
 //! Drives one call: does what its function wants, until that ends, the client gives up, its
 //! deadline passes, or the server ends it.
 
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,18 +15,23 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::admit::Admitted;
 use super::answer::{head, only_trailers, trailers};
+use super::end::{End, Waiting, no_message, only, passed, several_messages, until};
 use super::gate::Gate;
 use super::memory::Taken;
 use super::shared::{Shared, Stage};
-use crate::model::call::{Call, Got, Info, Shared as Exchanged, Want};
+use crate::model::call::{Call, Got, Info, Outbox, Shared as Exchanged, Want};
 use crate::model::function::{Outcome, Run};
 use crate::protocol::compression::Encoding;
-use crate::protocol::frames::{Reader, frame};
+use crate::protocol::frames::{APART_BYTES, PREFIX_BYTES, Reader, pieces};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::status::{Code, Status};
 
-/// An answer of at most this many bytes is handed to h2 at once; a longer one waits for room.
-const AT_ONCE_BYTES: usize = 16 << 10;
+/// An answer of at most this many bytes is handed to h2 at once, as one piece; a longer one waits
+/// for room.
+const AT_ONCE_BYTES: usize = APART_BYTES;
+
+/// Messages that have come are given to a function together, up to this many bytes of them.
+const INBOX_BYTES: usize = 16 << 10;
 
 /// A longer message is compressed, where the client has compressed its own.
 const COMPRESSED_FROM_BYTES: usize = 64;
@@ -40,28 +46,12 @@ pub(super) enum Progress {
     Answer(Bytes),
 }
 
-/// Why a call goes no further.
-enum End {
-    /// The client has given it up: there is no one to answer.
-    GivenUp,
-    /// It ends with a status.
-    Status(Status),
-}
-
-impl From<Status> for End {
-    fn from(status: Status) -> Self {
-        Self::Status(status)
-    }
-}
-
 /// The stream of the answer.
 enum Answer {
     /// Nothing is sent yet.
     Unsent(SendResponse<Bytes>),
     Begun(SendStream<Bytes>),
 }
-
-type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A call that waits for its client.
 struct Stalled {
@@ -81,7 +71,9 @@ pub(super) struct Driver {
     /// What has come and is still taken from the client's window.
     unreleased: usize,
     reader: Reader,
-    /// The bytes of the message that the function was given last.
+    /// What is wrong behind the messages that the function was given last.
+    wrong: Option<Status>,
+    /// The bytes of the messages that the function was given last.
     given: usize,
     answer: Answer,
     /// The compression that the head of the answer names, and its messages may have.
@@ -116,6 +108,7 @@ impl Driver {
             is_broken: false,
             unreleased: 0,
             reader,
+            wrong: None,
             given: 0,
             answer: Answer::Unsent(respond),
             named,
@@ -165,7 +158,7 @@ impl Driver {
             self.finish(&passed());
             return Progress::Done;
         }
-        let framed = self.framed(&answer, None);
+        let [framed, _] = self.framed(answer.clone(), None);
         if !self.send_now(&framed) {
             return self.later(answer);
         }
@@ -205,7 +198,11 @@ impl Driver {
             Run::InSteps(run) => {
                 // Metadata is there once, with the call, and counts as kept by it.
                 let kept = self.admitted.info.metadata.kept_bytes();
-                self.exchanged.with(|exchange| exchange.kept_bytes = kept);
+                // Compressed messages are framed one by one.
+                let outbox = self.named.is_none().then(Outbox::default);
+                self.exchanged.with(|exchange| {
+                    (exchange.kept_bytes, exchange.outbox) = (kept, outbox);
+                });
                 let metadata = std::mem::take(&mut self.admitted.info.metadata);
                 let info = Info { metadata, ..self.admitted.info.clone() };
                 self.steps(run(Call::new(self.exchanged.clone(), info))).await
@@ -229,6 +226,8 @@ impl Driver {
             // It waits for nothing but what it asks for.
             let polled = function.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             if let Poll::Ready(result) = polled {
+                // What it has sent comes before its end, whichever that is.
+                self.flush().await?;
                 return Ok(result?);
             }
             let Some(want) = self.exchanged.with(|exchange| exchange.want.take()) else {
@@ -241,12 +240,16 @@ impl Driver {
     }
 
     async fn grant(&mut self, want: Want) -> Result<Got, End> {
+        if !matches!(want, Want::Receive) {
+            self.flush().await?;
+        }
         match want {
             Want::Receive => {
-                return Ok(match self.receive().await? {
-                    Some((message, was_compressed)) => Got::Message(message, was_compressed),
-                    None => Got::End,
-                });
+                let Some((message, was_compressed)) = self.receive().await? else {
+                    return Ok(Got::End);
+                };
+                self.receive_more();
+                return Ok(Got::Message(message, was_compressed));
             }
             Want::SendHeaders => drop(self.begin()?),
             Want::Send(message, compress) => self.send(message, compress).await?,
@@ -331,9 +334,41 @@ impl Driver {
         self.taken.set(partial + kept + self.given)
     }
 
-    /// The next message.
+    /// Gives the function small messages that have come already. Compressed ones stay as they are
+    /// until their turn: what they decompress to may be large.
+    fn receive_more(&mut self) {
+        if self.admitted.encoding.is_some() {
+            return;
+        }
+        let mut messages = VecDeque::new();
+        let mut bytes = 0;
+        while bytes < INBOX_BYTES {
+            match self.reader.next() {
+                Ok(Some(next)) => {
+                    bytes += PREFIX_BYTES + next.0.len();
+                    self.given += next.0.len();
+                    messages.push_back(next);
+                }
+                Ok(None) => break,
+                Err(status) => {
+                    self.wrong = Some(status);
+                    break;
+                }
+            }
+        }
+        if !messages.is_empty() {
+            self.shared.counters.received.fetch_add(messages.len() as u64, Relaxed);
+            self.exchanged.with(|exchange| exchange.inbox.append(&mut messages));
+            self.release(self.reader.kept_bytes());
+        }
+    }
+
+    /// The next message. Before it is waited for, what was gathered is sent.
     async fn receive(&mut self) -> Result<Option<(Bytes, bool)>, End> {
         loop {
+            if let Some(status) = self.wrong.take() {
+                return Err(status.into());
+            }
             let next = self.reader.next()?;
             self.given = next.as_ref().map_or(0, |(message, _)| message.len());
             self.release(if next.is_some() { self.reader.kept_bytes() } else { 0 });
@@ -346,6 +381,7 @@ impl Driver {
                 self.reader.finish()?;
                 return Ok(None);
             }
+            self.flush().await?;
             let before = self.progress;
             poll_fn(|context| {
                 if let Poll::Ready(end) = self.poll_end(context) {
@@ -394,12 +430,12 @@ impl Driver {
     }
 
     /// The message with its prefix, compressed if that is asked for, or the client does it.
-    fn framed(&mut self, message: &Bytes, compress: Option<bool>) -> Bytes {
+    fn framed(&mut self, message: Bytes, compress: Option<bool>) -> [Bytes; 2] {
         if compress.is_some() && matches!(self.answer, Answer::Unsent(_)) {
             self.named = self.admitted.accepted;
         }
         let is_worth = message.len() >= COMPRESSED_FROM_BYTES;
-        frame(message, self.named.filter(|_| compress.unwrap_or(is_worth)))
+        pieces(message, self.named.filter(|_| compress.unwrap_or(is_worth)))
     }
 
     /// Sends what comes before the first message, once.
@@ -442,18 +478,46 @@ impl Driver {
         if self.has_passed() {
             return Err(passed().into());
         }
-        let mut rest = self.framed(&message, compress);
+        let length = message.len();
+        let pieces = self.framed(message, compress);
+        let sent = pieces.iter().map(Bytes::len).sum::<usize>();
         let waits = match &self.admitted.function.run {
             // Its request and its answer are gone.
             Run::AtOnce(_) => {
                 self.given = 0;
                 self.count()?;
-                self.taken_by(rest.len())?
+                self.taken_by(sent)?
             }
             // It keeps what it has made the message of.
-            Run::InSteps(_) => self.taken_by(rest.len() + message.len())?,
+            Run::InSteps(_) => self.taken_by(sent + length)?,
         };
-        drop(message);
+        for piece in pieces {
+            self.put(piece).await?;
+        }
+        drop(waits);
+        self.shared.counters.sent.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Sends the messages that were gathered.
+    async fn flush(&mut self) -> Result<(), End> {
+        let gathered = self.exchanged.with(|exchange| {
+            let outbox = exchange.outbox.as_mut().filter(|outbox| outbox.messages > 0)?;
+            Some((outbox.bytes.split().freeze(), std::mem::take(&mut outbox.messages)))
+        });
+        let Some((bytes, messages)) = gathered else { return Ok(()) };
+        if self.has_passed() {
+            return Err(passed().into());
+        }
+        let waits = self.taken_by(bytes.len())?;
+        self.put(bytes).await?;
+        drop(waits);
+        self.shared.counters.sent.fetch_add(messages, Relaxed);
+        Ok(())
+    }
+
+    /// Hands these bytes to h2, as there is room for them.
+    async fn put(&mut self, mut rest: Bytes) -> Result<(), End> {
         while !rest.is_empty() {
             let length = rest.len();
             let room = poll_fn(|context| self.poll_room(context, length)).await?;
@@ -463,8 +527,6 @@ impl Driver {
             gate.add(piece.len());
             stream.send_data(piece, false).map_err(|_| End::GivenUp)?;
         }
-        drop(waits);
-        self.shared.counters.sent.fetch_add(1, Relaxed);
         Ok(())
     }
 
@@ -528,37 +590,4 @@ impl Driver {
             }
         }
     }
-}
-
-/// Waits until the server is at this stage, or a later one.
-fn until(shared: Arc<Shared>, wanted: Stage) -> Waiting {
-    Box::pin(async move {
-        let mut stage = shared.stage();
-        // The channel is part of what is shared.
-        let _ = stage.wait_for(|stage| *stage == wanted || *stage == Stage::Forced).await;
-    })
-}
-
-/// The one message of a body that has ended.
-fn only(reader: &mut Reader) -> Result<Bytes, Status> {
-    let Some((message, _)) = reader.next()? else {
-        reader.finish()?;
-        return Err(no_message());
-    };
-    match reader.next()? {
-        Some(_) => Err(several_messages()),
-        None => reader.finish().map(|()| message),
-    }
-}
-
-fn no_message() -> Status {
-    Status::new(Code::Unimplemented, "no message came where one request has to")
-}
-
-fn several_messages() -> Status {
-    Status::new(Code::Unimplemented, "several messages came where one request has to")
-}
-
-fn passed() -> Status {
-    Status::new(Code::DeadlineExceeded, "the deadline of the call has passed")
 }

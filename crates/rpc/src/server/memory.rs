@@ -53,6 +53,7 @@ impl Taken {
     /// Takes this much in all, more or less than before.
     pub(super) fn set(&mut self, bytes: usize) -> Result<(), Status> {
         match bytes.checked_sub(self.bytes) {
+            Some(0) => {}
             Some(more) => self.memory.take(more)?,
             None => drop(self.memory.left.fetch_add(self.bytes - bytes, Relaxed)),
         }

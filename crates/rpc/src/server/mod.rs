@@ -10,6 +10,7 @@ mod admit;
 mod answer;
 mod connection;
 mod drive;
+mod end;
 mod gate;
 mod memory;
 pub(crate) mod native;

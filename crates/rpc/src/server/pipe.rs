@@ -18,12 +18,17 @@ const MOST_OUT_BYTES: usize = 128 << 10;
 /// What is read after the end, so that the client reads what was written before.
 const MOST_DROPPED_BYTES: usize = 4 << 20;
 
-/// What is read before the connection's calls have their turn: h2 takes all that there is to read,
-/// and ends a connection for some thousand small frames that no call has taken yet.
-const TURN_BYTES: usize = 8 << 10;
+/// What is read before the connection's calls have their turn, and the most frames of it: h2 takes
+/// all that there is to read, and ends a connection for some thousand small frames that no call has
+/// taken yet.
+const TURN_BYTES: usize = 64 << 10;
+const TURN_FRAMES: usize = 512;
 
 /// What an idle connection may keep of its buffer.
 const KEPT_BYTES: usize = 16 << 10;
+
+/// A larger buffer is kept until there was nothing to write so many times in a row.
+const MOST_IDLE: u8 = 3;
 
 /// Both ends of it: h2 has one, the task of the connection the other.
 #[derive(Debug)]
@@ -36,9 +41,14 @@ struct Inner<S> {
     early: Bytes,
     watch: Watch,
     is_too_much: bool,
-    /// What was read in this turn.
+    /// What was read in this turn, and the frames of it.
     turn: usize,
+    turn_frames: usize,
     out: BytesMut,
+    /// The most that it has held, which is what it still takes.
+    most: usize,
+    /// How often there was nothing to write.
+    idle: u8,
     /// h2 had more to write than there was room for.
     is_full: bool,
     written: u64,
@@ -60,7 +70,10 @@ impl<S> Pipe<S> {
             watch,
             is_too_much: false,
             turn: 0,
+            turn_frames: 0,
             out: BytesMut::new(),
+            most: 0,
+            idle: 0,
             is_full: false,
             written: 0,
             dropped: 0,
@@ -119,6 +132,10 @@ impl<S: AsyncWrite + Unpin> Pipe<S> {
 impl<S: AsyncWrite + Unpin> Inner<S> {
     fn poll_out(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.out.is_empty() {
+            self.idle = self.idle.saturating_add(1);
+            if self.idle == MOST_IDLE && self.most > KEPT_BYTES {
+                (self.out, self.most) = (BytesMut::new(), 0);
+            }
             // h2 itself waits for the socket: what it has written last was too much for a buffer.
             return if self.is_full { Poll::Pending } else { Poll::Ready(Ok(())) };
         }
@@ -127,11 +144,8 @@ impl<S: AsyncWrite + Unpin> Inner<S> {
             self.note(count)?;
             self.out.advance(count);
         }
-        if self.out.capacity() > KEPT_BYTES {
-            self.out = BytesMut::new();
-        } else {
-            self.out.clear();
-        }
+        self.idle = 0;
+        self.out.clear();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -153,8 +167,7 @@ impl<S: AsyncWrite + Unpin> Inner<S> {
         let total = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         self.is_full = false;
         if self.out.len() + total <= MOST_OUT_BYTES {
-            pieces.iter().for_each(|piece| self.out.extend_from_slice(piece));
-            return Poll::Ready(Ok(total));
+            return self.gather(pieces, total);
         }
         loop {
             let before = self.out.len();
@@ -177,10 +190,20 @@ impl<S: AsyncWrite + Unpin> Inner<S> {
             }
             self.out.advance(count);
             if self.out.len() + total <= MOST_OUT_BYTES {
-                pieces.iter().for_each(|piece| self.out.extend_from_slice(piece));
-                return Poll::Ready(Ok(total));
+                return self.gather(pieces, total);
             }
         }
+    }
+
+    fn gather(&mut self, pieces: &[IoSlice<'_>], total: usize) -> Poll<io::Result<usize>> {
+        let length = self.out.len() + total;
+        if length > KEPT_BYTES && self.most <= KEPT_BYTES {
+            // More will follow: it grows once.
+            self.out.reserve(MOST_OUT_BYTES - self.out.len());
+        }
+        self.most = self.most.max(length);
+        pieces.iter().for_each(|piece| self.out.extend_from_slice(piece));
+        Poll::Ready(Ok(total))
     }
 }
 
@@ -195,8 +218,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Pipe<S> {
         if inner.is_too_much {
             return Poll::Pending;
         }
-        if inner.turn >= TURN_BYTES {
-            inner.turn = 0;
+        if inner.turn >= TURN_BYTES || inner.turn_frames >= TURN_FRAMES {
+            (inner.turn, inner.turn_frames) = (0, 0);
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -205,6 +228,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Pipe<S> {
         } else {
             let count = buffer.remaining().min(inner.early.len());
             buffer.put_slice(&inner.early.split_to(count));
+            if inner.early.is_empty() {
+                // What it was a part of is kept as long as it is.
+                inner.early = Bytes::new();
+            }
         }
         inner.turn += buffer.filled().len() - before;
         if inner.watch.see(&buffer.filled()[before..]) {
@@ -214,6 +241,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Pipe<S> {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
+        inner.turn_frames += inner.watch.take_frames();
         Poll::Ready(Ok(()))
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct Watch {
     strikes: u32,
     settings: u32,
     pongs: u32,
+    /// Frames since this was asked last.
+    frames: usize,
 }
 
 impl Watch {
@@ -49,7 +51,13 @@ impl Watch {
             strikes: 0,
             settings: 0,
             pongs: 0,
+            frames: 0,
         }
+    }
+
+    /// How many frames have begun since this was asked last.
+    pub(super) fn take_frames(&mut self) -> usize {
+        std::mem::take(&mut self.frames)
     }
 
     /// Something was sent: pings that measure its way are welcome.
@@ -75,6 +83,7 @@ impl Watch {
                 return false;
             }
             self.have = 0;
+            self.frames += 1;
             let [a, b, c, kind, flags, ..] = self.head;
             self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
             if self.is_too_much(kind, flags & ACK != 0) {

@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value as Json;
 
-/// How long a server may take to end.
-const END_TIME: Duration = Duration::from_secs(2);
+/// How long a server may take to end by itself: no call of it is left.
+const END_TIME: Duration = Duration::from_millis(300);
 
 /// How often it is asked whether it has ended.
 const END_STEP: Duration = Duration::from_millis(2);
