@@ -84,7 +84,10 @@ impl Guard {
     pub(super) fn add_headers<B>(&self, answer: &mut axum::http::Response<B>) {
         let headers = answer.headers_mut();
         for (name, value) in HEADERS {
-            headers.insert(name, value);
+            // A page of a service that runs a script of its own says so.
+            if self.face == Face::Pages || !headers.contains_key(&name) {
+                headers.insert(name, value);
+            }
         }
         if self.face == Face::Pages || !headers.contains_key(header::CACHE_CONTROL) {
             headers.insert(header::CACHE_CONTROL, NO_STORE);

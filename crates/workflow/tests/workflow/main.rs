@@ -14,6 +14,7 @@ mod generated;
 mod hostile;
 mod jobs;
 mod moving;
+mod page;
 mod passwords;
 mod place;
 mod plugs;

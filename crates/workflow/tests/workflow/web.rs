@@ -86,18 +86,25 @@ impl Seen {
         (status.unwrap_or_else(|| panic!("{text}")), text)
     }
 
+    /// Loads the suite: nothing changes but what is told to, for the server is halted.
+    pub(crate) fn with_suite(self) -> Self {
+        let body = serde_json::json!({ "definition": BIG }).to_string();
+        let (status, text) = self.ask("POST", "/v1/suites", TOKEN, &body);
+        assert_eq!(status, 201, "{text}");
+        self
+    }
+
     /// Loads the suite and begins it.
     pub(crate) fn loaded(self) -> Self {
-        let body = serde_json::json!({ "definition": BIG }).to_string();
+        let seen = self.with_suite();
         for (method, path, body) in [
-            ("POST", "/v1/suites", body.as_str()),
             ("PUT", "/v1/server/status", r#"{"action":"restart"}"#),
             ("PUT", "/v1/suites/big/status", r#"{"action":"begin"}"#),
         ] {
-            let (status, text) = self.ask(method, path, TOKEN, body);
+            let (status, text) = seen.ask(method, path, TOKEN, body);
             assert!(status < 300, "{path}: {text}");
         }
-        self
+        seen
     }
 }
 
@@ -229,10 +236,7 @@ impl Follower {
 
 #[test]
 fn whoever_follows_is_sent_each_change_once_and_resumes_behind_the_last_one() {
-    // Halted, so that nothing changes but what is told to.
-    let seen = Seen::new(true, false);
-    let body = serde_json::json!({ "definition": BIG }).to_string();
-    assert_eq!(seen.ask("POST", "/v1/suites", TOKEN, &body).0, 201);
+    let seen = Seen::new(true, false).with_suite();
     let mut follower = Follower::of(&seen, "");
     let (begin, _) = follower.next("begin");
     seen.place.told(&["--suspend", "/big/f/t"]);

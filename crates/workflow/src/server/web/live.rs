@@ -169,5 +169,12 @@ async fn file(app: &Arc<App>, path: &str, query: &Query) -> Result<Response, Fau
 async fn runs(app: &Arc<App>, path: String, query: &Query) -> Result<Response, Fault> {
     let most = query.get("most").and_then(|most| most.parse().ok()).unwrap_or(200);
     let log = app.environment.log.clone();
-    app.json(None, move || rendered(&runs::of(&log, &path, most)?)).await
+    let tree = app.look().await?.snapshot;
+    app.json(None, move || {
+        // Suites and families are said to be submitted and active, too; of what is gone only the
+        // log knows.
+        let is_job = |path: &str| tree.find(path).is_none_or(|id| tree.node(id).kind.is_job());
+        rendered(&runs::of(&log, &path, most, is_job)?)
+    })
+    .await
 }

@@ -9,6 +9,7 @@ mod follow;
 mod json;
 mod kinds;
 mod live;
+mod page;
 mod reads;
 mod replaced;
 mod rows;
@@ -87,6 +88,7 @@ fn router(app: &Arc<App>) -> Router {
         )
         .route("/v1/openapi.json", get(async move || (json, OPENAPI)))
         .route("/live/{what}", get(live))
+        .merge(page::router())
         .fallback(async || {
             let fix = "GET /v1/openapi.json lists all requests";
             Fault::new(StatusCode::NOT_FOUND, "there is no such request", fix)
@@ -130,7 +132,8 @@ async fn checked(Extract(app): Extract<Arc<App>>, request: Request, next: Next) 
 /// other machines reach so does one that reads.
 fn allowed(app: &App, request: &Request) -> Result<(), Fault> {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    let is_free = request.uri().path() == "/v1/openapi.json";
+    let path = request.uri().path();
+    let is_free = path == "/v1/openapi.json" || page::PATHS.contains(&path);
     if is_read && (!app.is_public || is_free) {
         return Ok(());
     }

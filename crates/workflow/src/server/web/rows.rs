@@ -68,7 +68,9 @@ fn says(attribute: &Attribute) -> Option<String> {
             Some(number) if event.name.is_empty() => format!("event {number} set"),
             _ => format!("{} set", event.name),
         },
-        Attribute::Limit(limit) => format!("limit {} {} of {}", limit.name, limit.value, limit.max),
+        Attribute::Limit(limit) if limit.value > 0 => {
+            format!("limit {} {} of {}", limit.name, limit.value, limit.max)
+        }
         Attribute::Repeat(repeat) => format!("{} = {}", repeat.name, repeat.over.text()),
         _ => return None,
     })

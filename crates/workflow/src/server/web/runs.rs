@@ -28,17 +28,26 @@ pub(super) struct Runs {
     now: i64,
 }
 
-/// The last runs at and below a path, at most this many, the oldest first; of the end of the log.
+/// The last runs of jobs at and below a path, at most this many, the oldest first; of the end of
+/// the log.
 ///
 /// # Errors
 /// When it can't be read.
-pub(super) fn of(log: &Path, path: &str, most: usize) -> Result<Runs, Fault> {
+pub(super) fn of(
+    log: &Path,
+    path: &str,
+    most: usize,
+    is_job: impl Fn(&str) -> bool,
+) -> Result<Runs, Fault> {
     let bytes = Disk::read_end(&log.to_string_lossy())
         .map_err(|why| Fault::of_owner(&format!("{}: {why}", log.display())))?;
-    Ok(read(&String::from_utf8_lossy(&bytes), path, most))
+    let mut seen = read(&String::from_utf8_lossy(&bytes), path);
+    seen.runs.retain(|run| is_job(&run.path));
+    seen.runs.drain(..seen.runs.len().saturating_sub(most));
+    Ok(seen)
 }
 
-fn read(text: &str, path: &str, most: usize) -> Runs {
+fn read(text: &str, path: &str) -> Runs {
     let mut runs: Vec<Run> = Vec::new();
     // The place of each task's last run.
     let mut open: HashMap<&str, usize> = HashMap::new();
@@ -53,6 +62,8 @@ fn read(text: &str, path: &str, most: usize) -> Runs {
             continue;
         }
         match (word, open.get(name)) {
+            // The same submission once more: its job is written.
+            ("submitted", Some(place)) if runs[*place].active.is_none() => {}
             ("submitted", _) => {
                 open.insert(name, runs.len());
                 let (path, state) = (name.to_owned(), "submitted");
@@ -69,7 +80,6 @@ fn read(text: &str, path: &str, most: usize) -> Runs {
             _ => {}
         }
     }
-    runs.drain(..runs.len().saturating_sub(most));
     Runs { runs, now }
 }
 
@@ -99,12 +109,13 @@ mod tests {
     fn runs_are_read_from_the_lines_of_the_log() {
         let text = "MSG:[00:00:01 2.1.1970] --begin=s :me@h\n\
                     LOG:[00:00:02 2.1.1970]  submitted: /s/a job_size:3\n\
+                    LOG:[00:00:02 2.1.1970]  submitted: /s/a\n\
                     LOG:[00:00:03 2.1.1970]  active: /s/a\n\
                     LOG:[00:00:04 2.1.1970]  submitted: /sb/x\n\
                     LOG:[00:00:09 2.1.1970]  aborted: /s/a try-no: 1 reason: trap\n\
                     LOG:[00:00:10 2.1.1970]  submitted: /s/a\nLOG:[x] y\n\
                     LOG:[25:00:00 2.1.1970] z\n";
-        let seen = read(text, "/s", 10);
+        let seen = read(text, "/s");
         let day = 86_400;
         let first = Run {
             path: "/s/a".to_owned(),
@@ -115,6 +126,6 @@ mod tests {
         };
         assert_eq!((seen.runs.len(), &seen.runs[0], seen.now), (2, &first, day + 10));
         assert_eq!(seen.runs[1].state, "submitted");
-        assert_eq!(read(text, "/", 1).runs[0].submitted, day + 10);
+        assert_eq!(read(text, "/").runs.len(), 3);
     }
 }
