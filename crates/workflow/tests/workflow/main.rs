@@ -20,6 +20,7 @@ mod place;
 mod plugs;
 mod random_definition;
 mod rules;
+mod runners;
 mod served;
 mod statistics;
 mod sync;
