@@ -246,6 +246,17 @@ impl Group {
         self.records += 1;
     }
 
+    /// Moves the records of `other` behind its own, unless it is full; returns whether it did.
+    pub(crate) fn take_from(&mut self, other: &mut Self) -> bool {
+        if self.bytes.len() + other.bytes.len() > GROUP_HEAD_BYTES + GROUP_BYTES {
+            return false;
+        }
+        self.bytes.extend_from_slice(&other.bytes[GROUP_HEAD_BYTES..]);
+        self.records += other.records;
+        other.clear();
+        true
+    }
+
     pub(crate) fn clear(&mut self) {
         self.bytes.truncate(GROUP_HEAD_BYTES);
         self.records = 0;

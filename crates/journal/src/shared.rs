@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::frame::Group;
+use crate::frame::{GROUP_HEAD_BYTES, Group};
 use crate::log::Written;
 
 /// Buffers of emptied groups that are kept for the next ones, if they are no larger.
@@ -97,11 +97,18 @@ impl Shared {
     }
 
     /// Gives the thread tasks, and returns an empty group.
-    pub(crate) fn submit(&self, task: Task) -> Group {
+    pub(crate) fn submit(&self, mut task: Task) -> Group {
         let mut state = self.lock();
         if state.has_ended {
             self.waiting_bytes.store(0, Ordering::Relaxed);
             return Group::default();
+        }
+        // What waits for the thread is written with one call.
+        if let (Some(Task::Write(last)), Task::Write(group)) = (state.tasks.back_mut(), &mut task)
+            && last.take_from(group)
+        {
+            self.waiting_bytes.fetch_sub(GROUP_HEAD_BYTES, Ordering::Relaxed);
+            return std::mem::take(group);
         }
         state.tasks.push_back(task);
         if std::mem::take(&mut state.is_idle) {
@@ -138,6 +145,12 @@ impl Shared {
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.is_idle = false;
+        if !state.is_closing && !state.tasks.is_empty() {
+            drop(state);
+            // Threads that wait for this CPU may be about to append more: one fsync is enough then.
+            std::thread::yield_now();
+            state = self.lock();
+        }
         tasks.append(&mut state.tasks);
         state.is_closing
     }

@@ -40,7 +40,11 @@ impl<C: Connection, S: System> Worker<C, S> {
     /// Closes after all is sent: shuts down the sending side and waits for the peer's end. A
     /// socket closed with unread bytes is reset, and the reset could discard the last answer.
     pub(crate) fn close_gently(&mut self, token: u64) {
-        let why = self.slot(token).closing.take().unwrap_or(Closed::ByUs);
+        let slot = self.slot(token);
+        let why = slot.closing.take().unwrap_or(Closed::ByUs);
+        if slot.transport.is_plain() && slot.connection.as_ref().is_some_and(|one| !one.lingers()) {
+            return self.close(token, why);
+        }
         self.notify_closed(token, why);
         let now_ns = self.now_ns;
         let slot = self.slot(token);

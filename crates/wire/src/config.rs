@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::Waker;
 use crate::send_memory::SendMemory;
 
 /// Which of a server's threads, counted from 0.
@@ -67,6 +68,9 @@ pub struct Config {
     pub max_outgoing: usize,
     /// How the threads make their system calls.
     pub backend: Backend,
+    /// Called by each thread at the end of every pass of its loop, for what is worth doing once
+    /// for all connections that had a turn in it. It must not wait.
+    pub after_pass: Option<Waker>,
     /// The threads' name, followed by their number; the kernel keeps 15 bytes of it.
     pub thread_name: &'static str,
 }
@@ -97,6 +101,7 @@ impl Default for Config {
             handshake_timeout: Duration::from_secs(10),
             max_outgoing: 64,
             backend: Backend::Epoll,
+            after_pass: None,
             thread_name: "serve",
         }
     }

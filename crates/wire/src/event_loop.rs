@@ -50,10 +50,16 @@ impl<C: Connection, S: System> Worker<C, S> {
         if self.mailbox().is_pending() {
             self.read_messages();
         }
+        if !self.queues.fresh.is_empty() {
+            self.read_fresh();
+        }
         self.call_timers();
         self.run_queued();
         if self.handle.has_requests() {
             self.serve_requests();
+        }
+        if let Some(after_pass) = &self.shared.config.after_pass {
+            after_pass.wake();
         }
     }
 
@@ -194,6 +200,11 @@ impl<C: Connection, S: System> Worker<C, S> {
         let (now_ns, idle_ns) = (self.now_ns, self.idle_ns);
         let slot = self.slot(token);
         if Self::deadline_ns(slot, idle_ns) > now_ns {
+            self.arm(token);
+        } else if slot.poll_by_ns <= now_ns {
+            let interest = slot.interest;
+            slot.poll_by_ns = NEVER;
+            self.expect(token, interest);
             self.arm(token);
         } else if slot.connection.is_none() {
             self.finish(token);

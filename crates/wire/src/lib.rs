@@ -72,6 +72,7 @@ mod timers;
 mod tls;
 #[cfg(feature = "tls")]
 mod tls_client;
+mod together;
 mod transport;
 mod turn;
 mod unsent;
@@ -104,5 +105,6 @@ pub use tasks::{PoolFull, Task, TaskPanicked, TaskPool};
 pub use tls::{ClientCertificates, Tls, TlsError, TlsSettings};
 #[cfg(feature = "tls")]
 pub use tls_client::{TlsStream, TlsTrust};
+pub use together::wake_together;
 pub use turn::deliver;
 pub use uring::Uring;

@@ -60,6 +60,15 @@ impl<K> Mailbox<K> {
 
     /// Posts a message, or returns it when the reader has ended.
     pub(crate) fn post(&self, message: Message<K>) -> Result<(), Message<K>> {
+        if self.leave(message)? {
+            self.ring();
+        }
+        Ok(())
+    }
+
+    /// Leaves a message; returns whether the reader sleeps and has to be woken with
+    /// [`Mailbox::ring`], which no other poster does from here on.
+    pub(crate) fn leave(&self, message: Message<K>) -> Result<bool, Message<K>> {
         {
             let mut messages = self.lock();
             if self.closed.load(SeqCst) {
@@ -70,11 +79,13 @@ impl<K> Mailbox<K> {
         }
         // The reader stores `asleep` and then loads `pending`; here the order is reversed, so at
         // least one of the two sees the other's store.
-        if self.asleep.swap(false, SeqCst) {
-            // The only error is a full counter, and that wakes the reader as well.
-            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
-        }
-        Ok(())
+        Ok(self.asleep.swap(false, SeqCst))
+    }
+
+    /// Wakes the reader.
+    pub(crate) fn ring(&self) {
+        // The only error is a full counter, and that wakes the reader as well.
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
     /// Whether a message waits. Cheap enough for every turn.

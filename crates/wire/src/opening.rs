@@ -1,5 +1,6 @@
 //! How connections begin: accepted ones, outgoing ones, and their handshakes.
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::AcqRel;
@@ -13,7 +14,9 @@ use crate::poll::Interest;
 use crate::slots::Slot;
 use crate::system::System;
 use crate::timers::NEVER;
+use crate::together;
 use crate::transport::Transport;
+use crate::turn::TurnEnd;
 use crate::worker::Worker;
 use crate::{Address, Closed, Connection, Peer, Waker};
 
@@ -30,12 +33,23 @@ impl<C: Connection, S: System> Worker<C, S> {
             let timeout_ns = duration_ns(self.shared.config.handshake_timeout);
             slot.establish_by_ns = self.now_ns.saturating_add(timeout_ns);
         }
-        let (token, slot) = self.slots.insert(slot);
-        if let Err(error) = self.system.add(&slot.socket, token, Interest::Read) {
-            return self.close(token, Closed::Socket(error.kind()));
-        }
+        let token = self.slots.insert(slot).0;
         add(&self.counters().opened, 1);
         self.announce(token, address);
+    }
+
+    /// Reads from the connections that were accepted in this pass. What a client sends with its
+    /// connection has often come by now: then the socket is never polled for it.
+    pub(crate) fn read_fresh(&mut self) {
+        let mut fresh = mem::take(&mut self.queues.fresh);
+        for token in fresh.drain(..) {
+            match self.slots.get(token) {
+                Some(slot) if slot.transport.is_handshaking() => self.handshake(token),
+                Some(slot) if !slot.queued && !slot.is_polled => self.read(token),
+                _ => {}
+            }
+        }
+        self.queues.fresh = fresh;
     }
 
     /// Tells the protocol that its connection is open.
@@ -46,6 +60,10 @@ impl<C: Connection, S: System> Worker<C, S> {
             let result = turn.connection.opened(turn.now_ns, &peer, turn.output);
             turn.run(result)
         });
+        if end == TurnEnd::Done && !self.slot(token).is_polled {
+            self.queues.fresh.push(token);
+            return self.settle(token, TurnEnd::Unchanged);
+        }
         self.settle(token, end);
     }
 
@@ -53,9 +71,13 @@ impl<C: Connection, S: System> Worker<C, S> {
     pub(crate) fn waker(&self, token: u64, posted: Arc<AtomicBool>) -> Waker {
         let (shared, thread) = (Arc::clone(&self.shared), self.index);
         Waker::new(move || {
-            if !posted.swap(true, AcqRel) {
-                // Posting fails only after the thread has ended, and its connections with it.
-                let _ = shared.mailboxes[thread].post(Message::Wake(token));
+            if posted.swap(true, AcqRel) {
+                return;
+            }
+            // Posting fails only after the thread has ended, and its connections with it.
+            if shared.mailboxes[thread].leave(Message::Wake(token)).unwrap_or(false) {
+                let shared = Arc::clone(&shared);
+                together::ring(move || shared.mailboxes[thread].ring());
             }
         })
     }
@@ -80,6 +102,7 @@ impl<C: Connection, S: System> Worker<C, S> {
         slot.establish_by_ns = self.now_ns.saturating_add(timeout_ns);
         slot.interest = Interest::Write;
         let (token, slot) = self.slots.insert(slot);
+        slot.is_polled = true;
         match self.system.add(&slot.socket, token, Interest::Write) {
             Ok(()) => self.arm(token),
             Err(error) => self.close(token, Closed::Socket(error.kind())),

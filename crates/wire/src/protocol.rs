@@ -183,6 +183,13 @@ pub trait Connection {
         false
     }
 
+    /// Whether the peer may still send something when the last answer is sent: the socket is then
+    /// read from until the peer ends, for bytes that are not read reset a connection, and with it
+    /// the answer. Otherwise it is closed at once, which saves three system calls.
+    fn lingers(&self) -> bool {
+        true
+    }
+
     /// The connection has ended; nothing more can be sent. The only call for an outgoing
     /// connection that couldn't be made.
     fn closed(&mut self, why: Closed) {
@@ -232,6 +239,10 @@ impl<C: Connection + ?Sized> Connection for Box<C> {
 
     fn has_pending(&self) -> bool {
         (**self).has_pending()
+    }
+
+    fn lingers(&self) -> bool {
+        (**self).lingers()
     }
 
     fn closed(&mut self, why: Closed) {

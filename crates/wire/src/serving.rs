@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::atomic::Ordering::AcqRel;
 
 use crate::buffers::SMALL_REST_BYTES;
+use crate::clock::SECOND_NS;
 use crate::closing::LINGER_NS;
 use crate::counters::add;
 use crate::poll::Interest;
@@ -19,6 +20,9 @@ use crate::{Closed, Connection, Flow, Ns, Wake};
 
 /// The clock is read again after this many bytes, as copying them takes time.
 const CLOCK_EVERY_BYTES: usize = 128 * 1024;
+
+/// How long a connection may wait for its first answer before its socket is polled for errors.
+const UNPOLLED_NS: Ns = SECOND_NS;
 
 impl<C: Connection, S: System> Worker<C, S> {
     /// Gives a connection a turn with its own input.
@@ -86,7 +90,8 @@ impl<C: Connection, S: System> Worker<C, S> {
         let Some(slot) = slots.get_mut(token) else { return };
         let Some(connection) = &mut slot.connection else { return self.linger(token) };
         if slot.input_ended || !connection.wants_input() {
-            return self.settle(token, TurnEnd::Done);
+            self.settle(token, TurnEnd::Done);
+            return self.ignore_input(token);
         }
         let config = &shared.config;
         let input = buffers.input_for(&mut slot.input);
@@ -202,7 +207,7 @@ impl<C: Connection, S: System> Worker<C, S> {
     /// All is sent: waits for more input, unless none is wanted or none will come.
     #[inline]
     fn await_input(&mut self, token: u64, end: TurnEnd) {
-        let is_stopping = self.stop_at_ns.is_some();
+        let (is_stopping, now_ns) = (self.stop_at_ns.is_some(), self.now_ns);
         let Some(slot) = self.slots.get_mut(token) else { return };
         let Some(connection) = &slot.connection else { return };
         let has_pending = connection.has_pending();
@@ -212,6 +217,14 @@ impl<C: Connection, S: System> Worker<C, S> {
             self.close(token, Closed::ByPeer);
         } else if is_stopping && has_read_all && !has_pending {
             self.close(token, Closed::Stopping);
+        } else if !wants_input && !slot.is_polled {
+            // Most answers come so soon that polling for errors until then isn't worth two calls.
+            if slot.poll_by_ns == NEVER {
+                slot.interest = Interest::Nothing;
+                slot.poll_by_ns = now_ns.saturating_add(UNPOLLED_NS);
+            }
+        } else if !wants_input && slot.interest == Interest::Read {
+            // Most answers also come before the peer sends more, which is ignored when it does.
         } else if !wants_input {
             self.expect(token, Interest::Nothing);
         // Decrypted bytes wait in memory, where epoll doesn't see them.
@@ -221,6 +234,15 @@ impl<C: Connection, S: System> Worker<C, S> {
             self.queue(token);
         } else {
             self.expect(token, Interest::Read);
+        }
+    }
+
+    /// The peer has sent something, or ended, before the protocol wants it.
+    fn ignore_input(&mut self, token: u64) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        let wants_input = slot.connection.as_ref().is_none_or(Connection::wants_input);
+        if slot.is_polled && slot.interest == Interest::Read && (slot.input_ended || !wants_input) {
+            self.expect(token, Interest::Nothing);
         }
     }
 
@@ -268,7 +290,7 @@ impl<C: Connection, S: System> Worker<C, S> {
         let Some(connection) = &slot.connection else { return slot.active_ns + LINGER_NS };
         let own = if slot.closing.is_none() { connection.deadline() } else { None };
         let idle_until_ns = Self::idle_until_ns(slot, idle_ns);
-        own.unwrap_or(NEVER).min(idle_until_ns).min(slot.establish_by_ns)
+        own.unwrap_or(NEVER).min(idle_until_ns).min(slot.establish_by_ns).min(slot.poll_by_ns)
     }
 
     /// When an idle connection is closed.

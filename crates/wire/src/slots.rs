@@ -32,6 +32,10 @@ pub(crate) struct Slot<C, K> {
     /// In the queue of connections that have yielded.
     pub(crate) queued: bool,
     pub(crate) interest: Interest,
+    /// Whether the socket is waited for: not before its first turn has found nothing to read.
+    pub(crate) is_polled: bool,
+    /// When a socket that only waits for its answer is polled for errors after all, or [`NEVER`].
+    pub(crate) poll_by_ns: Ns,
     /// Whether a wake message is in the mailbox already.
     pub(crate) posted: Arc<AtomicBool>,
     /// The time of its one valid timer entry, or [`NEVER`].
@@ -63,6 +67,8 @@ impl<C, K> Slot<C, K> {
             drained_due: false,
             queued: false,
             interest: Interest::Read,
+            is_polled: false,
+            poll_by_ns: NEVER,
             posted: Arc::default(),
             armed_ns: NEVER,
             active_ns: now_ns,

@@ -64,6 +64,8 @@ pub(crate) struct Queues<K> {
     /// The tokens of connections that have yielded.
     pub(crate) yielded: Vec<u64>,
     pub(crate) yielded_spare: Vec<u64>,
+    /// The tokens of accepted connections that have not been read from.
+    pub(crate) fresh: Vec<u64>,
     pub(crate) messages: Vec<Message<K>>,
     pub(crate) accepted: Vec<Accepted<K>>,
 }
@@ -73,6 +75,7 @@ impl<K> Queues<K> {
         Self {
             yielded: Vec::new(),
             yielded_spare: Vec::new(),
+            fresh: Vec::new(),
             messages: Vec::new(),
             accepted: Vec::new(),
         }
@@ -144,7 +147,8 @@ impl<C: Connection, S: System> Worker<C, S> {
 
     /// Whether requests of protocols to the loop, or connections that yielded, wait.
     pub(crate) fn has_work(&self) -> bool {
-        !self.queues.yielded.is_empty() || self.handle.has_requests()
+        let has_turns = !self.queues.yielded.is_empty() || !self.queues.fresh.is_empty();
+        has_turns || self.handle.has_requests()
     }
 
     /// Waits for `interest` on a connection's socket from now on. Returns whether that succeeded.
@@ -152,6 +156,10 @@ impl<C: Connection, S: System> Worker<C, S> {
     pub(crate) fn set_interest(&mut self, token: u64, interest: Interest) -> std::io::Result<()> {
         let Self { slots, system, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return Ok(()) };
+        if !slot.is_polled {
+            (slot.interest, slot.is_polled) = (interest, true);
+            return system.add(&slot.socket, token, interest);
+        }
         if slot.interest != interest {
             slot.interest = interest;
             system.modify(&slot.socket, token, interest)?;
