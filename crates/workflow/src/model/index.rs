@@ -77,6 +77,14 @@ impl Tree {
         }
     }
 
+    /// Notes for whom each node waits, of a tree that was read.
+    pub fn index_all(&mut self) {
+        let all: Vec<NodeId> = self.walk(NodeId::ROOT).filter(|id| *id != NodeId::ROOT).collect();
+        for id in all {
+            self.index(id);
+        }
+    }
+
     /// Looks again for what was missing, after nodes were added.
     pub(super) fn index_missing(&mut self) {
         for id in std::mem::take(&mut self.waiting.missing) {

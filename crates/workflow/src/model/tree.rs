@@ -481,6 +481,17 @@ impl Tree {
         self.texts.purge();
     }
 
+    /// Takes the nodes of another tree, which is indexed, in place of its own: there are none.
+    pub(super) fn take_nodes(&mut self, from: Self) {
+        let mut root = self.node(NodeId::ROOT).clone();
+        self.now.arena = from.now.arena;
+        self.now.index = from.now.index;
+        (self.texts, self.waiting, self.free) = (from.texts, from.waiting, from.free);
+        let read = self.node(NodeId::ROOT);
+        (root.first_child, root.last_child) = (read.first_child, read.last_child);
+        *self.node_mut(NodeId::ROOT) = root;
+    }
+
     /// The next state change number, which nothing has had before.
     pub(super) fn next_state_no(&mut self) -> u32 {
         self.now.state_change_no = self.now.state_change_no.saturating_add(1);

@@ -72,6 +72,7 @@ impl Run for WorkflowArgs {
             max_connections: room as usize,
             threads: self.threads.threads.into(),
             log_flush: self.log_flush,
+            sync: self.sync,
         };
         let terminate = || {
             // As any other end: the harness waits for this signal.

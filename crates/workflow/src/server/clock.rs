@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::environment::Environment;
-use super::log::{stamp, unix_us};
+use super::log::unix_us;
 
 /// When the next minute of the calendars and the next checkpoint are due.
 pub(super) struct Clock {
@@ -12,8 +12,6 @@ pub(super) struct Clock {
     pub(super) check: Instant,
     /// When ends of commands that a full disk refused are recorded again.
     pub(super) retry: Instant,
-    second: i64,
-    stamp: String,
 }
 
 impl Clock {
@@ -27,15 +25,6 @@ impl Clock {
             _ => now + interval,
         };
         let check = now + Duration::from_secs(environment.check_interval_s.into());
-        Self { tick: first, interval, check, retry: now, second: 0, stamp: String::new() }
-    }
-
-    /// The stamp of the log's lines now.
-    pub(super) fn stamp(&mut self, at_us: i64) -> &str {
-        let second = at_us.div_euclid(1_000_000);
-        if second != self.second || self.stamp.is_empty() {
-            (self.second, self.stamp) = (second, stamp(second));
-        }
-        &self.stamp
+        Self { tick: first, interval, check, retry: now }
     }
 }

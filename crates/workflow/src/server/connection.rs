@@ -1,42 +1,27 @@
 //! One connection: a request, its answer, and the end. Data plane.
 //!
-//! What is small is read and written here; a large document is parsed, and a large answer
-//! rendered, by the pool. The owner of the tree answers into a [`Slot`].
+//! What is small is read and written here, pings are answered; a large document is parsed, and a
+//! large answer rendered, by the pool. The owner of the tree answers into a [`Slot`].
 
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 
 use bytes::Bytes;
 use wire::clock::SECOND_NS;
-use wire::{
-    Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, TaskPool, Wake, Waker,
-};
+use wire::{Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake, Waker};
 
-use super::message::{Asked, Message};
-use super::slot::{Answer, Held, Memory, Slot};
+use super::core::read_definition;
+use super::dispatch::Dispatch;
+use super::message::Asked;
+use super::shared::Shared;
+use super::slot::{Answer, Held, SMALL_BYTES, Slot};
 use crate::protocol::frame::{self, HEAD_BYTES};
-use crate::protocol::{Reply, read};
+use crate::protocol::{Body, Command, Reply, Request, ServerCommand, read};
 
 /// The time within which a request has to be whole.
 const REQUEST_WITHIN: Ns = 60 * SECOND_NS;
 
-/// A document up to this size waits in the loop's buffer until it is whole, and is parsed there.
-pub(super) const SMALL_BYTES: usize = 64 << 10;
-
 /// A large document is read by pieces of this size, so that memory follows what has come.
 const PIECE_BYTES: usize = 1 << 20;
-
-/// What all connections share.
-pub(super) struct Shared {
-    pub(super) owner: Sender<Message>,
-    pub(super) pool: TaskPool,
-    /// The largest request.
-    pub(super) max_message: u64,
-    /// Of large documents that have come or are coming.
-    pub(super) memory: Arc<Memory>,
-    /// Of large answers that are being sent.
-    pub(super) answers: Arc<Memory>,
-}
 
 enum Stage {
     /// The head, or a small document, has not come whole.
@@ -52,14 +37,17 @@ enum Stage {
 /// A connection.
 pub(super) struct Session {
     shared: Arc<Shared>,
+    dispatch: Arc<Dispatch>,
     waker: Option<Waker>,
     until: Ns,
     stage: Stage,
+    /// A request has come whole, and nothing behind it.
+    has_read_all: bool,
 }
 
 impl Session {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, waker: None, until: 0, stage: Stage::Head }
+    pub(super) fn new(shared: Arc<Shared>, dispatch: Arc<Dispatch>) -> Self {
+        Self { shared, dispatch, waker: None, until: 0, stage: Stage::Head, has_read_all: false }
     }
 
     fn refuse(&mut self, why: impl std::fmt::Display, out: &mut Output) -> Flow {
@@ -84,6 +72,7 @@ impl Session {
         if input.len() >= HEAD_BYTES + size && size <= SMALL_BYTES {
             let document = Bytes::copy_from_slice(&input.bytes()[HEAD_BYTES..HEAD_BYTES + size]);
             input.consume(HEAD_BYTES + size);
+            self.has_read_all = input.is_empty();
             return self.ask(document, held, out);
         }
         input.consume(HEAD_BYTES);
@@ -95,17 +84,26 @@ impl Session {
     /// Passes the request on, parsed.
     fn ask(&mut self, document: Bytes, held: Held, out: &mut Output) -> Flow {
         let Some(waker) = self.waker.clone() else { return Flow::Close };
-        let slot = Slot::new(waker);
-        let owner = self.shared.owner.clone();
-        let asked = Asked { document, slot: slot.clone(), held, is_trusted: false };
+        let slot = Slot::of_turn(waker);
+        let (answered, is_trusted, definition) = (slot.clone(), false, None);
+        let mut asked = Asked { document, slot: answered, held, is_trusted, definition };
         if asked.document.len() <= SMALL_BYTES {
             match read(&asked.document) {
-                Ok(request) => asked.send(request, &owner),
+                Ok(request) if is_ping(&request) => {
+                    self.shared.ping(&request).write(out.tail());
+                    self.stage = Stage::Answered;
+                    return Flow::Close;
+                }
+                Ok(request) => self.dispatch.request(Box::new(request), asked),
                 Err(why) => return self.refuse(why, out),
             }
         } else {
+            let dispatch = Arc::clone(&self.dispatch);
             let work = move || match read(&asked.document) {
-                Ok(request) => asked.send(request, &owner),
+                Ok(request) => {
+                    asked.definition = read_definition(&request);
+                    dispatch.request(Box::new(request), asked);
+                }
                 Err(why) => asked.slot.put(Answer::Reply(Reply::error(why.to_string()))),
             };
             // What it comes to is in the slot.
@@ -114,8 +112,24 @@ impl Session {
             }
         }
         self.stage = Stage::Asked(slot);
-        Flow::Continue
+        self.answer(out)
     }
+
+    /// Writes the answer, where it has come.
+    fn answer(&mut self, out: &mut Output) -> Flow {
+        let Stage::Asked(slot) = &self.stage else { return Flow::Continue };
+        match slot.take() {
+            Some(Answer::Reply(reply)) => reply.write(out.tail()),
+            Some(Answer::Bytes(bytes)) => out.share(bytes),
+            None => return Flow::Continue,
+        }
+        self.stage = Stage::Answered;
+        Flow::Close
+    }
+}
+
+const fn is_ping(request: &Request) -> bool {
+    matches!(request.body, Body::User(_, Command::Server(ServerCommand::Ping)))
 }
 
 impl Connection for Session {
@@ -150,21 +164,15 @@ impl Connection for Session {
     }
 
     fn resume(&mut self, now: Ns, _: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
-        match &self.stage {
-            Stage::Asked(slot) => match slot.take() {
-                Some(Answer::Reply(reply)) => reply.write(out.tail()),
-                Some(Answer::Bytes(bytes)) => out.share(bytes),
-                None => return Ok(Flow::Continue),
-            },
-            Stage::Answered => return Ok(Flow::Close),
+        Ok(match &self.stage {
+            Stage::Asked(_) => self.answer(out),
+            Stage::Answered => Flow::Close,
             _ if now >= self.until => {
                 let within = REQUEST_WITHIN / SECOND_NS;
-                return Ok(self.refuse(format!("no whole request came within {within} s"), out));
+                self.refuse(format!("no whole request came within {within} s"), out)
             }
-            _ => return Ok(Flow::Continue),
-        }
-        self.stage = Stage::Answered;
-        Ok(Flow::Close)
+            _ => Flow::Continue,
+        })
     }
 
     fn deadline(&self) -> Option<Ns> {
@@ -199,6 +207,10 @@ impl Connection for Session {
 
     fn has_pending(&self) -> bool {
         matches!(self.stage, Stage::Asked(_))
+    }
+
+    fn lingers(&self) -> bool {
+        !self.has_read_all
     }
 
     fn closed(&mut self, _: Closed) {

@@ -33,7 +33,7 @@ pub(super) enum Until {
     Write,
     /// The end of the request, of the minute or of the job that caused them.
     Command,
-    /// The end of all requests that were there at once: the journal's group.
+    /// What comes within 2 ms of the end of the requests that were there at once.
     Group,
     /// A checkpoint.
     Checkpoint,

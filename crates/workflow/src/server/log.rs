@@ -1,13 +1,14 @@
 //! The log file, in ecFlow's lines: `KIND:[hh:mm:ss d.m.yyyy] text`, written by a thread of its
 //! own.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::flush::{LogFlush, Until};
 
@@ -19,6 +20,10 @@ const MAX_TAIL_BYTES: u64 = 16 << 20;
 /// Lines beyond this are written, whatever they wait for.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
+/// Lines whose group has ended are in the file after this time, together with those that come
+/// meanwhile: waking the thread for each costs more than a small request.
+const GATHER: Duration = Duration::from_millis(2);
+
 /// What the thread does, in order.
 enum Work {
     Lines(String),
@@ -29,15 +34,87 @@ enum Work {
     New(PathBuf, Box<dyn FnOnce(io::Result<()>) + Send>),
 }
 
-/// The log.
+/// The log. Any thread adds lines to it.
 pub(super) struct Log {
-    work: Sender<Work>,
+    shared: Arc<Shared>,
     flush: LogFlush,
-    /// Lines that are not with the thread yet.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+/// What the thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    /// Nothing: it writes.
+    No,
+    /// Work.
+    Idle,
+    /// More lines of the group, or work that can't wait.
+    Gathering,
+}
+
+struct State {
+    /// Lines that the thread doesn't write yet.
     lines: String,
     /// The earliest that one of them waits for.
     until: Until,
-    thread: Option<JoinHandle<()>>,
+    work: VecDeque<Work>,
+    /// Whether the work can't wait for more lines.
+    is_urgent: bool,
+    is_over: bool,
+    waits: Waits,
+    /// The second of the stamp, and the stamp.
+    stamp: (i64, String),
+}
+
+impl State {
+    /// Passes the lines to the thread; returns whether it has to be woken.
+    fn write(&mut self, is_urgent: bool) -> bool {
+        self.until = Until::Error;
+        if self.lines.is_empty() {
+            return false;
+        }
+        if let Some(Work::Lines(lines)) = self.work.back_mut()
+            && !is_urgent
+        {
+            lines.push_str(&self.lines);
+            self.lines.clear();
+        } else {
+            self.work.push_back(Work::Lines(std::mem::take(&mut self.lines)));
+        }
+        self.is_due(is_urgent)
+    }
+
+    fn push(&mut self, work: Work) -> bool {
+        let is_due = self.write(true);
+        self.work.push_back(work);
+        self.is_due(true) | is_due
+    }
+
+    fn is_due(&mut self, is_urgent: bool) -> bool {
+        let is_more = is_urgent && !self.is_urgent;
+        self.is_urgent |= is_urgent;
+        let is_due = match self.waits {
+            Waits::No => false,
+            Waits::Idle => true,
+            Waits::Gathering => is_more,
+        };
+        if is_due {
+            self.waits = Waits::No;
+        }
+        is_due
+    }
+
+    fn came(&mut self, until: Until) -> bool {
+        if self.until <= until || self.lines.len() > MAX_WAITING_BYTES {
+            return self.write(until < Until::Group);
+        }
+        false
+    }
 }
 
 impl Log {
@@ -47,75 +124,126 @@ impl Log {
     /// When it can't be written.
     pub(super) fn open(path: PathBuf, flush: LogFlush) -> io::Result<Self> {
         let file = append(&path)?;
-        let (work, works) = channel();
+        let state = State {
+            lines: String::new(),
+            until: Until::Error,
+            work: VecDeque::new(),
+            is_urgent: false,
+            is_over: false,
+            waits: Waits::No,
+            stamp: (i64::MIN, String::new()),
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), wake: Condvar::new() });
         let thread = std::thread::Builder::new().name("log".to_owned());
-        let thread = thread.spawn(move || run(file, path, &works))?;
-        let (lines, until) = (String::new(), Until::Error);
-        Ok(Self { work, flush, lines, until, thread: Some(thread) })
+        let own = Arc::clone(&shared);
+        let thread = thread.spawn(move || run(file, path, &own))?;
+        Ok(Self { shared, flush, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Adds a text, each of its lines with the stamp; written when what they wait for has come.
-    pub(super) fn add(&mut self, category: Category, stamp: &str, text: &str) {
-        for line in text.split('\n').filter(|line| !line.is_empty() || text.is_empty()) {
-            // Writing to a string can't fail.
-            let _ = writeln!(self.lines, "{}:{stamp} {line}", category.word());
-            self.until = self.until.min(self.flush.of(category));
-            self.came(Until::Write);
-        }
+    /// Adds a text, each of its lines with the stamp of a time in microseconds since 1970; written
+    /// when what they wait for has come.
+    pub(super) fn add(&self, category: Category, at_us: i64, text: &str) {
+        let second = at_us.div_euclid(1_000_000);
+        self.change(|state| {
+            if state.stamp.0 != second {
+                state.stamp = (second, stamp(second));
+            }
+            for line in text.split('\n').filter(|line| !line.is_empty() || text.is_empty()) {
+                // Writing to a string can't fail.
+                let _ = writeln!(state.lines, "{}:{} {line}", category.word(), state.stamp.1);
+                state.until = state.until.min(self.flush.of(category));
+            }
+            state.came(Until::Write)
+        });
     }
 
     /// Writes the lines that wait for this, or for something earlier.
-    pub(super) fn came(&mut self, until: Until) {
-        if self.until <= until || self.lines.len() > MAX_WAITING_BYTES {
-            self.write();
-        }
+    pub(super) fn came(&self, until: Until) {
+        self.change(|state| state.came(until));
     }
 
     /// Passes what was added to the thread.
-    pub(super) fn write(&mut self) {
-        self.until = Until::Error;
-        if !self.lines.is_empty() {
-            let lines = std::mem::take(&mut self.lines);
-            self.send(Work::Lines(lines));
+    pub(super) fn write(&self) {
+        self.change(|state| state.write(true));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State) -> bool) {
+        let is_due = change(&mut self.shared.lock());
+        if is_due {
+            self.shared.wake.notify_one();
         }
     }
 
-    fn send(&self, work: Work) {
-        // The thread ends only with this.
-        let _ = self.work.send(work);
-    }
-
     /// Calls `then` with the file's path once all that was added is in it.
-    pub(super) fn flushed(&mut self, then: impl FnOnce(&Path) + Send + 'static) {
-        self.write();
-        self.send(Work::Flush(Box::new(then)));
+    pub(super) fn flushed(&self, then: impl FnOnce(&Path) + Send + 'static) {
+        self.change(|state| state.push(Work::Flush(Box::new(then))));
     }
 
     /// Empties the file.
-    pub(super) fn clear(&mut self) {
-        self.write();
-        self.send(Work::Clear);
+    pub(super) fn clear(&self) {
+        self.change(|state| state.push(Work::Clear));
     }
 
     /// Goes on in another file, and calls `then` with what came of it.
     pub(super) fn go_on_in(
-        &mut self,
+        &self,
         path: PathBuf,
         then: impl FnOnce(io::Result<()>) + Send + 'static,
     ) {
-        self.write();
-        self.send(Work::New(path, Box::new(then)));
+        self.change(|state| state.push(Work::New(path, Box::new(then))));
+    }
+}
+
+impl Log {
+    /// Writes what there is, and ends.
+    pub(super) fn close(&self) {
+        self.change(|state| {
+            let is_due = state.write(true);
+            state.is_over = true;
+            state.is_due(true) | is_due
+        });
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // A panic has been printed.
+            let _ = thread.join();
+        }
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
-        self.write();
-        let (closed, _) = channel();
-        drop(std::mem::replace(&mut self.work, closed));
-        if let Some(thread) = self.thread.take() {
-            // A panic has been printed.
-            let _ = thread.join();
+        self.close();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole between any two calls.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for work; none comes after the end.
+    fn work(&self) -> Option<VecDeque<Work>> {
+        let mut state = self.lock();
+        let mut gathered = false;
+        loop {
+            if state.is_urgent || gathered && !state.work.is_empty() {
+                state.is_urgent = false;
+                return Some(std::mem::take(&mut state.work)).filter(|work| !work.is_empty());
+            }
+            if state.is_over {
+                return None;
+            }
+            if state.work.is_empty() {
+                state.waits = Waits::Idle;
+                state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                state.waits = Waits::Gathering;
+                let waited = self.wake.wait_timeout(state, GATHER);
+                let timed;
+                (state, timed) = waited.unwrap_or_else(PoisonError::into_inner);
+                gathered = timed.timed_out();
+            }
+            state.waits = Waits::No;
         }
     }
 }
@@ -157,10 +285,10 @@ impl Backlog {
     }
 }
 
-fn run(mut file: File, mut path: PathBuf, works: &Receiver<Work>) {
+fn run(mut file: File, mut path: PathBuf, shared: &Shared) {
     let mut has_failed = false;
     let mut backlog = Backlog::default();
-    for work in works {
+    for work in std::iter::from_fn(|| shared.work()).flatten() {
         let done = match work {
             Work::Lines(lines) => backlog.write(&lines, &mut file),
             Work::Flush(then) => {
@@ -237,29 +365,35 @@ pub(super) fn stamp(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Category, Log, LogFlush, Until, last_lines};
+    use super::{Category, Log, LogFlush, Until, last_lines, stamp};
     use std::sync::mpsc::channel;
 
     #[test]
     fn lines_are_stamped_appended_cleared_and_go_on_in_another_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let [first, second] = ["a.log", "b.log"].map(|name| folder.path().join(name));
-        let mut log = Log::open(first.clone(), LogFlush::default()).expect("open");
-        log.add(Category::Message, "[1]", "--ping :me@here");
-        log.add(Category::Change, "[1]", " aborted: /t\n   why\n");
+        let log = Log::open(first.clone(), LogFlush::default()).expect("open");
+        log.add(Category::Message, 1_000_000, "--ping :me@here");
+        log.add(Category::Change, 1_000_000, " aborted: /t\n   why\n");
         let (sender, receiver) = channel();
         log.flushed(move |path| sender.send(path.to_owned()).expect("the test waits"));
         assert_eq!(receiver.recv().as_ref(), Ok(&first));
         let text = std::fs::read_to_string(&first).expect("read");
-        assert_eq!(text, "MSG:[1] --ping :me@here\nLOG:[1]  aborted: /t\nLOG:[1]    why\n");
-        assert_eq!(last_lines(&first, 1).expect("read"), "LOG:[1]    why\n");
+        let [one, two, three] = [1, 2, 3].map(stamp);
+        let lines = [
+            format!("MSG:{one} --ping :me@here\n"),
+            format!("LOG:{one}  aborted: /t\n"),
+            format!("LOG:{one}    why\n"),
+        ];
+        assert_eq!(text, lines.concat());
+        assert_eq!(last_lines(&first, 1).expect("read"), lines[2]);
         log.clear();
-        log.add(Category::Error, "[2]", "");
+        log.add(Category::Error, 2_000_000, "");
         log.go_on_in(second.clone(), |opened| opened.expect("open"));
-        log.add(Category::Warning, "[3]", "new");
+        log.add(Category::Warning, 3_000_000, "new");
         drop(log);
-        assert_eq!(std::fs::read_to_string(&first).expect("read"), "ERR:[2] \n");
-        assert_eq!(std::fs::read_to_string(&second).expect("read"), "WAR:[3] new\n");
+        assert_eq!(std::fs::read_to_string(&first).expect("read"), format!("ERR:{two} \n"));
+        assert_eq!(std::fs::read_to_string(&second).expect("read"), format!("WAR:{three} new\n"));
     }
 
     #[test]
@@ -267,24 +401,27 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.log");
         let flush = "message=command,change=checkpoint".parse().expect("a policy");
-        let mut log = Log::open(path.clone(), flush).expect("open");
+        let log = Log::open(path.clone(), flush).expect("open");
         // What comes, and the lines that are in the file after it.
-        type Step = fn(&mut Log);
+        type Step = fn(&Log);
         let steps: [(Step, usize); 6] = [
-            (|log| log.add(Category::Change, "[1]", "submitted"), 0),
+            (|log| log.add(Category::Change, 1_000_000, "submitted"), 0),
             (|log| log.came(Until::Group), 0),
-            (|log| log.add(Category::Message, "[1]", "--ping"), 0),
+            (|log| log.add(Category::Message, 1_000_000, "--ping"), 0),
             (|log| log.came(Until::Command), 2),
-            (|log| log.add(Category::Change, "[1]", "active"), 2),
-            (|log| log.add(Category::Error, "[1]", "aborted"), 4),
+            (|log| log.add(Category::Change, 1_000_000, "active"), 2),
+            (|log| log.add(Category::Error, 1_000_000, "aborted"), 4),
         ];
         for (step, expected) in steps {
-            step(&mut log);
+            step(&log);
             let (sender, receiver) = channel();
             // Unlike `flushed`, this waits only for what the thread has been passed.
-            log.send(super::Work::Flush(Box::new(move |path| {
-                sender.send(std::fs::read_to_string(path)).expect("the test waits");
-            })));
+            log.change(|state| {
+                state.work.push_back(super::Work::Flush(Box::new(move |path| {
+                    sender.send(std::fs::read_to_string(path)).expect("the test waits");
+                })));
+                state.is_due(true)
+            });
             let text = receiver.recv().expect("an answer").expect("read");
             assert_eq!(text.lines().count(), expected, "{text}");
         }
@@ -296,16 +433,17 @@ mod tests {
         let path = folder.path().join("a.log");
         let flush = "write".parse().expect("a policy");
         // It takes nothing, for want of room.
-        let mut log = Log::open("/dev/full".into(), flush).expect("open");
-        log.add(Category::Message, "[1]", "first");
+        let log = Log::open("/dev/full".into(), flush).expect("open");
+        log.add(Category::Message, 1_000_000, "first");
         let large = "x".repeat(super::MAX_WAITING_BYTES);
-        log.add(Category::Message, "[1]", &large);
+        log.add(Category::Message, 1_000_000, &large);
         log.go_on_in(path.clone(), |opened| opened.expect("open"));
-        log.add(Category::Error, "[2]", "second");
+        log.add(Category::Error, 2_000_000, "second");
         drop(log);
         let text = std::fs::read_to_string(&path).expect("read");
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[..2], ["MSG:[1] first", "ERR:[2] second"]);
+        let expected = [format!("MSG:{} first", stamp(1)), format!("ERR:{} second", stamp(2))];
+        assert_eq!(lines[..2], expected);
         assert!(lines[2].starts_with("WAR:") && lines[2].contains(" 1 lines are lost"), "{text}");
     }
 }

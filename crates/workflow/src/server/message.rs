@@ -8,10 +8,10 @@ use bytes::Bytes;
 use journal::Progress;
 
 use super::access::Loaded;
-use super::core::CommandKind;
+use super::core::{CommandKind, Definition};
 use super::slot::{Held, Slot};
 use crate::model::{Changed, NodeId, Snapshot, Tree};
-use crate::protocol::Request;
+use crate::protocol::{Body, Command, PathsCommand, Request, ServerCommand, SyncKind};
 
 /// A request's bytes, and where its answer is put.
 pub(super) struct Asked {
@@ -21,6 +21,8 @@ pub(super) struct Asked {
     pub(super) held: Held,
     /// Whether a token stands for the user, who needs no password then.
     pub(super) is_trusted: bool,
+    /// The definition in it, where it was read by another thread.
+    pub(super) definition: Option<Definition>,
 }
 
 impl Asked {
@@ -113,8 +115,31 @@ pub(super) enum Message {
     CheckpointDone(Result<f64, String>),
     /// A file of users was read again, or can't be; whom to answer.
     Users(Result<Loaded, String>, Slot),
+    /// The journal has acknowledged all up to this record, of which what is short is applied.
+    Acknowledged(u64),
     /// How far the journal is.
     Journal(Progress),
     /// End.
     Stop,
+}
+
+/// A change of more nodes than this is no short one.
+const SHORT_PATHS: usize = 8;
+
+/// Whether a request is done in microseconds, where it changes nothing; where it does, once it is
+/// in the journal.
+pub(super) fn is_short(request: &Request) -> bool {
+    match &request.body {
+        Body::Child(..) => true,
+        Body::User(_, command) => match command {
+            Command::Version | Command::Query { .. } | Command::Message(_) | Command::Show => true,
+            Command::Server(command) => matches!(command, ServerCommand::Suites),
+            Command::Sync { kind, .. } => *kind == SyncKind::News,
+            Command::Alter { paths, .. } => paths.len() <= SHORT_PATHS,
+            Command::Paths { command: PathsCommand::Suspend, paths, .. } => {
+                paths.len() <= SHORT_PATHS
+            }
+            _ => false,
+        },
+    }
 }

@@ -8,6 +8,7 @@ mod clock;
 mod connection;
 mod core;
 mod disk;
+mod dispatch;
 mod environment;
 mod filing;
 mod flush;
@@ -21,30 +22,36 @@ mod owner;
 mod passwords;
 mod pending;
 mod record;
+mod shared;
 mod slot;
 mod spawn;
 mod store;
 mod web;
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::atomic::AtomicU32;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use journal::{Journal, SyncPolicy};
 use service::metrics::Metrics;
 use service::{BoundHttp, HttpServer, Tokens};
-use wire::{Address, Config, Counters, ListenOptions, Listener, Server, TaskPool, Tls};
+use wire::{Address, Config, Counters, ListenOptions, Listener, Server, TaskPool, Tls, Waker};
 
 use self::core::Core;
 use access::Access;
 use clock::Clock;
-use connection::{Session, Shared};
+use connection::Session;
+use dispatch::{Dispatch, serve};
+use flush::Until;
 use log::{Category, Log, unix_us};
 use message::Message;
 use owner::Owner;
 use pending::Pending;
+use shared::Shared;
 use spawn::Spawner;
 use store::Opened;
 
@@ -75,6 +82,8 @@ pub struct Limits {
     pub threads: usize,
     /// A connection whose client takes nothing of its answer for this long is closed.
     pub send_timeout: Duration,
+    /// When a change is on the disk.
+    pub sync: SyncPolicy,
     /// When the log's lines are written.
     pub log_flush: LogFlush,
 }
@@ -92,7 +101,6 @@ pub struct BoundWorkflow {
 /// A running server.
 pub struct WorkflowServer {
     server: Option<Server>,
-    owner: Sender<Message>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
     environment: Arc<Environment>,
@@ -110,7 +118,9 @@ impl BoundWorkflow {
     /// # Errors
     /// When an address can't be had.
     pub fn bind(addresses: &[Address]) -> std::io::Result<Self> {
-        let bind = |address: &Address| Listener::bind(address, &ListenOptions::default());
+        // An answer is sent at once, or followed by the connection's end.
+        let options = ListenOptions { no_delay: false, ..ListenOptions::default() };
+        let bind = |address: &Address| Listener::bind(address, &options);
         let handshake_timeout = Config::default().handshake_timeout;
         Ok(Self {
             listeners: addresses.iter().map(bind).collect::<Result<_, _>>()?,
@@ -151,51 +161,36 @@ impl BoundWorkflow {
         terminate: impl Fn() + Send + 'static,
     ) -> anyhow::Result<WorkflowServer> {
         let environment = Arc::new(environment);
-        let (own, messages) = channel();
-        let mut core = Core::new(Arc::clone(&environment));
-        let progress = own.clone();
-        let folder = data.join("journal");
-        std::fs::create_dir_all(&folder)?;
-        checkpoint::refuse_newer(&environment.check, &folder)?;
-        let opened = store::open(&folder, &mut core, move |done| {
-            // The owner outlives the journal.
-            let _ = progress.send(Message::Journal(done));
-        })
-        .context("the journal can't be read")?;
-        let Opened { mut journal, logged, is_empty } = opened;
-        if is_empty && environment.check.exists() {
-            core.adopt(&environment.check)?;
-            // From here on the journal counts, which has to have it, too.
-            let (head, render) = core.stored();
-            store::write(journal.snapshot()?, &head, &render())
-                .context("the checkpoint that was taken can't be kept")?;
-        }
+        let (messages, received) = channel();
         let access = Access::read(&environment).map_err(anyhow::Error::msg)?;
-        let mut log = Log::open(environment.log.clone(), limits.log_flush)
+        let log = Log::open(environment.log.clone(), limits.log_flush)
             .with_context(|| format!("the log {}", environment.log.display()))?;
-        greet(&mut log, &environment, &core);
         let shared = Arc::new(Shared {
-            owner: own.clone(),
+            owner: messages.clone(),
+            access: RwLock::new(access),
+            log,
+            pings: AtomicU32::new(0),
             pool: TaskPool::new("workflow", limits.threads.max(2), MAX_QUEUED)?,
             max_message: limits.max_message,
             memory: slot::Memory::new(limits.receive_memory),
             answers: slot::Memory::new(limits.send_memory),
         });
+        let dispatch = Arc::new(Dispatch::new(messages));
+        let mut core = Core::new(Arc::clone(&environment));
+        let (journal, logged) =
+            open_journal(&dispatch, &environment, &mut core, (data, limits.sync))?;
+        greet(&shared.log, &environment, &core);
         core.start_unstarted();
-        let owner = Owner {
+        dispatch.begin(Owner {
             core,
-            access,
             clock: Clock::new(&environment),
             checkpoints: checkpoint::Checkpoint::default(),
             groups: 0,
             environment: Arc::clone(&environment),
-            messages,
-            own: own.clone(),
             shared: Arc::clone(&shared),
             journal,
             pending: Pending::default(),
             awaited: awaited::Awaited::default(),
-            log,
             jobs: Arc::new(TaskPool::new("job", limits.threads.max(2), usize::MAX)?),
             files: TaskPool::new("archive", 1, usize::MAX)?,
             mover: mover::Mover::default(),
@@ -203,26 +198,58 @@ impl BoundWorkflow {
             logged,
             is_snapshotting: false,
             terminate: Box::new(terminate),
-        };
+        });
         let thread = std::thread::Builder::new().name("owner".to_owned());
-        let thread = thread.spawn(move || owner.run())?;
+        let own = Arc::clone(&dispatch);
+        let thread = thread.spawn(move || serve(&own, &received))?;
+        let (of_passes, log) = (Arc::clone(&dispatch), Arc::clone(&shared));
+        let after_pass = move || {
+            of_passes.finish();
+            log.log.came(Until::Group);
+        };
         let config = Config {
             threads: limits.threads,
             max_connections: limits.max_connections,
             handshake_timeout: self.handshake_timeout,
             idle_timeout: Some(limits.send_timeout),
             thread_name: "workflow",
+            after_pass: Some(Waker::new(after_pass)),
             ..Config::default()
         };
-        let of_sessions = Arc::clone(&shared);
-        let session = move |_| Session::new(Arc::clone(&of_sessions));
+        let (of_sessions, to_owner) = (Arc::clone(&shared), Arc::clone(&dispatch));
+        let session = move |_| Session::new(Arc::clone(&of_sessions), Arc::clone(&to_owner));
         let server = Some(Server::start(config, self.listeners, session)?);
-        Ok(WorkflowServer { server, owner: own, thread: Some(thread), shared, environment })
+        Ok(WorkflowServer { server, thread: Some(thread), shared, environment })
     }
 }
 
-fn greet(log: &mut Log, environment: &Environment, core: &Core) {
-    let at = log::stamp(unix_us() / 1_000_000);
+/// Opens the journal, or begins it with ecFlow's checkpoint; returns it with the bytes of the
+/// records behind its snapshot.
+fn open_journal(
+    dispatch: &Arc<Dispatch>,
+    environment: &Environment,
+    core: &mut Core,
+    (data, sync): (&Path, SyncPolicy),
+) -> anyhow::Result<(Journal, u64)> {
+    let folder = data.join("journal");
+    std::fs::create_dir_all(&folder)?;
+    checkpoint::refuse_newer(&environment.check, &folder)?;
+    let notified = Arc::clone(dispatch);
+    let opened = store::open(&folder, sync, core, move |done| notified.progress(done))
+        .context("the journal can't be read")?;
+    let Opened { mut journal, logged, is_empty } = opened;
+    if is_empty && environment.check.exists() {
+        core.adopt(&environment.check)?;
+        // From here on the journal counts, which has to have it, too.
+        let (head, render) = core.stored();
+        store::write(journal.snapshot()?, &head, &render())
+            .context("the checkpoint that was taken can't be kept")?;
+    }
+    Ok((journal, logged))
+}
+
+fn greet(log: &Log, environment: &Environment, core: &Core) {
+    let at_us = unix_us();
     let Environment { host, port, home, interval_s, .. } = environment;
     for line in [
         String::new(),
@@ -232,7 +259,7 @@ fn greet(log: &mut Log, environment: &Environment, core: &Core) {
         format!("Job scheduling interval: {interval_s}"),
         format!("Server initial state is {}", core.state_word()),
     ] {
-        log.add(Category::Message, &at, &line);
+        log.add(Category::Message, at_us, &line);
     }
     log.write();
 }
@@ -251,7 +278,7 @@ impl WorkflowServer {
 
     /// Counters for Prometheus.
     pub fn metrics(&self) -> impl Fn() -> String + Send + Sync + use<> {
-        let (counters, owner) = (self.counters(), self.owner.clone());
+        let (counters, owner) = (self.counters(), self.shared.owner.clone());
         move || {
             let mut page = Metrics::of("workflow");
             page.add_loop(&counters());
@@ -284,7 +311,7 @@ impl WorkflowServer {
 
     fn end(&mut self) {
         // The owner has ended only when it has panicked, which is printed.
-        let _ = self.owner.send(Message::Stop);
+        let _ = self.shared.owner.send(Message::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

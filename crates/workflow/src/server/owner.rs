@@ -1,35 +1,36 @@
-//! The thread that has the tree: it applies what others ask, in order, and drives its time. It
-//! never waits for a file, a process or the disk.
+//! The owner of the tree: it applies what others ask, in order, and drives its time. Whoever has
+//! the owner ([`super::dispatch`]) never waits for a file, a process or the disk.
 
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use journal::{Journal, Progress};
 use wire::{TaskPool, Waker};
 
-use super::access::{Access, Part};
+use super::access::Part;
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
 use super::clock::Clock;
-use super::connection::{SMALL_BYTES, Shared};
 use super::core::{Core, Effect, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
-use super::log::{Category, Log, last_lines, unix_us};
+use super::log::{Category, last_lines, unix_us};
 use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message};
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, pieces};
-use super::slot::{Answer, Held, Rendered};
+use super::shared::Shared;
+use super::slot::{Answer, Held, Rendered, SMALL_BYTES};
 use super::spawn::Spawner;
 use super::store;
 use super::{filing, job};
 use crate::protocol::{Body, Command, LogCommand, Reply, Request, ServerCommand, Standard};
 
 /// The most messages that are taken before the journal is passed what they wrote.
-const BATCH: usize = 1024;
+pub(super) const BATCH: usize = 1024;
 
 /// The ends of commands that a full disk refused are tried again after this time.
 const RETRY: Duration = Duration::from_secs(1);
@@ -43,15 +44,11 @@ const LAST_CHECKPOINT: Duration = Duration::from_secs(120);
 /// What the owner works with.
 pub(super) struct Owner {
     pub(super) core: Core,
-    pub(super) access: Access,
     pub(super) environment: Arc<Environment>,
-    pub(super) messages: Receiver<Message>,
-    pub(super) own: Sender<Message>,
     pub(super) shared: Arc<Shared>,
     pub(super) journal: Journal,
     pub(super) pending: Pending,
     pub(super) awaited: Awaited,
-    pub(super) log: Log,
     pub(super) jobs: Arc<TaskPool>,
     /// One thread, for archives.
     pub(super) files: TaskPool,
@@ -81,41 +78,24 @@ const fn is_checkpoint(body: &Body) -> bool {
 }
 
 impl Owner {
-    /// Serves until it is stopped, and then makes all durable.
-    pub(super) fn run(mut self) {
-        self.started();
-        loop {
-            let mut due = self.clock.tick.min(self.clock.check);
-            if !self.pending.refused.is_empty() {
-                due = due.min(self.clock.retry);
-            }
-            let wait = due.saturating_duration_since(Instant::now());
-            match self.messages.recv_timeout(wait) {
-                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Ok(message) => self.take(message),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            let mut is_over = false;
-            for _ in 0..BATCH {
-                match self.messages.try_recv() {
-                    Ok(Message::Stop) => is_over = true,
-                    Ok(message) => self.take(message),
-                    Err(_) => break,
-                }
-            }
-            self.time();
-            self.snapshot();
-            self.journal.commit();
-            self.log.came(Until::Group);
-            if is_over {
-                break;
-            }
+    /// When something is to be done by the clock.
+    pub(super) fn due(&self) -> Instant {
+        let due = self.clock.tick.min(self.clock.check);
+        if self.pending.refused.is_empty() { due } else { due.min(self.clock.retry) }
+    }
+
+    /// Has the journal and the log keep what was taken.
+    pub(super) fn finish(&mut self) {
+        if self.core.checks.mode == CheckMode::Always {
+            self.due_checkpoint();
         }
-        self.end();
+        self.snapshot();
+        self.journal.commit();
+        self.shared.log.came(Until::Group);
     }
 
     /// Notes in the journal that the server has started, so that no change number is given again.
-    fn started(&mut self) {
+    pub(super) fn started(&mut self) {
         let record = Record { at_us: unix_us(), random: random(), what: What::Started };
         if let Err(why) = self.append(&record) {
             tracing::error!("that the server has started: {why}");
@@ -123,13 +103,13 @@ impl Owner {
         self.core.record(&record);
     }
 
-    fn end(mut self) {
+    pub(super) fn end(mut self, messages: &Receiver<Message>) {
         // Jobs that aren't started now are started by the next server.
         self.spawner.stop();
         // What is in the journal is applied, so that the checkpoint has it, and none is being
         // written by then.
         loop {
-            let message = match self.messages.try_recv() {
+            let message = match messages.try_recv() {
                 Ok(message) => message,
                 Err(_) => {
                     self.journal.commit();
@@ -138,7 +118,7 @@ impl Owner {
                         false if self.pending.is_empty() && !self.core.is_filing() => break,
                         false => LAST_WAIT,
                     };
-                    let Ok(message) = self.messages.recv_timeout(wait) else { break };
+                    let Ok(message) = messages.recv_timeout(wait) else { break };
                     message
                 }
             };
@@ -150,7 +130,7 @@ impl Owner {
         }
         let at_us = unix_us();
         self.say(at_us, Category::Message, "svr:terminate");
-        self.log.write();
+        self.shared.log.close();
         let checkpoint = self.checkpoints.begin(&self.core, &self.environment);
         if let Err(why) = checkpoint.write() {
             tracing::error!("the checkpoint can't be written: {why}");
@@ -160,21 +140,24 @@ impl Owner {
         }
     }
 
-    fn say(&mut self, at_us: i64, category: Category, text: &str) {
-        let stamp = self.clock.stamp(at_us);
-        self.log.add(category, stamp, text);
+    fn say(&self, at_us: i64, category: Category, text: &str) {
+        self.shared.log.add(category, at_us, text);
     }
 
-    fn take(&mut self, message: Message) {
+    pub(super) fn take(&mut self, message: Message) {
         self.take_one(message);
-        self.log.came(Until::Command);
+        self.shared.log.came(Until::Command);
     }
 
     fn take_one(&mut self, message: Message) {
         match message {
             Message::Request(request, asked) => self.request(request, asked),
-            Message::Look(since, answer) => answer(self.core.look(since, self.counts())),
+            Message::Look(since, answer) => {
+                self.count_pings();
+                answer(self.core.look(since, self.counts()));
+            }
             Message::Command(end) => self.command_end(end),
+            Message::Acknowledged(number) => self.acknowledged(number, true),
             Message::Journal(progress) => self.progress(progress),
             Message::SnapshotDone(done) => {
                 self.is_snapshotting = false;
@@ -191,7 +174,8 @@ impl Owner {
             Message::Users(loaded, slot) => {
                 let reply = match loaded {
                     Ok(loaded) => {
-                        self.access.take(loaded);
+                        let access = self.shared.access.write();
+                        access.unwrap_or_else(PoisonError::into_inner).take(loaded);
                         Reply::OK
                     }
                     Err(why) => {
@@ -203,6 +187,12 @@ impl Owner {
             }
             Message::Stop => {}
         }
+    }
+
+    /// Counts the pings that connections' threads have answered.
+    fn count_pings(&mut self) {
+        let pings = self.shared.pings.swap(0, Ordering::Relaxed);
+        self.core.statistics.count_pings(pings);
     }
 
     fn counts(&self) -> Counts {
@@ -225,13 +215,15 @@ impl Owner {
     fn request(&mut self, request: Box<Request>, asked: Asked) {
         let at_us = unix_us();
         let line = request.line();
-        if !asked.is_trusted
-            && let Err(why) = self.access.check(&request)
-        {
+        let access = self.shared.access.read().unwrap_or_else(PoisonError::into_inner);
+        let checked = if asked.is_trusted { Ok(()) } else { access.check(&request) };
+        drop(access);
+        if let Err(why) = checked {
             self.say(at_us, Category::Message, &line);
             self.say(at_us, Category::Error, &why);
             return asked.slot.put(Answer::Reply(Reply::Error(why)));
         }
+        self.count_pings();
         self.core.statistics.count(&request.body);
         self.say(at_us, Category::Message, &line);
         if self.of_the_log(&request, &asked) || self.of_the_users(&request, &asked) {
@@ -281,12 +273,7 @@ impl Owner {
     /// Takes what the journal reports.
     fn progress(&mut self, progress: Progress) {
         match progress {
-            Progress::Acknowledged(number) => {
-                self.groups += 1;
-                while let Some(recorded) = self.pending.pop_through(number) {
-                    self.apply(recorded);
-                }
-            }
+            Progress::Acknowledged(number) => self.acknowledged(number, false),
             Progress::Refused(_, error) => {
                 self.journal.accept();
                 self.drop_pending(&format!(
@@ -296,6 +283,22 @@ impl Owner {
             Progress::Failed(error) => self.drop_pending(&format!("it may be lost: {error}")),
             Progress::Stalled(error) => tracing::error!("the journal waits: {error}"),
             Progress::Resumed => tracing::info!("the journal goes on"),
+        }
+    }
+
+    /// Applies what is durable through this record; where only what is short is to be, the owner's
+    /// thread goes on with the first that is not.
+    fn acknowledged(&mut self, number: u64, only_short: bool) {
+        self.groups += u64::from(!self.pending.is_empty());
+        while let Some(is_short) = self.pending.is_next_short(number) {
+            if only_short && !is_short {
+                let left = Message::Journal(Progress::Acknowledged(number));
+                // Its thread reads until the owner's end.
+                let _ = self.shared.owner.send(left);
+                return;
+            }
+            let Some(recorded) = self.pending.pop_through(number) else { return };
+            self.apply(recorded);
         }
     }
 
@@ -341,7 +344,8 @@ impl Owner {
     }
 
     /// Carries a request out and answers it.
-    fn carry_out(&mut self, at_us: i64, random: u64, request: &Request, asked: Asked) {
+    fn carry_out(&mut self, at_us: i64, random: u64, request: &Request, mut asked: Asked) {
+        self.core.definition = asked.definition.take();
         let told = self.core.request(at_us, random, request);
         self.effects(at_us);
         if let Told::Reply(Reply::Error(why)) = &told {
@@ -385,14 +389,14 @@ impl Owner {
                 let path = self.environment.log.display().to_string();
                 put(Reply::Text(path));
             }
-            LogCommand::Flush => self.log.flushed(move |_| put(Reply::OK)),
+            LogCommand::Flush => self.shared.log.flushed(move |_| put(Reply::OK)),
             LogCommand::Clear => {
-                self.log.clear();
+                self.shared.log.clear();
                 put(Reply::OK);
             }
             LogCommand::Get(lines) => {
                 let most = usize::try_from(*lines).unwrap_or(0);
-                self.log.flushed(move |path| {
+                self.shared.log.flushed(move |path| {
                     put(match last_lines(path, most) {
                         Ok(text) => Reply::Text(text),
                         Err(why) => Reply::Error(format!("{}: {why}", path.display())),
@@ -402,7 +406,7 @@ impl Owner {
             LogCommand::New(path) => {
                 let path = if path.is_empty() { self.core.log_path() } else { path.clone() };
                 let whole = self.environment.home.join(path);
-                self.log.go_on_in(whole, move |opened| {
+                self.shared.log.go_on_in(whole, move |opened| {
                     put(match opened {
                         Ok(()) => Reply::OK,
                         Err(why) => Reply::Error(format!("the log can't be written: {why}")),
@@ -417,7 +421,7 @@ impl Owner {
     fn of_the_users(&mut self, request: &Request, asked: &Asked) -> bool {
         let Body::User(_, Command::Server(command)) = &request.body else { return false };
         let Some(part) = Part::reloaded_by(*command) else { return false };
-        let (own, environment) = (self.own.clone(), Arc::clone(&self.environment));
+        let (own, environment) = (self.shared.owner.clone(), Arc::clone(&self.environment));
         let slot = asked.slot.clone();
         let work = move || {
             let _ = own.send(Message::Users(part.read_again(&environment), slot));
@@ -456,18 +460,18 @@ impl Owner {
                     if !self.environment.starts_jobs {
                         continue;
                     }
-                    let (spawner, owner) = (Arc::clone(&self.spawner), self.own.clone());
+                    let (spawner, owner) = (Arc::clone(&self.spawner), self.shared.owner.clone());
                     let work = move || job::start(*submission, &spawner, &owner);
                     // The queue has no limit but the number of tasks.
                     let _ = self.jobs.submit(Waker::new(|| {}), work);
                 }
                 Effect::File(filing) => {
-                    let owner = self.own.clone();
+                    let owner = self.shared.owner.clone();
                     // The queue has no limit but the number of suites and families.
                     let work = move || filing::run(filing, &owner);
                     let _ = self.files.submit(Waker::new(|| {}), work);
                 }
-                Effect::Move(one) => self.mover.start(*one, &self.environment, &self.own),
+                Effect::Move(one) => self.mover.start(*one, &self.environment, &self.shared.owner),
             }
         }
     }
@@ -486,7 +490,7 @@ impl Owner {
     }
 
     /// Does what is due.
-    fn time(&mut self) {
+    pub(super) fn time(&mut self) {
         let now = Instant::now();
         if !self.pending.refused.is_empty() && now >= self.clock.retry {
             self.clock.retry = now + RETRY;
@@ -496,6 +500,7 @@ impl Owner {
             while self.clock.tick <= now {
                 self.clock.tick += self.clock.interval;
             }
+            self.count_pings();
             self.core.statistics.look();
             let (at_us, random) = (unix_us(), random());
             match self.append(&Record { at_us, random, what: What::Tick }) {
@@ -505,8 +510,6 @@ impl Owner {
         }
         if now >= self.clock.check {
             self.clock.check = now + self.core.checks.interval();
-            self.due_checkpoint();
-        } else if self.core.checks.mode == CheckMode::Always {
             self.due_checkpoint();
         }
     }
@@ -531,9 +534,9 @@ impl Owner {
         if self.checkpoints.is_running() {
             return;
         }
-        self.log.came(Until::Checkpoint);
+        self.shared.log.came(Until::Checkpoint);
         let work = self.checkpoints.begin(&self.core, &self.environment);
-        let own = self.own.clone();
+        let own = self.shared.owner.clone();
         let work = move || {
             let _ = own.send(Message::CheckpointDone(work.write()));
         };
@@ -564,7 +567,7 @@ impl Owner {
         let Ok(snapshot) = self.journal.snapshot() else { return };
         (self.logged, self.is_snapshotting) = (0, true);
         let (head, render) = self.core.stored();
-        let own = self.own.clone();
+        let own = self.shared.owner.clone();
         let work = move || {
             let done = store::write(snapshot, &head, &render());
             let _ = own.send(Message::SnapshotDone(done.map_err(|error| error.to_string())));

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::message::{Asked, CommandEnd};
+use super::message::{Asked, CommandEnd, is_short};
 use crate::protocol::Request;
 
 /// What a record is of, with its time and random number.
@@ -23,6 +23,17 @@ pub(super) enum Change {
         code: u8,
         text: String,
     },
+}
+
+impl Recorded {
+    /// Whether it is applied in microseconds.
+    pub(super) fn is_short(&self) -> bool {
+        match &self.what {
+            Change::Request(request, _) => is_short(request),
+            Change::Tick => false,
+            Change::Command { .. } => true,
+        }
+    }
 }
 
 /// What waits.
@@ -50,6 +61,12 @@ impl Pending {
     /// Adds what ends with this record.
     pub(super) fn push(&mut self, number: u64, recorded: Recorded) {
         self.waiting.push_back((number, recorded));
+    }
+
+    /// Whether the next of what is durable through a record is short; `None` where there is none.
+    pub(super) fn is_next_short(&self, number: u64) -> Option<bool> {
+        let (last, recorded) = self.waiting.front()?;
+        (*last <= number).then(|| recorded.is_short())
     }
 
     /// The next of what is durable through a record.

@@ -1,12 +1,15 @@
 //! What a connection and the owner share of one request: its memory, and the place of its answer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use wire::Waker;
 
 use crate::protocol::Reply;
+
+/// A document up to this size waits in the loop's buffer until it is whole, and is parsed there.
+pub(super) const SMALL_BYTES: usize = 64 << 10;
 
 /// Memory that all connections share, and its limit.
 #[derive(Debug)]
@@ -79,24 +82,49 @@ pub(super) enum Answer {
 pub(super) struct Slot(Arc<Place>);
 
 struct Place {
-    answer: Mutex<Option<Answer>>,
+    state: Mutex<Placed>,
     waker: Waker,
 }
 
+#[derive(Default)]
+struct Placed {
+    answer: Option<Answer>,
+    /// Whether the connection waits for it to be woken.
+    is_awaited: bool,
+}
+
 impl Slot {
-    /// An empty one; `waker` wakes the connection.
+    /// An empty one; `waker` wakes whoever waits for the answer.
     pub(super) fn new(waker: Waker) -> Self {
-        Self(Arc::new(Place { answer: Mutex::new(None), waker }))
+        let state = Placed { answer: None, is_awaited: true };
+        Self(Arc::new(Place { state: Mutex::new(state), waker }))
+    }
+
+    /// The same of a connection that looks for the answer in the turn in which it asks, and is not
+    /// woken before that.
+    pub(super) fn of_turn(waker: Waker) -> Self {
+        Self(Arc::new(Place { state: Mutex::default(), waker }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Placed> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers; never waits.
     pub(super) fn put(&self, answer: Answer) {
-        *self.0.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-        self.0.waker.wake();
+        let mut state = self.lock();
+        state.answer = Some(answer);
+        let is_awaited = state.is_awaited;
+        drop(state);
+        if is_awaited {
+            self.0.waker.wake();
+        }
     }
 
-    /// The answer, once.
+    /// The answer, once; where there is none yet, the connection is woken when there is.
     pub(super) fn take(&self) -> Option<Answer> {
-        self.0.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let mut state = self.lock();
+        state.is_awaited = true;
+        state.answer.take()
     }
 }

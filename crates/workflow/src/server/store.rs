@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use journal::{Directory, Entry, Journal, Options, Progress, Snapshot};
+use journal::{Directory, Entry, Journal, Options, Progress, Snapshot, SyncPolicy};
 
 use super::record::{Joiner, Record, decode};
 
@@ -57,13 +57,18 @@ pub(super) struct Opened {
 /// When it is in use, can't be read, or is damaged.
 pub(super) fn open(
     folder: &Path,
+    sync: SyncPolicy,
     restore: &mut impl Restore,
     notify: impl FnMut(Progress) + Send + 'static,
 ) -> anyhow::Result<Opened> {
     let disk = Directory::new(folder);
     let (mut snapshot, mut joiner, mut logged) = (Some(Vec::new()), Joiner::default(), 0);
-    let options =
-        Options { waiting_bytes: WAITING_BYTES, refuses_when_full: true, ..Options::default() };
+    let options = Options {
+        sync,
+        waiting_bytes: WAITING_BYTES,
+        refuses_when_full: true,
+        ..Options::default()
+    };
     let begin = |snapshot: &mut Option<Vec<u8>>, restore: &mut _| -> anyhow::Result<()> {
         match snapshot.take() {
             Some(bytes) if !bytes.is_empty() => take(bytes, restore),

@@ -16,11 +16,12 @@ struct Fake {
 
 impl Fake {
     fn new(text: &str) -> Self {
-        let parsed = parse(text, "fake.def").expect("a definition");
+        let mut tree = parse(text, "fake.def").expect("a definition").tree;
+        tree.index_all();
         // Sunday, 2026-11-22, 10:00.
         let now = 1_795_341_600;
         let mut fake = Self { tree: Tree::default(), now, submitted: vec![], log: vec![] };
-        fake.apply(|rules| rules.load(&parsed.tree, false).expect("loaded"));
+        fake.apply(|rules| rules.take(tree, false).expect("loaded"));
         fake
     }
 
@@ -228,6 +229,17 @@ fn times_days_and_crons_are_reached() {
     let day = Duration::minutes(24 * 60).whole_minutes() - 10 * 60 - 3;
     fake.wait(day);
     assert_eq!(fake.started(), ["/s/d"]);
+}
+
+#[test]
+fn in_a_tree_that_was_read_again_what_waits_is_woken() {
+    let mut fake = Fake::begun("suite s\n task a\n task b\n  trigger a == complete\nendsuite\n");
+    assert_eq!(fake.started(), ["/s/a"]);
+    let text = print(&fake.tree, Style::Migrate, false);
+    fake.tree = parse(&text, "kept").expect("a definition").tree;
+    fake.tree.index_all();
+    fake.complete("/s/a");
+    assert_eq!(fake.started(), ["/s/b"]);
 }
 
 #[test]

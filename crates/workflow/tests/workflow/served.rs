@@ -146,6 +146,7 @@ fn try_start(home: &Path, port: u16, send_timeout: Duration) -> anyhow::Result<W
         max_connections: 100,
         threads: 1,
         send_timeout,
+        sync: journal::SyncPolicy::Always,
     };
     let data = home.join(".loadline");
     std::fs::create_dir_all(&data).expect("a folder");

@@ -62,6 +62,29 @@ impl Rules<'_> {
             }
             self.tree.graft(from, suite, NodeId::ROOT, place)?;
         }
+        self.load_variables(from);
+        self.tree.next_modify_no();
+        self.update_root();
+        Ok(())
+    }
+
+    /// Loads a definition as [`Rules::load`] does, whose tree is indexed and needed no more: where
+    /// there are no suites yet, its nodes are taken over as they are.
+    ///
+    /// # Errors
+    /// A suite is there already; then nothing is loaded.
+    pub fn take(&mut self, from: Tree, force: bool) -> Result<(), LoadError> {
+        if self.tree.count() > 0 {
+            return self.load(&from, force);
+        }
+        self.load_variables(&from);
+        self.tree.take_nodes(from);
+        self.tree.next_modify_no();
+        self.update_root();
+        Ok(())
+    }
+
+    fn load_variables(&mut self, from: &Snapshot) {
         for variable in &from.server().user_variables {
             let server = self.tree.server_mut();
             match server.user_variables.iter_mut().find(|known| known.name == variable.name) {
@@ -69,9 +92,6 @@ impl Rules<'_> {
                 None => server.user_variables.push(variable.clone()),
             }
         }
-        self.tree.next_modify_no();
-        self.update_root();
-        Ok(())
     }
 
     fn place(&self, id: NodeId) -> Option<usize> {

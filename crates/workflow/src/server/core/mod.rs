@@ -43,10 +43,11 @@ use unstarted::{Unstarted, Waiting};
 use zombies::Zombies;
 
 pub(super) use filings::{Filing, MOVING, Move, READING, WRITING};
-pub(super) use nodes::said;
+pub(super) use nodes::{read_definition, said};
 pub(super) use parts::{
-    ARCHIVED, CommandKind, Due, Effect, MOVED, NO_SCRIPT, NOT_ARCHIVED, NOT_MADE, NOT_MOVED,
-    NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, Submission, Told, WRITTEN,
+    ARCHIVED, CommandKind, Definition, Due, Effect, MOVED, NO_SCRIPT, NOT_ARCHIVED, NOT_MADE,
+    NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, Submission, Told,
+    WRITTEN,
 };
 pub(super) use text::{archive_text, node_text, read_archive};
 pub(super) use unstarted::Edited;
@@ -69,6 +70,8 @@ pub(super) struct Core {
     filings: Filings,
     /// What was read of an archive, parsed: that of the next record.
     pub(super) parsed: Option<Box<Tree>>,
+    /// The definition of the next request, where another thread has read it.
+    pub(super) definition: Option<Definition>,
     started_us: i64,
     /// Changes of any kind, for checkpoints.
     change_no: u64,
@@ -88,6 +91,7 @@ impl Core {
             unstarted: Unstarted::default(),
             filings: Filings::default(),
             parsed: None,
+            definition: None,
             started_us: super::log::unix_us(),
             change_no: 0,
         };
@@ -209,6 +213,7 @@ impl Core {
             edit_room,
             started_us,
             at_us,
+            definition: self.definition.take(),
         };
         let now = Instant::seconds(at_us.div_euclid(1_000_000));
         let mut rules = Rules::new(tree, Moment { now, entropy: random });
@@ -355,6 +360,7 @@ impl Core {
             Ok(tree) if code == RESTORED && is_free => {
                 let numbers = (self.tree.state_change_no(), self.tree.modify_change_no());
                 self.tree = tree;
+                self.tree.index_all();
                 self.set_variables();
                 self.tree.server_mut().state = ServerState::Halted;
                 self.tree.set_change_numbers(numbers.0, numbers.1);
@@ -396,6 +402,7 @@ impl Core {
         const MOST_BYTES: u64 = 4 << 30;
         let text = base::read_text(path, MOST_BYTES)?;
         self.tree = text::read(&text).with_context(|| path.display().to_string())?;
+        self.tree.index_all();
         self.set_variables();
         self.tree.server_mut().state = ServerState::Halted;
         self.change_no += 1;
@@ -420,6 +427,7 @@ impl Restore for Core {
     fn snapshot(&mut self, stored: Stored) -> anyhow::Result<()> {
         let parsed = text::read_kept(&stored.text)?;
         self.tree = parsed;
+        self.tree.index_all();
         self.set_variables();
         let number = |name: &str| -> u32 {
             stored.head.get(name).and_then(|number| number.parse().ok()).unwrap_or(0)

@@ -1,30 +1,53 @@
 //! What users load and replace, and what came of jobs.
 
 use crate::model::{Flag, Kind, NodeId, Rules, State};
+use crate::protocol::{Body, Command, Request};
 use crate::server::log::Category;
 
 use super::parts::{
-    Effect, JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts, SCRIPT_NOT_WRITTEN,
-    STATUS_FAILED, WRITTEN,
+    Definition, Effect, JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts,
+    SCRIPT_NOT_WRITTEN, STATUS_FAILED, WRITTEN,
 };
 
-/// Adds the suites of a definition. Returns their names.
-pub(super) fn load(rules: &mut Rules<'_>, text: &str, force: bool) -> Result<Vec<String>, String> {
+/// Reads the definition of a request that has one; on any thread.
+pub(in crate::server) fn read_definition(request: &Request) -> Option<Definition> {
+    match &request.body {
+        Body::User(_, Command::Load { definition, .. } | Command::Replace { definition, .. }) => {
+            Some(read(definition))
+        }
+        _ => None,
+    }
+}
+
+fn read(text: &str) -> Definition {
     let parsed = crate::definition::parse(text, "the definition").map_err(|why| why.to_string())?;
-    rules.load(&parsed.tree, force).map_err(|why| why.to_string())?;
-    let new = &parsed.tree;
-    Ok(new.suites().map(|suite| new.node(suite).name.to_string()).collect())
+    let mut tree = parsed.tree;
+    tree.index_all();
+    Ok(Box::new(tree))
+}
+
+/// Adds the suites of a definition. Returns their names.
+pub(super) fn load(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    text: &str,
+    force: bool,
+) -> Result<Vec<String>, String> {
+    let new = parts.definition.take().unwrap_or_else(|| read(text))?;
+    let names = new.suites().map(|suite| new.node(suite).name.to_string()).collect();
+    rules.take(*new, force).map_err(|why| why.to_string())?;
+    Ok(names)
 }
 
 /// Puts a node of a definition in place of the one at its path.
 pub(super) fn replace(
+    parts: &mut Parts<'_>,
     rules: &mut Rules<'_>,
     path: &str,
     text: &str,
     (creates, force): (bool, bool),
 ) -> Result<(), String> {
-    let parsed = crate::definition::parse(text, "the definition").map_err(|why| why.to_string())?;
-    let new = &parsed.tree;
+    let new = &*parts.definition.take().unwrap_or_else(|| read(text))?;
     let node = new
         .find(path)
         .filter(|id| *id != NodeId::ROOT)

@@ -8,7 +8,7 @@ use super::statistics::Statistics;
 pub(in crate::server) use super::unstarted::CommandKind;
 use super::unstarted::Edited;
 use super::zombies::Zombies;
-use crate::model::{Flag, Kind, NodeId, ServerState, Snapshot};
+use crate::model::{Flag, Kind, NodeId, ServerState, Snapshot, Tree};
 use crate::protocol::Reply;
 use crate::script::Scope;
 use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
@@ -83,6 +83,9 @@ pub(in crate::server) const NOT_RESTORED: u8 = 14;
 pub(in crate::server) const MOVED: u8 = 15;
 pub(in crate::server) const NOT_MOVED: u8 = 16;
 
+/// A definition that has been read, or why it can't be.
+pub(in crate::server) type Definition = Result<Box<Tree>, String>;
+
 /// What commands see of the core beside the tree.
 pub(in crate::server) struct Parts<'a> {
     pub(in crate::server) environment: &'a Arc<Environment>,
@@ -98,6 +101,8 @@ pub(in crate::server) struct Parts<'a> {
     pub(in crate::server) edit_room: usize,
     pub(in crate::server) started_us: i64,
     pub(in crate::server) at_us: i64,
+    /// The definition of the request, where it has been read already.
+    pub(in crate::server) definition: Option<Definition>,
 }
 
 /// What a task's command needs.

@@ -97,6 +97,12 @@ impl Statistics {
         self.count_kind(body);
     }
 
+    /// Counts pings.
+    pub(in crate::server) fn count_pings(&mut self, count: u32) {
+        self.requests += count;
+        self.counts[Kind::Ping as usize] += count;
+    }
+
     fn count_kind(&mut self, body: &Body) {
         if let Some(kind) = kind(body) {
             self.counts[kind as usize] += 1;

@@ -50,14 +50,13 @@ pub(super) fn command(
             query::query(rules.tree, kind, path, attribute).map(Reply::Text)
         }
         Command::Group(all) => return group(parts, rules, all),
-        Command::Load { force, definition, .. } => {
-            nodes::load(rules, definition, *force).map(|names| {
+        Command::Load { force, definition, .. } => nodes::load(parts, rules, definition, *force)
+            .map(|names| {
                 names.iter().for_each(|name| parts.handles.added(name));
                 Reply::OK
-            })
-        }
+            }),
         Command::Replace { creates, force, path, definition, .. } => {
-            nodes::replace(rules, path, definition, (*creates, *force)).map(|()| {
+            nodes::replace(parts, rules, path, definition, (*creates, *force)).map(|()| {
                 parts.handles.added(path.trim_start_matches('/'));
                 Reply::OK
             })

@@ -17,9 +17,9 @@ use crate::protocol::{
     Answer as Read, Body, Child, Command, Reply, Report, Request, Standard, User, read_answer,
     write,
 };
-use crate::server::connection::Shared;
 use crate::server::environment::Environment;
 use crate::server::message::{Asked, Look, Message};
+use crate::server::shared::Shared;
 use crate::server::slot::{Answer, Held, Rendered, Slot};
 
 /// The largest body of a request.
@@ -107,7 +107,8 @@ impl App {
         if !held.grow(document.len()) {
             return Err(Fault::busy("requests that are carried out take all memory"));
         }
-        let asked = Asked { document, slot: slot.clone(), held, is_trusted: true };
+        let asked =
+            Asked { document, slot: slot.clone(), held, is_trusted: true, definition: None };
         asked.send(request, &self.shared.owner);
         receive.await.map_err(|_| Fault::stopping())?;
         match slot.take() {

@@ -30,8 +30,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get};
 use service::{BoundHttp, HttpServer, Tokens};
 
-use super::connection::Shared;
 use super::environment::Environment;
+use super::shared::Shared;
 pub(super) use kinds::KINDS;
 
 use app::{App, MOST_BODY};

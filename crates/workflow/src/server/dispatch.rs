@@ -1,0 +1,182 @@
+//! How what happens reaches the owner of the tree. The owner lies behind a lock that no one waits
+//! for but its own thread: a connection's thread that finds it free has a short request carried
+//! out at once, without waking another thread; what finds it busy waits in a list that whoever has
+//! the owner works off before letting go of it. What takes long is always the owner's thread's.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use journal::Progress;
+use wire::wake_together;
+
+use super::message::{Asked, Message, is_short};
+use super::owner::{BATCH, Owner};
+use super::slot::SMALL_BYTES;
+use crate::protocol::Request;
+
+/// The way to the owner.
+pub(super) struct Dispatch {
+    /// `None` before the start and after the end.
+    owner: Mutex<Option<Owner>>,
+    /// What is short, and has found the owner busy.
+    waiting: Mutex<VecDeque<Message>>,
+    /// Whether connections' threads have had requests carried out that are not kept yet.
+    is_unfinished: AtomicBool,
+    /// To the owner's thread.
+    messages: Sender<Message>,
+}
+
+impl Dispatch {
+    /// A way to an owner that is still to come; `messages` are read by its thread.
+    pub(super) fn new(messages: Sender<Message>) -> Self {
+        Self {
+            owner: Mutex::new(None),
+            waiting: Mutex::default(),
+            is_unfinished: AtomicBool::new(false),
+            messages,
+        }
+    }
+
+    /// The owner begins.
+    pub(super) fn begin(&self, owner: Owner) {
+        *self.lock() = Some(owner);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Owner>> {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Message>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes a request on, from its connection's thread, which calls [`Self::finish`] later.
+    pub(super) fn request(&self, request: Box<Request>, asked: Asked) {
+        let is_short = asked.document.len() <= SMALL_BYTES && is_short(&request);
+        let message = Message::Request(request, asked);
+        if !is_short {
+            return self.send(message);
+        }
+        self.is_unfinished.store(true, SeqCst);
+        self.waiting().push_back(message);
+        self.work_off();
+    }
+
+    /// Passes the journal's progress on, from the journal's thread.
+    pub(super) fn progress(&self, progress: Progress) {
+        let Progress::Acknowledged(number) = progress else {
+            return self.send(Message::Journal(progress));
+        };
+        self.waiting().push_back(Message::Acknowledged(number));
+        wake_together(|| self.settle());
+    }
+
+    /// Passes a message to the owner's thread.
+    pub(super) fn send(&self, message: Message) {
+        // It ends last.
+        let _ = self.messages.send(message);
+    }
+
+    /// Has the journal and the log keep what connections' threads have had done.
+    pub(super) fn finish(&self) {
+        if self.is_unfinished.load(SeqCst) {
+            self.settle();
+        }
+    }
+
+    /// Works off what waits. Where the owner is busy, whoever has it does.
+    fn work_off(&self) {
+        while !self.waiting().is_empty() {
+            // A lock that is poisoned is that of an owner that died of a panic.
+            let Ok(mut owner) = self.owner.try_lock() else { return };
+            self.take_waiting(&mut owner);
+        }
+    }
+
+    /// Works off what waits, and has the journal and the log keep it.
+    fn settle(&self) {
+        loop {
+            let Ok(mut owner) = self.owner.try_lock() else { return };
+            self.take_waiting(&mut owner);
+            self.is_unfinished.store(false, SeqCst);
+            if let Some(owner) = owner.as_mut() {
+                owner.finish();
+            }
+            drop(owner);
+            // What has come since has found the owner busy.
+            if self.waiting().is_empty() && !self.is_unfinished.load(SeqCst) {
+                return;
+            }
+        }
+    }
+
+    fn take_waiting(&self, owner: &mut Option<Owner>) {
+        loop {
+            let Some(message) = self.waiting().pop_front() else { return };
+            match owner {
+                Some(owner) => owner.take(message),
+                // Its thread has it, and brings it to its end.
+                None => self.send(message),
+            }
+        }
+    }
+
+    /// Does something with the owner, on its own thread.
+    pub(super) fn with<R>(&self, work: impl FnOnce(&mut Owner) -> R) -> Option<R> {
+        let made = self.lock().as_mut().map(work);
+        wake_together(|| self.settle());
+        made
+    }
+
+    /// Has the owner take messages, on its own thread, and between them what is short and waits.
+    pub(super) fn take_all(&self, messages: impl Iterator<Item = Message>) {
+        wake_together(|| {
+            for message in messages {
+                let mut owner = self.lock();
+                match owner.as_mut() {
+                    Some(owner) => owner.take(message),
+                    None => return,
+                }
+                self.take_waiting(&mut owner);
+            }
+            self.settle();
+        });
+    }
+
+    /// Takes the owner out, for its end: what still comes goes to its thread.
+    pub(super) fn end(&self) -> Option<Owner> {
+        let owner = self.lock().take();
+        self.settle();
+        owner
+    }
+}
+
+/// Has the owner do what comes, on its thread, until it is stopped, and then makes all durable.
+pub(super) fn serve(dispatch: &Dispatch, messages: &Receiver<Message>) {
+    dispatch.with(Owner::started);
+    loop {
+        let Some(due) = dispatch.with(|owner| owner.due()) else { return };
+        let first = match messages.recv_timeout(due.saturating_duration_since(Instant::now())) {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        let mut is_over = false;
+        let all = first.into_iter().chain(messages.try_iter().take(BATCH)).filter(|message| {
+            let is_stop = matches!(message, Message::Stop);
+            is_over |= is_stop;
+            !is_stop
+        });
+        dispatch.take_all(all);
+        dispatch.with(Owner::time);
+        if is_over {
+            break;
+        }
+    }
+    if let Some(owner) = dispatch.end() {
+        owner.end(messages);
+    }
+}

@@ -1,0 +1,48 @@
+//! What the owner of the tree and the connections share that any thread uses.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use wire::TaskPool;
+
+use super::access::Access;
+use super::log::{Category, Log, unix_us};
+use super::message::Message;
+use super::slot::Memory;
+use crate::protocol::{Reply, Request};
+
+/// What connections, the owner and the pool share.
+pub(super) struct Shared {
+    /// To the owner's thread.
+    pub(super) owner: Sender<Message>,
+    pub(super) access: RwLock<Access>,
+    pub(super) log: Log,
+    /// Pings since the owner counted them last.
+    pub(super) pings: AtomicU32,
+    pub(super) pool: TaskPool,
+    /// The largest request.
+    pub(super) max_message: u64,
+    /// Of large documents that have come or are coming.
+    pub(super) memory: Arc<Memory>,
+    /// Of large answers that are being sent.
+    pub(super) answers: Arc<Memory>,
+}
+
+impl Shared {
+    /// Answers a ping, for which the owner isn't needed: it says that the server can be reached,
+    /// also while that is busy.
+    pub(super) fn ping(&self, request: &Request) -> Reply {
+        self.pings.fetch_add(1, Ordering::Relaxed);
+        let at_us = unix_us();
+        self.log.add(Category::Message, at_us, &request.line());
+        let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
+        match access.check(request) {
+            Ok(()) => Reply::OK,
+            Err(why) => {
+                self.log.add(Category::Error, at_us, &why);
+                Reply::Error(why)
+            }
+        }
+    }
+}
