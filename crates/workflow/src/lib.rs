@@ -3,8 +3,8 @@
 //!
 //! [`model`] holds the tree and its rules, [`definition`] reads and prints its text, [`protocol`]
 //! is the requests and answers of ecFlow's clients, [`script`] makes jobs of scripts, [`lint`] says
-//! what is wrong with a definition; none of them does I/O. [`server`] does. [`load`] is the
-//! workload and dialect of the lab.
+//! what is wrong with a definition, [`simulate`] what would run when; none of them does I/O.
+//! [`server`] does. [`load`] is the workload and dialect of the lab.
 
 #![deny(unsafe_code)]
 
@@ -15,6 +15,7 @@ pub mod model;
 pub mod protocol;
 pub mod script;
 pub mod server;
+pub mod simulate;
 
 mod command;
 mod serve;

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use service::Failure;
 
-use crate::definition::Examined;
+use crate::definition::{Examined, examine};
 use crate::model::{Instant, Moment, Rules, ServerState, Tree, Variable};
 use crate::server::Environment;
 
@@ -17,22 +17,37 @@ pub(super) fn text(file: &Path) -> Result<String, Failure> {
     base::read_text(file, DEFINITION_LIMIT).map_err(Failure::usage)
 }
 
+/// The definition of a file, which has to be right.
+pub(super) fn definition(file: &Path) -> Result<Examined, Failure> {
+    let examined = examine(&text(file)?, &file.display().to_string());
+    match examined.faults.first() {
+        None => Ok(examined),
+        Some(fault) => Err(Failure::Usage(fault.to_string())),
+    }
+}
+
 /// The server's time, as its calendars have it.
 pub(super) fn now() -> Instant {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Instant::seconds(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
 
+/// The variables that a server has whose home is the current folder.
+pub(super) fn variables() -> Result<Vec<Variable>, Failure> {
+    variables_of(Path::new("."))
+}
+
+fn variables_of(home: &Path) -> Result<Vec<Variable>, Failure> {
+    const PORT: u16 = 3141;
+    let environment = Environment::new(home, PORT, 60, |name| std::env::var(name).ok());
+    let variables = environment.map_err(Failure::Usage)?.variables().into_iter();
+    Ok(variables.map(|(name, value)| Variable { name: name.into(), value: value.into() }).collect())
+}
+
 /// The suites of a definition as a halted server with this home would have them, begun.
 pub(super) fn begun(examined: &Examined, home: &Path) -> Result<Tree, Failure> {
-    let port = 3141;
-    let environment = Environment::new(home, port, 60, |name| std::env::var(name).ok());
-    let environment = environment.map_err(Failure::Usage)?;
     let mut tree = Tree::default();
-    let variables = environment.variables().into_iter();
-    tree.server_mut().variables = variables
-        .map(|(name, value)| Variable { name: name.into(), value: value.into() })
-        .collect();
+    tree.server_mut().variables = variables_of(home)?;
     tree.server_mut().state = ServerState::Halted;
     let mut rules = Rules::new(&mut tree, Moment { now: now(), entropy: 0 });
     rules.load(&examined.tree, false).map_err(Failure::usage)?;

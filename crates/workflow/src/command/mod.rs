@@ -3,6 +3,7 @@
 mod check;
 mod generate;
 mod input;
+mod simulate;
 
 use clap::Subcommand;
 use service::{Outcome, Run};
@@ -11,6 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   loadline workflow check x.def                  what ecFlow's parser refuses, each with its line
   loadline workflow lint x.def --home $ECF_HOME  what never runs, scripts that are missing
+  loadline workflow simulate x.def --until 7d    what would run when
   loadline workflow gen --scale 1 > 3199.def     320,830 nodes, 60 MB";
 
 /// Arguments of `loadline workflow`.
@@ -27,6 +29,8 @@ enum WorkflowCommand {
     Check(check::CheckArgs),
     /// Say what never runs, too: contradictions, circles, limits without room, missing scripts
     Lint(check::LintArgs),
+    /// Say what would run when, and what never would and why
+    Simulate(simulate::SimulateArgs),
     /// Write a definition with the counts of ECMWF's performance tests, in which every task waits
     Gen(generate::GenArgs),
 }
@@ -36,6 +40,7 @@ impl Run for WorkflowCommandArgs {
         match self.command {
             WorkflowCommand::Check(args) => check::check(&args),
             WorkflowCommand::Lint(args) => check::lint(&args),
+            WorkflowCommand::Simulate(args) => simulate::run(&args),
             WorkflowCommand::Gen(args) => generate::run(args),
         }
     }

@@ -22,6 +22,7 @@ mod random_definition;
 mod rules;
 mod runners;
 mod served;
+mod simulated;
 mod statistics;
 mod sync;
 mod tls;

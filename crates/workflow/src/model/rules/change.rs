@@ -107,6 +107,8 @@ pub struct Rules<'a> {
     pub(super) moment: Moment,
     /// Whether an operator or job caused the change, not the passing of time.
     pub(super) by_command: bool,
+    /// Whether lines for the log are wanted.
+    pub(super) has_log: bool,
     pub(super) effects: Vec<Effect>,
     /// Nodes whose dependencies may hold now.
     pub(super) awake: BTreeSet<NodeId>,
@@ -120,10 +122,21 @@ impl<'a> Rules<'a> {
             tree,
             moment,
             by_command: true,
+            has_log: true,
             effects: Vec::new(),
             awake: BTreeSet::new(),
             passwords: 0,
         }
+    }
+
+    /// Makes no lines for the log: nobody is going to read them.
+    pub fn without_log(&mut self) {
+        self.has_log = false;
+    }
+
+    /// What follows is caused by the passing of time, not by an operator or job.
+    pub fn by_time(&mut self) {
+        self.by_command = false;
     }
 
     /// Submits what has become free, and returns what is to be done.

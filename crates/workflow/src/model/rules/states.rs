@@ -24,7 +24,7 @@ impl Rules<'_> {
             return;
         }
         let is_job = node.kind.is_job();
-        let (since, job) = (node.since, node.job());
+        let since = node.since;
         let duration = self.duration(id);
         let mut flags = node.flags;
         let mut behind = String::new();
@@ -34,12 +34,13 @@ impl Rules<'_> {
             }
             if is_job {
                 flags = flags.with(Flag::TaskAborted);
+                let job = node.job();
                 behind = format!(" try-no: {} reason: {}", job.try_no, job.abort_reason);
             }
         } else {
             flags = flags.without(Flag::TaskAborted).without(Flag::ForceAborted);
         }
-        if how.is_logged {
+        if how.is_logged && self.has_log {
             let path = self.tree.path(id);
             self.log(format!(" {}: {path}{behind}", state.word()));
         }
