@@ -59,11 +59,18 @@ fn suite(ours: &str, peers: &[(&'static str, Vec<String>)], rest: &str) -> Strin
 }
 
 fn answers_rightly(ours: &str, rest: &str) -> Vec<serde_json::Value> {
-    let peers = peers();
+    answers_of(ours, &peers(), rest)
+}
+
+fn answers_of(
+    ours: &str,
+    peers: &[(&'static str, Vec<String>)],
+    rest: &str,
+) -> Vec<serde_json::Value> {
     if ours.is_empty() && peers.is_empty() {
         return Vec::new();
     }
-    let trials = Place::with(&suite(ours, &peers, rest)).trials();
+    let trials = Place::with(&suite(ours, peers, rest)).trials();
     assert_eq!(trials.len(), ours.matches("[[target]]").count() + peers.len());
     assert!(trials.iter().all(|trial| trial["missing"] == 0), "{trials:#?}");
     trials
@@ -100,6 +107,23 @@ fn streams_bring_every_message_in_each_direction() {
                 assert!((elements / rate / f64::from(messages) - 1.0).abs() < 1e-9, "{trial:#}");
             }
         }
+    }
+}
+
+#[test]
+fn gos_interoperability_server_streams_as_it_is_described() {
+    let program = repository().join("target/peers/go/grpc-interop-server");
+    if !program.exists() {
+        testing::skip("grpc-interop-server is not installed (`cargo xtask peers`)");
+        return;
+    }
+    let go = [("go", vec![program.display().to_string()])];
+    for operation in ["server-stream", "client-stream", "bidi"] {
+        let rest = format!(
+            "operation = \"{operation}\"\nbytes = 30_000\nmessages = 9\n\
+             [[clients]]\nconnections = 2\npipeline = 2\ntimeout = \"20s\"\n"
+        );
+        assert_eq!(answers_of("", &go, &rest).len(), 1);
     }
 }
 
