@@ -29,9 +29,27 @@ fn generate(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
 
     let descriptors = protox::compile(FILES, ["proto"])?;
     std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    measured(&descriptors.encode_to_vec(), out)?;
     let mut config = prost_build::Config::new();
     // Payloads and what is echoed are not copied.
     config.bytes(["."]).include_file("proto.rs");
     config.compile_fds(descriptors)?;
+    Ok(())
+}
+
+/// The messages that codecs are compared with, by buffa, which keeps fields that it doesn't know.
+#[cfg(feature = "grpc")]
+fn measured(descriptors: &[u8], out: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    use buffa_codegen::generated::descriptor::FileDescriptorSet;
+
+    use buffa::Message as _;
+
+    let set = FileDescriptorSet::decode_from_slice(descriptors)?;
+    let mut config = buffa_codegen::CodeGenConfig::default();
+    (config.generate_views, config.file_per_package) = (false, true);
+    let wanted = ["loadline/rpc/v1/table.proto".to_owned()];
+    for file in buffa_codegen::generate(&set.file, &wanted, &config)? {
+        std::fs::write(out.join("measured.rs"), file.content)?;
+    }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! and prints what came of it in the lines of `drive::program`. Control plane around a loop that
 //! does nothing but evaluate.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -20,8 +21,19 @@ use crate::plan::{Plan, Registry, parse_setting};
 /// A line is printed this often.
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs a closure and says how many allocations it made, and of how many bytes in all.
-pub type CountAllocations = fn(&mut dyn FnMut()) -> (u64, u64);
+/// What a closure has allocated.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allocations {
+    /// How often.
+    pub count: u64,
+    /// Bytes, in all.
+    pub bytes: u64,
+    /// The most bytes at once.
+    pub most_bytes: u64,
+}
+
+/// Runs a closure and says what it has allocated.
+pub type CountAllocations = fn(&mut dyn FnMut()) -> Allocations;
 
 /// What is to be evaluated: a target of a plan, at one of its points.
 #[derive(Debug, Deserialize, Serialize)]
@@ -78,8 +90,9 @@ fn evaluate(
     let mut stream = Stream::new(&point.workload, &*workload, assignment.round, 0);
     let mut own = workload.busy(&target.speaks, None).map_err(|fault| fault.to_string())?;
     (0..CASES).for_each(|_| own.ready(stream.next_op()));
-    let wrong: Vec<_> = (0..CASES).filter_map(|index| own.check(index).err()).collect();
-    let (count, bytes) = allocations(&mut || (0..CASES).for_each(|at| _ = own.call(at)));
+    let mut wrong = BTreeMap::new();
+    check(own.as_mut(), &mut wrong);
+    let allocated = allocations(&mut || (0..CASES).for_each(|at| _ = own.call(at)));
     let per_op = |total: u64| total as f64 / CASES as f64;
     let mut sampler = Sampler::calibrated(own.as_mut());
     println!("{}", json!({ "t_ns": clock::now() }));
@@ -91,6 +104,8 @@ fn evaluate(
             break;
         }
     }
+    // Another time: the first may have used up what it worked on.
+    check(own.as_mut(), &mut wrong);
     let samples = &sampler.samples;
     let figures = json!({
         "time_ns": sampler.median(),
@@ -98,10 +113,11 @@ fn evaluate(
         "samples": samples.count,
         "evaluations_per_sample": samples.calls,
         "bytes_per_op": samples.bytes as f64 / (samples.count * samples.calls).max(1) as f64,
-        "allocations_per_op": per_op(count),
-        "allocated_bytes_per_op": per_op(bytes),
+        "allocations_per_op": per_op(allocated.count),
+        "allocated_bytes_per_op": per_op(allocated.bytes),
+        "peak_allocated_bytes": allocated.most_bytes,
     });
-    let note = wrong.first().map(|finding| finding.note.clone());
+    let note = wrong.values().next();
     // A wrong result is wrong in every evaluation of its case; once is enough to say so.
     let wrong = wrong.len() as u64;
     println!(
@@ -118,24 +134,33 @@ fn evaluate(
     Ok(())
 }
 
+/// Adds what is wrong about each case, unless it is known already.
+fn check(own: &mut dyn Busy, wrong: &mut BTreeMap<usize, String>) {
+    for index in 0..CASES {
+        if let Err(finding) = own.check(index) {
+            wrong.entry(index).or_insert(finding.note);
+        }
+    }
+}
+
 /// Samples, and what their evaluations took.
 struct Sampler {
     samples: SampleTimer,
     least_ns: f64,
     /// How many samples came to each time per evaluation, in tenths of a nanosecond.
-    tenths: std::collections::BTreeMap<u64, u64>,
+    tenths: BTreeMap<u64, u64>,
 }
 
 impl Sampler {
     fn calibrated(own: &mut dyn Busy) -> Self {
         let samples = SampleTimer::calibrated(own);
-        Self { samples, least_ns: f64::INFINITY, tenths: std::collections::BTreeMap::new() }
+        Self { samples, least_ns: f64::INFINITY, tenths: BTreeMap::new() }
     }
 
     /// Samples until that time, as a line.
     fn take(&mut self, own: &mut dyn Busy, until: u64) -> serde_json::Value {
         let (cpu, bytes, before) = (thread_cpu(), self.samples.bytes, self.samples.count);
-        let mut counts = std::collections::BTreeMap::<u64, u64>::new();
+        let mut counts = BTreeMap::<u64, u64>::new();
         while self.samples.count == before || self.samples.ended < until {
             let each_ns = self.samples.take(own) as f64 / self.samples.calls as f64;
             self.least_ns = self.least_ns.min(each_ns);

@@ -76,7 +76,7 @@ static ROWS: &[Row] = &[
     Row(Some(&cache::SERVICE), &[&cache::load::SERVICE, &cache::load::CODECS], Some(&CACHE)),
     Row(Some(&records::SERVICE), &[&records::load::SERVICE], Some(&RECORDS)),
     Row(Some(&conditions::SERVICE), &conditions::load::SERVICES, Some(&CONDITIONS)),
-    Row(Some(&rpc::SERVICE), &[&rpc::load::SERVICE], Some(&RPC)),
+    Row(Some(&rpc::SERVICE), &[&rpc::load::SERVICE, &rpc::load::CODECS], Some(&RPC)),
     Row(Some(&workflow::SERVICE), &[&workflow::load::SERVICE], None),
     Row(Some(&null::SERVICE), &[&load::null::SERVICE], Some(&NULL)),
     Row(None, &[&http::load::SERVICE, &http::load::CODECS], None),
@@ -219,8 +219,12 @@ pub(crate) fn build() -> Vec<(&'static str, String)> {
     known.into_iter().filter_map(|(name, fact)| Some((name, fact?.to_owned()))).collect()
 }
 
-/// How many allocations a closure makes, and of how many bytes. The allocator counts only here.
-pub(crate) fn count_allocations(work: &mut dyn FnMut()) -> (u64, u64) {
+/// What a closure allocates. The allocator counts only here.
+pub(crate) fn count_allocations(work: &mut dyn FnMut()) -> lab::in_process::Allocations {
     let counted = allocation_counter::measure(work);
-    (counted.count_total, counted.bytes_total)
+    lab::in_process::Allocations {
+        count: counted.count_total,
+        bytes: counted.bytes_total,
+        most_bytes: counted.bytes_max,
+    }
 }

@@ -2,8 +2,9 @@
 //!
 //! [`protocol`] is the bytes of messages and frames, [`model`] the functions that can be called;
 //! neither does I/O. [`server`] serves them, [`client`] calls them over [`carriers`], and those of
-//! any server of gRPC, [`load`] is the workload and dialect of the lab; [`SERVICE`] holds the two
-//! commands, `serve rpc` and `rpc`. README.md lists what is spoken, what isn't, and the limits.
+//! any server of gRPC; [`codecs`] turns messages into bytes in several ways, [`load`] is the
+//! workload and dialect of the lab; [`SERVICE`] holds the two commands, `serve rpc` and `rpc`.
+//! README.md lists what is spoken, what isn't, and the limits.
 //!
 //! Server and client are there with the feature `grpc`.
 
@@ -13,6 +14,7 @@
 pub mod carriers;
 #[cfg(feature = "grpc")]
 pub mod client;
+pub mod codecs;
 pub mod load;
 pub mod model;
 pub mod protocol;

@@ -8,6 +8,8 @@ mod describe;
 #[cfg(feature = "grpc")]
 mod input;
 #[cfg(feature = "grpc")]
+mod inspect;
+#[cfg(feature = "grpc")]
 mod ping;
 #[cfg(feature = "grpc")]
 mod session;
@@ -30,6 +32,8 @@ Examples:
   loadline rpc ping 'pipe:loadline serve rpc --pipe' --function echo --bytes 1000
   loadline rpc ping tcp:127.0.0.1:50051 --writes field --nagle     the 44 ms of two small writes
   loadline rpc why tcp:127.0.0.1:50051 --writes field --nagle
+  loadline rpc inspect --codec julia '21 05 61 62 63 64 65'
+  loadline rpc codecs
 
 What functions take is asked of the server's reflection, or read from --proto. Requests and answers
 are JSON, a line each where there are several. A call that ends with another status than OK has the
@@ -59,6 +63,12 @@ enum Any {
     /// Say where the time of a call goes: writes, reads, switches, CPU of both sides, and the rest
     #[cfg(feature = "grpc")]
     Why(why::WhyArgs),
+    /// Show an encoding byte by byte: fields, types, values, and what its bytes are for
+    #[cfg(feature = "grpc")]
+    Inspect(inspect::InspectArgs),
+    /// Print what each codec can, found by trying it
+    #[cfg(feature = "grpc")]
+    Codecs,
 }
 
 /// What is asked of a server of gRPC.
@@ -116,6 +126,8 @@ impl Run for RpcArgs {
             Any::Ask(command) => command,
             Any::Ping(args) => return ping::ping(&args, session, &runtime),
             Any::Why(args) => return why::why(&args, session, &runtime),
+            Any::Inspect(args) => return inspect::inspect(&args, &session),
+            Any::Codecs => return inspect::codecs(session.json),
         };
         let address = match &command {
             RpcCommand::Call { address, .. }

@@ -11,11 +11,13 @@
 //! | `any` | the operation `call`: any method of any server |
 //! | `answers` | what header blocks mean in gRPC |
 //! | `grpc`, `frames` | the dialects |
+//! | `codec` | another workload: codecs, without a socket |
 
 mod answers;
 mod any;
 mod call;
 mod calls;
+mod codec;
 mod frames;
 mod grpc;
 mod made;
@@ -23,6 +25,7 @@ mod operations;
 mod spec;
 mod totals;
 
+pub use codec::CODECS;
 pub use frames::Frames;
 pub use grpc::Grpc;
 pub use operations::{ADD, BIDI, CALL, CLIENT_STREAM, SERVER_STREAM, UNARY};

@@ -14,3 +14,9 @@ pub(crate) use generated::loadline::rpc::v1 as table;
 
 /// The `FileDescriptorSet` of all files and what they import, imports first.
 pub(crate) static DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// The descriptors, with their types.
+pub(crate) fn pool() -> prost_reflect::DescriptorPool {
+    // They are written by `build.rs`, and a test reads them.
+    prost_reflect::DescriptorPool::decode(DESCRIPTORS).unwrap_or_default()
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Encodes or decodes messages of Python's codecs, compares every one, and prints what it took.
+
+usage: codecs.py upb|pickle|msgpack encode|decode MESSAGES MILLISECONDS
+
+The message is that of `suites/rpc-codecs.toml`: as many small messages within one.
+"""
+
+import json
+import os
+import pickle
+import sys
+import time
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def small(at):
+    return {
+        "number": at * 1_000_003 + 1,
+        "text": f"{at:017}",
+        "real": at / 1024,
+        "flag": True,
+        "small": at % 100 + 1,
+    }
+
+
+def upb(messages):
+    sys.path.insert(0, os.path.join(ROOT, "crates", "rpc", "proto"))
+    import grpc
+    from google.protobuf.internal import api_implementation
+
+    assert api_implementation.Type() == "upb", api_implementation.Type()
+    table = grpc.protos("loadline/rpc/v1/table.proto")
+    sample = table.Sample(samples=[table.Sample(**one) for one in messages])
+    return sample, table.Sample.SerializeToString, table.Sample.FromString
+
+
+def pickled(messages):
+    return {"samples": messages}, lambda value: pickle.dumps(value, 5), pickle.loads
+
+
+def packed(messages):
+    import msgpack
+
+    return {"samples": messages}, msgpack.packb, msgpack.unpackb
+
+
+def main():
+    codec, operation, count, ms = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    make = {"upb": upb, "pickle": pickled, "msgpack": packed}[codec]
+    value, encode, decode = make([small(at) for at in range(count)])
+    data = encode(value)
+    call, argument = (encode, value) if operation == "encode" else (decode, data)
+
+    def check():
+        result = call(argument)
+        if (decode(result) if operation == "encode" else result) != value:
+            sys.exit(f"{codec} {operation} of {count} messages: another message came back")
+
+    check()
+    # As many calls as take 25 µs are a sample, so that the clock's own time is small.
+    calls, took = 1, 0
+    while True:
+        begun = time.perf_counter_ns()
+        for _ in range(calls):
+            call(argument)
+        took = time.perf_counter_ns() - begun
+        if took >= 25_000:
+            break
+        calls *= 2
+    samples = []
+    until = time.perf_counter_ns() + ms * 1_000_000
+    while time.perf_counter_ns() < until or not samples:
+        begun = time.perf_counter_ns()
+        for _ in range(calls):
+            call(argument)
+        samples.append((time.perf_counter_ns() - begun) / calls)
+    # Another time: the first may have used up what it read.
+    check()
+    samples.sort()
+    median = samples[len(samples) // 2]
+    print(json.dumps({"samples": len(samples), "median_ns": median, "bytes": len(data)}))
+
+
+main()
