@@ -6,6 +6,9 @@ use memchr::memchr2;
 /// Set in the number of a pointer or type that comes for the first time.
 const FIRST: u32 = 0x8000_0000;
 
+/// In the place of a type's number: it is the pointer's own.
+const OWN_TYPE: i64 = 0x4000_0000;
+
 /// A document that is being written.
 pub(super) struct Archive<'a> {
     out: &'a mut Vec<u8>,
@@ -124,6 +127,32 @@ impl<'a> Archive<'a> {
                 archive.class("data", kind, write);
             });
         });
+    }
+
+    /// A member that is the only pointer to an object, which states its own version.
+    pub(super) fn owned(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
+        self.object(name, |archive| {
+            archive.object("ptr_wrapper", |archive| {
+                archive.integer("valid", 1);
+                archive.object("data", write);
+            });
+        });
+    }
+
+    /// The members of a pointer, one of several, to an object of a type without a version.
+    pub(super) fn shared(&mut self, write: impl FnOnce(&mut Self)) {
+        self.pointers += 1;
+        let id = FIRST | self.pointers;
+        self.object("ptr_wrapper", |archive| {
+            archive.integer("id", id.into());
+            archive.object("data", write);
+        });
+    }
+
+    /// The members of a pointer to an object whose type, one of several, is the pointer's own.
+    pub(super) fn known(&mut self, kind: &'static str, write: impl FnOnce(&mut Self)) {
+        self.integer("polymorphic_id", OWN_TYPE);
+        self.pointer(kind, write);
     }
 
     /// A number.

@@ -7,11 +7,13 @@
 mod answer;
 mod archive;
 mod ask;
+mod attributes;
 #[cfg(test)]
 mod captured;
 pub mod frame;
 mod json;
 mod memento;
+mod nodes;
 mod password;
 mod print;
 mod read;
@@ -24,6 +26,7 @@ pub use answer::{Answer, read_answer};
 pub use ask::{Ask, Asker, Told};
 pub use json::BadJson;
 pub use memento::{Compound, Memento};
+pub use nodes::Children;
 pub use password::hash_password;
 pub use read::{BadRequest, read};
 pub use reply::{Changes, News, Reply, Standard, Stats, ZombieRow};

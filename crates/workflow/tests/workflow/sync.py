@@ -1,10 +1,12 @@
 """Random commands, each followed by a sync of one client, whose definition is then to equal the one
 that a new client gets. Arguments: port, seed, commands, a file for what it came to (the definition
-after each command, without what differs from run to run), and `peer` for ecFlow's own server. The
+after each command, without what differs from run to run), and `peer` for ecFlow's own server or
+`structure` for nodes that come and go. The
 definition is loaded by the caller. Prints how many syncs brought changes and not the whole text.
 """
 
 import difflib
+import os
 import random
 import re
 import sys
@@ -33,7 +35,7 @@ def text(of, clocks):
             continue
         if line.startswith("  calendar") and not clocks:
             continue
-        lines.append(re.sub(r" rt:[\d:]+", "", line))
+        lines.append(re.sub(r" rt:-?[\d:]+", "", line))
     return lines
 
 
@@ -61,7 +63,7 @@ handled.sync_local()
 
 
 def suite(of):
-    return [re.sub(r" rt:[\d:]+", "", line) for line in str(of.get_defs().find_suite("s")).splitlines()
+    return [re.sub(r" rt:-?[\d:]+", "", line) for line in str(of.get_defs().find_suite("s")).splitlines()
             if not line.startswith("  calendar")]
 
 
@@ -149,6 +151,22 @@ commands = [
     lambda: child(rng.choice(tasks), lambda job: job.child_queue("Q", "active")),
     lambda: other.shutdown_server() if rng.random() < 0.3 else other.ping(),
 ]
+
+if sys.argv[5:] == ["structure"]:
+    def moved():
+        other.plug(rng.choice(nodes[1:]), rng.choice(nodes))
+
+    def put_again():
+        other.replace(rng.choice(["/s/f", "/s/f/a", "/s/g/h", "/s/g"]), definition, True, True)
+
+    definition = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sync.def")
+    containers = [path for path in nodes if path not in tasks and path.count("/") > 1]
+    commands += [
+        lambda: other.archive(rng.choice(containers)),
+        lambda: other.restore(rng.choice(containers)),
+        lambda: other.delete(rng.choice(tasks + containers), True),
+        moved, put_again, put_again, put_again,
+    ]
 
 followed = 0
 with open(out, "w") as log:

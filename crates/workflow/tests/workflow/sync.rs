@@ -52,6 +52,60 @@ fn a_client_that_follows_the_changes_has_what_a_new_client_gets() {
     assert!(followed > 100, "seed {seed}: {followed} of 400 syncs were of changes only");
 }
 
+#[test]
+fn a_client_that_follows_has_nodes_that_come_and_go() {
+    if !has_ecflow() {
+        return;
+    }
+    let seed = seed();
+    let place = Place::new();
+    let _server = Served::ours(&place);
+    follow(&place, seed, 200, &["structure"]);
+}
+
+#[test]
+fn children_are_written_as_ecflow_writes_them() {
+    if program("ecflow_client").is_none() || program("ecflow_server").is_none() {
+        return;
+    }
+    let run = |place: &Place| -> Vec<String> {
+        let text = include_str!("children.def");
+        let file = place.write("home/children.def", text).display().to_string();
+        place.write("home/s/f/b.ecf", "echo %V:1%\n");
+        for words in [
+            &["--load", &file][..],
+            &["--begin=s"],
+            &["--suspend=/s/f/g"],
+            &["--alter=set_flag", "message", "/s/f/b", "/s/f"],
+            &["--force=active", "/s/f/c"],
+            &["--alter=change", "label", "lab", "new", "/s/f/a"],
+        ] {
+            place.told(words);
+        }
+        let edited = place.told(&["--edit_script", "/s/f/b", "edit"]);
+        let edited = place.write("home/edited", &edited).display().to_string();
+        let of = |words: &[&str]| {
+            let known = numbers(place);
+            place.told(words);
+            format!("{words:?}\n{}", changes(&sync(place, 1, known)))
+                .replace(&place.home().display().to_string(), "HOME")
+        };
+        let alias =
+            of(&["--edit_script", "/s/f/b", "submit_file", &edited, "create_alias", "no_run"]);
+        // ecFlow sends what is new of an alias once more behind it.
+        let (children, _) = alias.split_once("AliasNumberMemento").expect("a number");
+        vec![
+            children.to_owned(),
+            of(&["--delete", "yes", "/s/f/gone"]),
+            of(&["--delete", "yes", "/s/f/b/alias0"]),
+        ]
+    };
+    let (own, other) = (Place::new(), Place::new());
+    let _ours = Served::ours(&own);
+    let _theirs = Served::theirs(&other);
+    crate::edited::assert_same(&run(&own), &run(&other));
+}
+
 /// Asks as a client that knows the changes up to these numbers; `kind` 1 is a sync, 2 a full one.
 fn sync(place: &Place, kind: u8, (state, modify): (u64, u64)) -> String {
     let document = format!(

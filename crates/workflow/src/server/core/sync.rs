@@ -5,9 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::parts::{Parts, Told};
 use super::text;
 use crate::model::{Aspect, Attribute, Changed, Kind, NodeId, Snapshot, Tree, Verify};
-use crate::protocol::{Changes, Compound, Memento, News, Reply, SyncKind};
+use crate::protocol::{Changes, Children, Compound, Memento, News, Reply, SyncKind};
 
 type Nodes = BTreeMap<NodeId, Changed>;
+
+/// The most nodes that are sent with parents whose children were added or deleted: they take
+/// several times the bytes of their text.
+const MAX_CHILDREN: usize = 10_000;
 
 /// Answers a client that knows the changes up to these numbers, of states and of structure.
 pub(super) fn sync(
@@ -69,12 +73,21 @@ pub(super) fn sync(
 }
 
 /// What has changed since a number in some suites, or in all; `None` when the whole is to be sent:
-/// that is not remembered, or nodes were added or deleted.
+/// that is not remembered, suites were added or deleted, or so much that a text is shorter.
 fn since(tree: &Tree, no: u32, suites: Option<&[String]>) -> Option<Nodes> {
     let mut nodes = tree.changed_since(no)?;
     nodes.retain(|id, _| is_of(tree, *id, suites));
-    let has_structure = nodes.values().any(|one| one.has(Aspect::Children));
-    (!has_structure).then_some(nodes)
+    let mut sent = 0;
+    for (id, _) in nodes.iter().filter(|(_, one)| one.has(Aspect::Children)) {
+        if *id == NodeId::ROOT {
+            return None;
+        }
+        sent += tree.walk(*id).take(MAX_CHILDREN).count();
+        if sent >= MAX_CHILDREN {
+            return None;
+        }
+    }
+    Some(nodes)
 }
 
 /// Whether a node is in one of the suites; the server is in each.
@@ -114,8 +127,13 @@ fn compounds(
         let before = all.len();
         let mut open = vec![suite];
         while let Some(id) = open.pop() {
-            if let Some(changed) = nodes.get(&id) {
+            let changed = nodes.get(&id);
+            if let Some(changed) = changed {
                 all.extend(compound(tree, id, changed));
+            }
+            if changed.is_some_and(|changed| changed.has(Aspect::Children)) {
+                // All that is below is in it.
+                continue;
             }
             let children = ordered(tree, id, &mut below);
             open.extend(children.into_iter().rev());
@@ -184,7 +202,9 @@ fn compound(tree: &Snapshot, id: NodeId, changed: &Changed) -> Option<Compound> 
     let clocks =
         node.attributes.iter().enumerate().filter(|(place, one)| is_new_clock(*place, one));
     mementos.extend(clocks.map(|(_, one)| Memento::Attribute(one.clone())));
-    if changed.has(Aspect::Order) {
+    if changed.has(Aspect::Children) {
+        mementos.push(Memento::Children(Children { tree: tree.clone(), of: id }));
+    } else if changed.has(Aspect::Order) {
         mementos.push(names(tree, id));
     }
     if node.kind == Kind::Task && changed.has(Aspect::AliasNumber) {
