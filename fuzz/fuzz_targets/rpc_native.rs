@@ -2,10 +2,10 @@
 //! all pieces, and what is kept is never more than came.
 #![no_main]
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use libfuzzer_sys::fuzz_target;
-use rpc::protocol::native::greeting::{ClientGreeting, ServerGreeting};
-use rpc::protocol::native::{Decoder, Fault, Item};
+use rpc::protocol::native::greeting::{ClientGreeting, Method, ServerGreeting};
+use rpc::protocol::native::{Begin, ClientSession, Decoder, Fault, Item};
 
 /// Payloads of a frame.
 const MOST_BYTES: usize = 1 << 10;
@@ -26,10 +26,36 @@ fn decoded(bytes: &[u8], size: usize) -> (Vec<Item>, Option<Fault>) {
     (items, None)
 }
 
+/// A client with two calls, to which these bytes are sent by its server.
+fn call(bytes: &[u8], size: usize) {
+    let greeting = ClientGreeting { max_message: MOST_BYTES as u32, token: Bytes::new() };
+    let mut session = ClientSession::new(&greeting);
+    let method = |name: &str| Method {
+        name: name.to_owned(),
+        client_streams: true,
+        server_streams: true,
+    };
+    let mut greeting = BytesMut::new();
+    let methods = vec![method("/a")];
+    ServerGreeting { max_message: 1 << 10, max_calls: 2, methods }.encode(&mut greeting);
+    session.receive(&greeting).expect("a greeting");
+    let open = session.open(0, &Begin::default()).expect("a call");
+    session.call(0, &Bytes::new(), &Begin::default()).expect("a call");
+    for piece in bytes.chunks(size) {
+        if session.receive(piece).is_err() {
+            break;
+        }
+        let _ = session.send(open, &Bytes::new());
+        while session.next_event().is_some() {}
+    }
+    assert!(session.outstanding() <= 2);
+}
+
 fuzz_target!(|data: &[u8]| {
     let Some((size, bytes)) = data.split_first() else { return };
     let size = usize::from(*size).max(1);
     assert_eq!(decoded(bytes, size), decoded(bytes, bytes.len().max(1)));
+    call(bytes, size);
     // A greeting that is whole comes back from its own bytes.
     if let Ok(Some(greeting)) = ClientGreeting::decode(&mut BytesMut::from(bytes)) {
         let mut again = BytesMut::new();

@@ -23,6 +23,7 @@ pub(super) struct ChildPipe {
     /// `None` once it is closed.
     input: Option<ChildStdin>,
     output: ChildStdout,
+    waits: u64,
 }
 
 impl ChildPipe {
@@ -39,7 +40,7 @@ impl ChildPipe {
         let output = child.stdout.take().ok_or_else(missing)?;
         // Sending doesn't wait; the child's own end isn't changed by it.
         fcntl_setfl(&input, fcntl_getfl(&input)? | OFlags::NONBLOCK)?;
-        Ok(Self { child, input: Some(input), output })
+        Ok(Self { child, input: Some(input), output, waits: 0 })
     }
 }
 
@@ -54,7 +55,13 @@ impl Carrier for ChildPipe {
         }
     }
 
-    fn receive(&mut self, space: &mut [u8]) -> io::Result<usize> {
+    fn receive(&mut self, space: &mut [u8], until: Option<Instant>) -> io::Result<usize> {
+        if until.is_some() {
+            self.waits += 1;
+            if !wait_for(&self.output, None::<&ChildStdin>, until)? {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        }
         loop {
             match self.output.read(space) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -63,8 +70,13 @@ impl Carrier for ChildPipe {
         }
     }
 
-    fn wait(&mut self, for_room: bool, until: Option<Instant>) -> io::Result<bool> {
-        wait_for(&self.output, self.input.as_ref().filter(|_| for_room), until)
+    fn wait_for_room(&mut self, until: Option<Instant>) -> io::Result<bool> {
+        self.waits += 1;
+        wait_for(&self.output, self.input.as_ref(), until)
+    }
+
+    fn waits(&self) -> u64 {
+        self.waits
     }
 }
 

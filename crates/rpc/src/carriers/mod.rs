@@ -26,15 +26,21 @@ pub trait Carrier: fmt::Debug + Send {
     /// Waits for bytes, and takes them; 0 at the end of the connection.
     ///
     /// # Errors
-    /// When the connection has broken, or nothing can come any more.
-    fn receive(&mut self, space: &mut [u8]) -> io::Result<usize>;
+    /// [`io::ErrorKind::WouldBlock`] when nothing has come, `until` this time at the latest; others
+    /// when the connection has broken, or nothing can come any more.
+    fn receive(&mut self, space: &mut [u8], until: Option<Instant>) -> io::Result<usize>;
 
-    /// Waits until there are bytes, there is room (where `for_room`), or `until` has come; returns
-    /// whether there are bytes, or the end of them.
+    /// Waits until there are bytes, there is room, or `until` has come; returns whether there are
+    /// bytes, or the end of them.
     ///
     /// # Errors
     /// When the system refuses to wait.
-    fn wait(&mut self, for_room: bool, until: Option<Instant>) -> io::Result<bool>;
+    fn wait_for_room(&mut self, until: Option<Instant>) -> io::Result<bool>;
+
+    /// How many system calls have been made to wait, apart from those that send and receive.
+    fn waits(&self) -> u64 {
+        0
+    }
 }
 
 /// Waits for two descriptors: bytes of `input`, and room at `output` if it is there.

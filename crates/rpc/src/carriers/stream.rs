@@ -26,11 +26,21 @@ pub struct Tuning {
 pub(super) struct Stream {
     socket: OwnedFd,
     quickack: bool,
+    waits: u64,
 }
 
+/// A read waits this long at once, so that it needs no call of its own to wait for a deadline that
+/// is later.
+const READ_TIME: Duration = Duration::from_secs(1);
+
 impl Stream {
+    fn new(socket: OwnedFd, quickack: bool) -> io::Result<Self> {
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(READ_TIME))?;
+        Ok(Self { socket, quickack, waits: 0 })
+    }
+
     pub(super) fn unix(path: &Path) -> io::Result<Self> {
-        Ok(Self { socket: UnixStream::connect(path)?.into(), quickack: false })
+        Self::new(UnixStream::connect(path)?.into(), false)
     }
 
     pub(super) fn tcp(address: &str, tuning: Tuning, limit: Duration) -> io::Result<Self> {
@@ -39,7 +49,7 @@ impl Stream {
             match TcpStream::connect_timeout(&address, limit) {
                 Ok(stream) => {
                     stream.set_nodelay(!tuning.nagle)?;
-                    return Ok(Self { socket: stream.into(), quickack: tuning.quickack });
+                    return Self::new(stream.into(), tuning.quickack);
                 }
                 Err(error) => last = error,
             }
@@ -55,15 +65,34 @@ impl Carrier for Stream {
         Ok(retry_on_intr(|| sendmsg(&self.socket, pieces, &mut none, flags))?)
     }
 
-    fn receive(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        let count = retry_on_intr(|| rustix::io::read(&self.socket, &mut *space))?;
+    fn receive(&mut self, space: &mut [u8], until: Option<Instant>) -> io::Result<usize> {
+        if let Some(until) = until
+            && until.saturating_duration_since(Instant::now()) < READ_TIME
+        {
+            self.waits += 1;
+            if !wait_for(&self.socket, None::<&OwnedFd>, Some(until))? {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        }
+        let mut read = || retry_on_intr(|| rustix::io::read(&self.socket, &mut *space));
+        let count = loop {
+            match read() {
+                Err(rustix::io::Errno::AGAIN) if until.is_none() => {}
+                read => break read?,
+            }
+        };
         if self.quickack {
             sockopt::set_tcp_quickack(&self.socket, true)?;
         }
         Ok(count)
     }
 
-    fn wait(&mut self, for_room: bool, until: Option<Instant>) -> io::Result<bool> {
-        wait_for(&self.socket, for_room.then_some(&self.socket), until)
+    fn wait_for_room(&mut self, until: Option<Instant>) -> io::Result<bool> {
+        self.waits += 1;
+        wait_for(&self.socket, Some(&self.socket), until)
+    }
+
+    fn waits(&self) -> u64 {
+        self.waits
     }
 }

@@ -11,8 +11,9 @@ use super::answers::refusal;
 use super::call::Call;
 use super::calls::{Calls, OWN, Target, put};
 use super::made::PREFIX_BYTES;
-use crate::protocol::native::frame::{HEADER_BYTES, Header, Kind, PROTOBUF};
-use crate::protocol::native::greeting::{ClientGreeting, ServerGreeting};
+use crate::protocol::native::fields;
+use crate::protocol::native::frame::{HEADER_BYTES, Header, Kind};
+use crate::protocol::native::greeting::{ClientGreeting, Method, ServerGreeting};
 
 /// The client side of one connection.
 #[derive(Debug)]
@@ -89,8 +90,7 @@ impl Frames {
         self.next += 1;
         self.numbers[index] = id;
         self.outstanding += 1;
-        let kind = Kind::Call;
-        out.put(&Header { length, kind, codec: PROTOBUF, id, method, timeout_us: 0 }.encode());
+        out.put(&Header { length, method, ..Header::of(Kind::Call, id) }.encode());
         while call.said < total {
             call.said += put(call.piece(made), total - call.said, out);
         }
@@ -104,7 +104,8 @@ impl Frames {
         };
         input.consume(input.len() - buffer.len());
         let number = |path: &str| {
-            let row = greeting.methods.iter().position(|name| name == path);
+            let is_it = |method: &Method| method.is_unary() && method.name == path;
+            let row = greeting.methods.iter().position(is_it);
             row.and_then(|row| u32::try_from(row).ok())
         };
         let Target { made, operations, .. } = &self.calls.target;
@@ -112,7 +113,7 @@ impl Frames {
         let methods: Vec<_> = paths.iter().map(|path| number(path)).collect();
         for operation in operations.iter().copied() {
             if methods.get(operation).copied().flatten().is_none() {
-                return Err(broken(format!("the server has no method {}", paths[operation])));
+                return Err(broken(format!("the server has no unary method {}", paths[operation])));
             }
             let length = Call::new(operation, 0).total(made) - PREFIX_BYTES;
             if length > greeting.max_message as usize {
@@ -150,7 +151,7 @@ impl Frames {
         events: &mut Events,
     ) -> Result<(), ProtocolError> {
         match header.kind {
-            Kind::Answer => {
+            Kind::Answer if header.flags == 0 => {
                 let tag = self.tag_of(&header)?;
                 if let Some(tag) = tag {
                     let [a, b, c, d] = header.length.to_be_bytes();
@@ -162,7 +163,10 @@ impl Frames {
                 let tag = self.tag_of(&header)?;
                 self.ended(tag);
                 if let Some(tag) = tag {
-                    let words = refusal(header.method, &String::from_utf8_lossy(payload));
+                    let mut payload = Bytes::copy_from_slice(payload);
+                    fields::take(&header, &mut payload).map_err(broken)?;
+                    let status = fields::status(&header, payload).map_err(broken)?;
+                    let words = refusal(header.method, &status.message);
                     self.calls.failed(tag, &words, true, events);
                 }
                 Ok(())

@@ -1,19 +1,9 @@
 //! Metadata of a call: names and values in order. Names that end in `-bin` have bytes, which travel
 //! as base64; the others have printable ASCII.
 
-use base64::Engine as _;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+#[cfg(feature = "grpc")]
+pub(crate) use self::text::{from_base64, is_binary, is_name, to_base64};
 use bytes::Bytes;
-
-/// Sent without padding, taken with it and without.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new()
-        .with_encode_padding(false)
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true),
-);
 
 /// Names and values, in order; a name may come several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +22,7 @@ impl Metadata {
 
     /// The memory that they take: beside their bytes a row, and what an allocator adds to two
     /// pieces.
+    #[cfg(feature = "grpc")]
     pub(crate) fn kept_bytes(&self) -> usize {
         let row = size_of::<(String, Bytes)>() + 64;
         self.iter().map(|(name, value)| name.len() + value.len() + row).sum()
@@ -43,31 +34,49 @@ impl Metadata {
     }
 }
 
-/// Whether the values of a name are bytes.
-pub(crate) fn is_binary(name: &str) -> bool {
-    name.ends_with("-bin")
+/// Metadata as gRPC sends them.
+#[cfg(feature = "grpc")]
+mod text {
+    use base64::Engine as _;
+    use base64::alphabet::STANDARD;
+    use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+    use bytes::Bytes;
+
+    /// Sent without padding, taken with it and without.
+    const BASE64: GeneralPurpose = GeneralPurpose::new(
+        &STANDARD,
+        GeneralPurposeConfig::new()
+            .with_encode_padding(false)
+            .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+            .with_decode_allow_trailing_bits(true),
+    );
+
+    /// Whether the values of a name are bytes.
+    pub(crate) fn is_binary(name: &str) -> bool {
+        name.ends_with("-bin")
+    }
+
+    /// Bytes as they are sent.
+    pub(crate) fn to_base64(bytes: &[u8]) -> String {
+        BASE64.encode(bytes)
+    }
+
+    /// The values of one header of a `-bin` name, several of which may be joined by commas; `None`
+    /// where one is no base64.
+    pub(crate) fn from_base64(sent: &[u8]) -> Option<Vec<Bytes>> {
+        let parts = sent.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        parts.map(|part| BASE64.decode(part).ok().map(Bytes::from)).collect()
+    }
+
+    /// Whether a name may be one of an application's: lower-case letters, digits, `_`, `-` and `.`,
+    /// and not gRPC's own.
+    pub(crate) fn is_name(name: &str) -> bool {
+        let fits = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'.');
+        !name.is_empty() && name.bytes().all(fits) && !name.starts_with("grpc-")
+    }
 }
 
-/// Bytes as they are sent.
-pub(crate) fn to_base64(bytes: &[u8]) -> String {
-    BASE64.encode(bytes)
-}
-
-/// The values of one header of a `-bin` name, several of which may be joined by commas; `None`
-/// where one is no base64.
-pub(crate) fn from_base64(sent: &[u8]) -> Option<Vec<Bytes>> {
-    let parts = sent.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    parts.map(|part| BASE64.decode(part).ok().map(Bytes::from)).collect()
-}
-
-/// Whether a name may be one of an application's: lower-case letters, digits, `_`, `-` and `.`, and
-/// not gRPC's own.
-pub(crate) fn is_name(name: &str) -> bool {
-    let fits = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'.');
-    !name.is_empty() && name.bytes().all(fits) && !name.starts_with("grpc-")
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "grpc"))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -8,14 +8,12 @@ pub(crate) mod frames;
 pub mod http2;
 #[cfg(feature = "grpc")]
 pub(crate) mod message;
-#[cfg(feature = "grpc")]
 pub mod metadata;
 pub mod native;
 #[cfg(feature = "grpc")]
 pub(crate) mod percent;
 #[cfg(feature = "grpc")]
 pub(crate) mod proto;
-#[cfg(feature = "grpc")]
 pub mod status;
 #[cfg(feature = "grpc")]
 pub(crate) mod timeout;

@@ -3,10 +3,8 @@
 use std::fmt;
 
 use bytes::Bytes;
-use prost::Message as _;
 
 use super::metadata::Metadata;
-use super::proto::StatusProto;
 
 macro_rules! codes {
     ($($name:ident = $number:literal $word:literal;)*) => {
@@ -57,6 +55,7 @@ codes! {
 
 impl Code {
     /// The code of an answer of HTTP without `grpc-status` (http-grpc-status-mapping.md).
+    #[cfg(feature = "grpc")]
     pub(crate) fn of_http(status: u16) -> Self {
         match status {
             400 => Self::Internal,
@@ -69,6 +68,7 @@ impl Code {
     }
 
     /// The code of a stream that was reset (PROTOCOL-HTTP2.md, "Errors").
+    #[cfg(feature = "grpc")]
     pub(crate) fn of_reset(reason: u32) -> Self {
         match reason {
             7 => Self::Unavailable,
@@ -103,6 +103,7 @@ impl Status {
     }
 
     /// A status with details, each a message by its type.
+    #[cfg(feature = "grpc")]
     pub(crate) fn with_details(
         code: Code,
         message: String,
@@ -111,8 +112,9 @@ impl Status {
         if details.is_empty() {
             return Self::new(code, message);
         }
-        let whole = StatusProto { code: code as i32, message: message.clone(), details };
-        Self { code, message, details: whole.encode_to_vec().into() }
+        let whole =
+            super::proto::StatusProto { code: code as i32, message: message.clone(), details };
+        Self { code, message, details: prost::Message::encode_to_vec(&whole).into() }
     }
 }
 

@@ -11,6 +11,7 @@ mod limits;
 mod metadata;
 mod native;
 mod native_hostile;
+mod native_streams;
 mod peers;
 mod ping;
 mod proof;

@@ -17,7 +17,7 @@ pub(crate) const SLEEP: &str = "/loadline.rpc.v1.Table/Sleep";
 const ONE: Bytes = Bytes::from_static(&[8, 1]);
 
 /// A field of protobuf: its key, and a number.
-fn field(key: u8, mut value: u64) -> Bytes {
+pub(crate) fn field(key: u8, mut value: u64) -> Bytes {
     let mut out = vec![key];
     while value >= 128 {
         out.push((value % 128 + 128) as u8);
@@ -28,7 +28,7 @@ fn field(key: u8, mut value: u64) -> Bytes {
 }
 
 /// `Pause` of this time.
-fn pause(time: Duration) -> Bytes {
+pub(crate) fn pause(time: Duration) -> Bytes {
     field(8, time.as_nanos() as u64)
 }
 
@@ -52,7 +52,7 @@ fn code(result: Result<Bytes, Status>) -> Code {
 }
 
 /// Does something over every carrier.
-fn over_every_carrier(mut check: impl FnMut(&str, NativeClient)) {
+pub(crate) fn over_every_carrier(mut check: impl FnMut(&str, NativeClient)) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("socket").display().to_string();
     let server = Served::start(&["--unix", &path]);

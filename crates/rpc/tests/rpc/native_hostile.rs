@@ -48,14 +48,31 @@ fn a_torn_or_hostile_frame_ends_its_connection_with_a_reason() {
     };
     // Ten seconds.
     let pause = [8, 0x80, 0xc8, 0xaf, 0xa0, 0x25];
+    let duplex = {
+        let client = connect(&format!("tcp:{}", server.address()));
+        client.any_method("/grpc.testing.TestService/FullDuplexCall").expect("a method")
+    };
+    // A stream that is open, and waits for ten seconds with its first message.
+    let open = [header(0, 1, 1, 7, duplex), header(9, 5, 0, 7, 0)].concat();
+    let open = [open, vec![18, 7, 8, 1, 16, 0x80, 0xad, 0xe2, 4]].concat();
+    let ended = [header(0, 6, 0, 7, 0), header(0, 5, 0, 7, 0)].concat();
+    let ended = [open.clone(), ended].concat();
+    let credit = [open.clone(), header(0, 8, 0, 7, 1)].concat();
+    let over = [header(70_000, 5, 0, 7, 0), vec![0; 70_000]].concat().repeat(3);
+    let over = [open, over].concat();
     let again = [header(6, 1, 0, 7, sleep), pause.to_vec()].concat().repeat(2);
     for (bytes, close, reason) in [
-        (header(0, 9, 0, 1, 0), false, "unknown kind 9"),
-        (header(0, 1, 3, 1, 0), false, "unknown flags 0x0003"),
+        (header(0, 99, 0, 1, 0), false, "unknown kind 99"),
+        (header(0, 1, 24, 1, 0), false, "unknown flags 0x0018"),
         (header(0, 2, 0, 1, 0), false, "wrong side"),
-        (header(9_999, 4, 0, 1, 0), false, "a text of 9999 bytes"),
+        (header(9_999, 4, 0, 1, 0), false, "\"goodbye\" with 9999 bytes is too long"),
+        (header(1, 7, 0, 1, 0), false, "\"cancel\" with 1 bytes is too long"),
+        ([header(5, 1, 2, 1, 0), vec![9, 0, 0, 0, 0]].concat(), false, "metadata of a frame"),
         (header(u32::MAX, 2, 0, 1, 0), false, "wrong side"),
         (again, false, "call 7 is outstanding already"),
+        (ended, false, "a message of call 7, whose messages have ended"),
+        (credit, false, "call 7 has sent or given more than its credit"),
+        (over, false, "call 7 has sent or given more than its credit"),
         (header(10, 1, 0, 1, 0), true, "24 bytes into"),
         (vec![1, 0, 0], true, "3 bytes into"),
     ] {
@@ -136,10 +153,12 @@ fn messages_that_wait_to_be_whole_have_a_limit_over_all_connections() {
 #[test]
 fn a_hostile_server_ends_the_connection_of_its_client_with_a_reason() {
     // Magic, version, one method, a message of 1 KiB, four calls, the table.
-    let greeting = b"\x9blrf\x01\0\x01\0\0\x04\0\0\x04\0\0\0\x03\0\0\0\x01\0a".to_vec();
+    let greeting = b"\x9blrf\x01\0\x01\0\0\x04\0\0\x04\0\0\0\x04\0\0\0\0\x01\0a".to_vec();
     for (bytes, code, reason) in [
         ([&greeting[..], &header(0, 2, 0, 77, 0)].concat(), Code::Internal, "call 77"),
         ([&greeting[..], &header(0, 1, 0, 1, 0)].concat(), Code::Internal, "wrong side"),
+        ([&greeting[..], &header(0, 9, 0, 1, 0).repeat(2)].concat(), Code::Internal, "second head"),
+        ([&greeting[..], &header(0, 8, 0, 1, 1)].concat(), Code::Internal, "than its credit"),
         ([&greeting[..], &header(9, 2, 0, 1, 0)].concat(), Code::Unavailable, "24 bytes into"),
         ([&greeting[..], &header(4, 4, 0, 0, 14), b"away"].concat(), Code::Unavailable, "away"),
         (greeting.clone(), Code::Unavailable, "closed the connection"),
@@ -148,11 +167,17 @@ fn a_hostile_server_ends_the_connection_of_its_client_with_a_reason() {
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = format!("tcp:{}", listener.local_addr().expect("an address"));
+        let length = greeting.len();
         let server = std::thread::spawn(move || {
             let (mut socket, _) = listener.accept().expect("a client");
             let mut greeting = [0; GREETING.len()];
             socket.read_exact(&mut greeting).expect("a greeting");
-            socket.write_all(&bytes).expect("sent");
+            let (first, rest) = bytes.split_at(bytes.len().min(length));
+            socket.write_all(first).expect("sent");
+            if !rest.is_empty() {
+                socket.read_exact(&mut [0; 25]).expect("a call");
+                socket.write_all(rest).expect("sent");
+            }
             // The end of the client, or of what it sends.
             socket.shutdown(Shutdown::Write).expect("shut");
             let _ = std::io::copy(&mut socket, &mut std::io::sink());

@@ -1,9 +1,9 @@
-//! A client of own frames, over any carrier. Calls may be outstanding side by side
-//! ([`NativeClient::start`], [`NativeClient::next_reply`]); [`NativeClient::call`] is one alone.
+//! A client of own frames, over any carrier: it sends and receives what a [`ClientSession`] wants.
+//! Calls may be outstanding side by side ([`NativeClient::start`], [`NativeClient::next_reply`]);
+//! [`NativeClient::call`] is one alone. Calls with streams begin with [`NativeClient::open`].
 
 mod sending;
 
-use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::carriers::Carrier;
-use crate::protocol::native::frame::{Header, Kind, PROTOBUF};
-use crate::protocol::native::greeting::{ClientGreeting, ServerGreeting};
-use crate::protocol::native::{Decoder, Fault, Item, Outbox};
-use crate::protocol::status::{Code, Status};
+use crate::protocol::native::greeting::ClientGreeting;
+use crate::protocol::native::{Begin, ClientSession, Event, What};
+use crate::protocol::status::{Code, Ended, Status};
 
 pub use sending::Writes;
 
@@ -56,17 +55,8 @@ pub struct Traffic {
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Waits for bytes or room by a system call of their own.
+    /// Waits for room, or for bytes, by a system call of their own.
     pub waits: u64,
-}
-
-/// An outstanding call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pending {
-    /// Until when it waits.
-    Waits(Option<Instant>),
-    /// Its deadline has passed; the server's answer is still to come.
-    GivenUp,
 }
 
 /// A call that has ended.
@@ -81,19 +71,9 @@ pub struct Reply {
 /// A connection.
 pub struct NativeClient {
     carrier: Box<dyn Carrier>,
-    decoder: Decoder,
-    out: Outbox,
+    session: ClientSession,
     sending: sending::Sending,
     input: Box<[u8]>,
-    methods: HashMap<String, u32>,
-    max_message: u32,
-    max_calls: u32,
-    /// The server's greeting is still to come.
-    is_greeting: bool,
-    calls: HashMap<u64, Pending>,
-    replies: VecDeque<Reply>,
-    next_id: u64,
-    broken: Option<Status>,
     traffic: Traffic,
 }
 
@@ -107,68 +87,58 @@ impl NativeClient {
     /// # Errors
     /// When no server of own frames answers in time.
     pub fn connect(carrier: Box<dyn Carrier>, options: &NativeOptions) -> Result<Self, Status> {
+        let (token, max_message) = (options.token.clone(), options.max_message_bytes);
         let mut client = Self {
             carrier,
-            decoder: Decoder::new(options.max_message_bytes as usize),
-            out: Outbox::default(),
+            session: ClientSession::new(&ClientGreeting { max_message, token }),
             sending: sending::Sending::new(options.writes),
             input: vec![0; INPUT_BYTES].into(),
-            methods: HashMap::new(),
-            max_message: 0,
-            max_calls: 0,
-            is_greeting: true,
-            calls: HashMap::new(),
-            replies: VecDeque::new(),
-            next_id: 1,
-            broken: None,
             traffic: Traffic::default(),
         };
-        let (token, max_message) = (options.token.clone(), options.max_message_bytes);
-        ClientGreeting { max_message, token }.encode(client.out.raw());
         let until = Instant::now() + options.connect_timeout;
         client.flush()?;
-        let greeting = loop {
-            match ServerGreeting::decode(client.decoder.buffer()).map_err(unavailable)? {
-                Some(greeting) => break greeting,
-                None if Instant::now() >= until => {
-                    return Err(unavailable("no greeting has come (--connect-timeout)"));
-                }
-                None => client.read(Some(until))?,
+        while client.session.is_greeting() {
+            if Instant::now() >= until {
+                return Err(unavailable("no greeting has come (--connect-timeout)"));
             }
-        };
-        (client.max_message, client.max_calls) = (greeting.max_message, greeting.max_calls);
-        client.is_greeting = false;
-        client.methods = greeting.methods.into_iter().zip(0..).collect();
+            client.read(Some(until))?;
+        }
         // A server that takes no client says so right behind its greeting.
-        client.take_all()?;
-        match client.broken {
-            Some(status) => Err(status),
+        match client.session.broken() {
+            Some(status) => Err(status.clone()),
             None => Ok(client),
         }
     }
 
-    /// The number of a method, `/package.Service/Method`.
+    /// The number of a method of one message for one message, `/package.Service/Method`.
     ///
     /// # Errors
-    /// When the server has none of this name, or doesn't carry it by own frames.
+    /// When the server has none of this name, or it is one of streams.
     pub fn method(&self, name: &str) -> Result<u32, Status> {
-        self.methods.get(name).copied().ok_or_else(|| {
-            let words = format!(
-                "the server has no method {name} of one message for one message ({} others)",
-                self.methods.len()
-            );
-            Status::new(Code::Unimplemented, words)
-        })
+        let (number, method) = self.session.method(name)?;
+        if method.is_unary() {
+            return Ok(number);
+        }
+        let words = format!("the method {name} is one of streams, not of one message for another");
+        Err(Status::new(Code::Unimplemented, words))
     }
 
-    /// Calls that have no answer yet; those given up count until it has come.
+    /// The number of any method.
+    ///
+    /// # Errors
+    /// When the server has none of this name.
+    pub fn any_method(&self, name: &str) -> Result<u32, Status> {
+        self.session.method(name).map(|(number, _)| number)
+    }
+
+    /// Calls that have no end yet; those given up count until it has come.
     pub fn outstanding(&self) -> usize {
-        self.calls.len()
+        self.session.outstanding()
     }
 
     /// What has passed until now.
     pub fn traffic(&self) -> Traffic {
-        self.traffic
+        Traffic { waits: self.carrier.waits(), ..self.traffic }
     }
 
     /// Begins a call, and returns its number. It is sent by [`NativeClient::flush`], or by what
@@ -183,37 +153,64 @@ impl NativeClient {
         request: &Bytes,
         timeout: Option<Duration>,
     ) -> Result<u64, Status> {
-        if let Some(status) = &self.broken {
-            return Err(status.clone());
-        }
-        if self.calls.len() >= self.max_calls as usize {
-            let words = format!("{} calls are outstanding, as many as may be", self.max_calls);
-            return Err(Status::new(Code::ResourceExhausted, words));
-        }
-        let length = u32::try_from(request.len()).ok().filter(|length| *length <= self.max_message);
-        let Some(length) = length else {
-            let words = format!(
-                "a message of {} bytes is over the server's {}",
-                request.len(),
-                self.max_message
-            );
-            return Err(Status::new(Code::ResourceExhausted, words));
-        };
-        let id = self.next_id;
-        self.next_id += 1;
-        // A deadline of less than a microsecond is one, and a longer one than fits is the client's.
-        let in_us = |timeout: Duration| timeout.as_nanos().div_ceil(1_000).max(1);
-        let timeout_us = timeout.map_or(0, in_us).try_into().unwrap_or(u32::MAX);
-        let header = Header { length, kind: Kind::Call, codec: PROTOBUF, id, method, timeout_us };
-        self.sending.note(&header);
-        self.out.push(&header, request);
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        self.calls.insert(id, Pending::Waits(deadline));
-        Ok(id)
+        self.start_with(method, request, &Begin::within(timeout, Instant::now))
     }
 
-    /// One call: waits for its answer. Those of other calls are kept, for
-    /// [`NativeClient::next_reply`].
+    /// Begins a call with metadata.
+    ///
+    /// # Errors
+    /// As [`NativeClient::start`].
+    pub fn start_with(
+        &mut self,
+        method: u32,
+        request: &Bytes,
+        how: &Begin<'_>,
+    ) -> Result<u64, Status> {
+        let header = self.session.call(method, request, how)?;
+        self.sending.note(&header);
+        Ok(header.id)
+    }
+
+    /// Begins a call whose messages [`NativeClient::send`] sends.
+    ///
+    /// # Errors
+    /// As [`NativeClient::start`].
+    pub fn open(&mut self, method: u32, how: &Begin<'_>) -> Result<u64, Status> {
+        self.session.open(method, how)
+    }
+
+    /// Sends a message of an open call, once the server has room for it. What comes meanwhile is
+    /// kept for [`NativeClient::next_event`]. A call that has ended takes it without effect.
+    ///
+    /// # Errors
+    /// When the message is larger than the server takes, or the connection has ended.
+    pub fn send(&mut self, id: u64, message: &Bytes) -> Result<(), Status> {
+        while !self.session.send(id, message)? {
+            self.flush()?;
+            self.receive()?;
+        }
+        self.flush()
+    }
+
+    /// Ends the messages of an open call.
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    pub fn end(&mut self, id: u64) -> Result<(), Status> {
+        self.session.end(id);
+        self.flush()
+    }
+
+    /// Gives a call up: it ends with [`Code::Cancelled`], and the server learns of it.
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    pub fn cancel(&mut self, id: u64) -> Result<(), Status> {
+        self.session.cancel(id);
+        self.flush()
+    }
+
+    /// One call: waits for its answer. What happens to other calls is kept.
     ///
     /// # Errors
     /// As the call ends, or the connection.
@@ -223,178 +220,149 @@ impl NativeClient {
         request: &Bytes,
         timeout: Option<Duration>,
     ) -> Result<Bytes, Status> {
-        let id = self.start(method, request, timeout)?;
+        self.call_with(method, request, &Begin::within(timeout, Instant::now))
+    }
+
+    /// One call with metadata.
+    ///
+    /// # Errors
+    /// As [`NativeClient::call`].
+    pub fn call_with(
+        &mut self,
+        method: u32,
+        request: &Bytes,
+        how: &Begin<'_>,
+    ) -> Result<Bytes, Status> {
+        let id = self.start_with(method, request, how)?;
         self.flush()?;
+        let mut answer = None;
         loop {
-            if let Some(at) = self.replies.iter().position(|reply| reply.id == id) {
-                let reply = self.replies.remove(at);
-                let missing = || Err(Status::new(Code::Internal, "the answer is gone"));
-                return reply.map_or_else(missing, |reply| reply.result);
+            while let Some(event) = self.session.next_event_of(id) {
+                if let Some(result) = settle(event.what, &mut answer) {
+                    return result;
+                }
             }
             self.receive()?;
         }
     }
 
-    /// The next call that has ended; `None` when none is outstanding.
+    /// The next call that has ended; `None` when none is outstanding. Of streams that is their end:
+    /// their messages are [`NativeClient::next_event`]'s.
     ///
     /// # Errors
     /// When the connection has ended; no call is outstanding then.
     pub fn next_reply(&mut self) -> Result<Option<Reply>, Status> {
-        self.flush()?;
+        while let Some(Event { id, what }) = self.next_event()? {
+            if let Some(result) = settle(what, &mut None) {
+                return Ok(Some(Reply { id, result }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next thing that happens to a call; `None` when none is outstanding.
+    ///
+    /// # Errors
+    /// When the connection has ended; no call is outstanding then.
+    pub fn next_event(&mut self) -> Result<Option<Event>, Status> {
+        self.flush_unless_over()?;
         loop {
-            if let Some(reply) = self.replies.pop_front() {
-                return Ok(Some(reply));
+            if let Some(event) = self.session.next_event() {
+                return Ok(Some(event));
             }
-            if self.calls.is_empty() {
-                return Ok(None);
+            if self.session.outstanding() == 0 {
+                return match self.session.broken() {
+                    Some(status) => Err(status.clone()),
+                    None => Ok(None),
+                };
             }
+            self.flush()?;
             self.receive()?;
         }
     }
 
-    /// Sends all calls that have begun. While there is no room, answers are taken.
+    /// What has ended before the connection did is still given out.
+    fn flush_unless_over(&mut self) -> Result<(), Status> {
+        match self.session.broken() {
+            Some(_) => Ok(()),
+            None => self.flush(),
+        }
+    }
+
+    /// Sends all that has begun. While there is no room, answers are taken.
     ///
     /// # Errors
     /// When the connection has ended.
     pub fn flush(&mut self) -> Result<(), Status> {
-        if let Some(status) = &self.broken {
+        if let Some(status) = self.session.broken() {
             return Err(status.clone());
         }
-        while !self.out.is_empty() {
-            match self.sending.send(&mut *self.carrier, &mut self.out) {
+        while !self.session.out().is_empty() {
+            match self.sending.send(&mut *self.carrier, self.session.out()) {
                 Ok(count) => {
                     self.traffic.writes += 1;
                     self.traffic.written_bytes += count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.traffic.waits += 1;
-                    match self.carrier.wait(true, self.deadline()) {
+                    match self.carrier.wait_for_room(self.session.deadline()) {
                         Ok(true) => self.read(None)?,
-                        Ok(false) => self.expire(),
-                        Err(error) => return Err(self.breaks(unavailable(error))),
+                        Ok(false) => self.session.expire(Instant::now()),
+                        Err(error) => return Err(self.session.breaks(unavailable(error))),
                     }
                 }
                 // What the server has sent last says why.
                 Err(error) => {
-                    while self.broken.is_none() && self.read(None).is_ok() {}
-                    return Err(self.breaks(unavailable(format!("the connection broke: {error}"))));
+                    while self.session.broken().is_none() && self.read(None).is_ok() {}
+                    let words = format!("the connection broke: {error}");
+                    return Err(self.session.breaks(unavailable(words)));
                 }
             }
         }
         Ok(())
-    }
-
-    /// The first deadline of an outstanding call.
-    fn deadline(&self) -> Option<Instant> {
-        let deadlines = self.calls.values().map(|call| match call {
-            Pending::Waits(deadline) => *deadline,
-            Pending::GivenUp => None,
-        });
-        deadlines.flatten().min()
     }
 
     /// Waits for answers, or the first deadline.
     fn receive(&mut self) -> Result<(), Status> {
-        if let Some(status) = &self.broken {
+        if let Some(status) = self.session.broken() {
             return Err(status.clone());
         }
-        self.read(self.deadline())?;
-        self.expire();
+        let deadline = self.session.deadline();
+        self.read(deadline)?;
+        if deadline.is_some() {
+            self.session.expire(Instant::now());
+        }
         Ok(())
     }
 
-    /// Ends the calls whose deadlines have passed.
-    fn expire(&mut self) {
-        let Some(first) = self.deadline() else { return };
-        let now = Instant::now();
-        if now < first {
-            return;
-        }
-        for (id, call) in &mut self.calls {
-            if matches!(call, Pending::Waits(Some(deadline)) if *deadline <= now) {
-                *call = Pending::GivenUp;
-                let words = "the deadline of the call has passed";
-                let result = Err(Status::new(Code::DeadlineExceeded, words));
-                self.replies.push_back(Reply { id: *id, result });
-            }
-        }
-    }
-
-    /// Reads once, until a time, and takes the answers.
+    /// Reads once, until a time, and takes what has come.
     fn read(&mut self, until: Option<Instant>) -> Result<(), Status> {
-        if until.is_some() {
-            self.traffic.waits += 1;
-            match self.carrier.wait(false, until) {
-                Ok(true) => {}
-                Ok(false) => return Ok(()),
-                Err(error) => return Err(self.breaks(unavailable(error))),
-            }
-        }
-        match self.carrier.receive(&mut self.input) {
-            Ok(0) => {
-                let fault = self.decoder.finish().err();
-                let why = fault
-                    .map_or("the server has closed the connection".to_owned(), |fault| {
-                        fault.to_string()
-                    });
-                return Err(self.breaks(unavailable(why)));
-            }
+        match self.carrier.receive(&mut self.input, until) {
+            Ok(0) => Err(self.session.closed()),
             Ok(count) => {
                 self.traffic.reads += 1;
                 self.traffic.read_bytes += count as u64;
-                let piece = self.input.get(..count).unwrap_or_default();
-                self.decoder.space().extend_from_slice(piece);
+                self.session.receive(self.input.get(..count).unwrap_or_default())
             }
-            Err(error) => return Err(self.breaks(unavailable(format!("cannot read: {error}")))),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(self.session.breaks(unavailable(format!("cannot read: {error}")))),
         }
-        if self.is_greeting {
-            return Ok(());
+    }
+}
+
+/// The result of a call of one message for another, once it has come; messages of a stream are
+/// kept in `answer`, of which there has to be one.
+fn settle(what: What, answer: &mut Option<Bytes>) -> Option<Result<Bytes, Status>> {
+    match what {
+        What::Head(_) => None,
+        What::Message(message) => {
+            *answer = Some(message);
+            None
         }
-        self.take_all()
-    }
-
-    /// Takes all frames that have come whole.
-    fn take_all(&mut self) -> Result<(), Status> {
-        self.take().map_err(|fault| self.breaks(Status::new(Code::Internal, fault.to_string())))
-    }
-
-    fn take(&mut self) -> Result<(), Fault> {
-        while let Some(item) = self.decoder.next_item()? {
-            let (header, result) = match item {
-                Item::TooLarge(header) => {
-                    let words = format!("an answer of {} bytes is too large", header.length);
-                    (header, Err(Status::new(Code::ResourceExhausted, words)))
-                }
-                Item::Frame(header, payload) if header.kind == Kind::Answer => {
-                    (header, Ok(payload))
-                }
-                Item::Frame(header, payload) => {
-                    let code = Code::of(i32::try_from(header.method).unwrap_or(-1));
-                    (header, Err(Status::new(code, String::from_utf8_lossy(&payload))))
-                }
-            };
-            match (header.kind, result) {
-                (Kind::Call, _) => return Err(Fault::Side(header.kind.name())),
-                (Kind::Goodbye, Err(status)) => {
-                    self.breaks(status);
-                    return Ok(());
-                }
-                (_, result) => match self.calls.remove(&header.id) {
-                    Some(Pending::Waits(_)) => {
-                        self.replies.push_back(Reply { id: header.id, result });
-                    }
-                    Some(Pending::GivenUp) => {}
-                    None => return Err(Fault::Id(header.id)),
-                },
-            }
+        What::Answer(answer, _) => Some(Ok(answer)),
+        What::Ended(Ended { status, .. }) if status.code == Code::Ok => {
+            Some(Ok(answer.take().unwrap_or_default()))
         }
-        Ok(())
-    }
-
-    /// Ends the connection, and all outstanding calls with it; the first reason stays.
-    fn breaks(&mut self, status: Status) -> Status {
-        self.calls.clear();
-        self.broken.get_or_insert(status).clone()
+        What::Ended(Ended { status, .. }) => Some(Err(status)),
     }
 }
 
@@ -402,7 +370,7 @@ impl fmt::Debug for NativeClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NativeClient")
             .field("carrier", &self.carrier)
-            .field("outstanding", &self.calls.len())
+            .field("outstanding", &self.outstanding())
             .finish_non_exhaustive()
     }
 }

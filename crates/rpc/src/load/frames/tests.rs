@@ -12,15 +12,19 @@ use crate::protocol::native::Outbox;
 const GREETING_BYTES: usize = 12;
 
 fn frame(kind: Kind, id: u64, method: u32, payload: &[u8]) -> Vec<u8> {
-    let length = payload.len() as u32;
-    let header = Header { length, kind, codec: PROTOBUF, id, method, timeout_us: 0 };
+    let header = Header { length: payload.len() as u32, method, ..Header::of(kind, id) };
     let mut out = Outbox::default();
     out.push(&header, &Bytes::copy_from_slice(payload));
     out.to_vec()
 }
 
 fn greeting(methods: &[&str], max_calls: u32) -> Vec<u8> {
-    let methods = methods.iter().map(|name| (*name).to_owned()).collect();
+    let unary = |name: &&str| Method {
+        name: (*name).to_owned(),
+        client_streams: false,
+        server_streams: false,
+    };
+    let methods = methods.iter().map(unary).collect();
     let mut out = BytesMut::new();
     ServerGreeting { max_message: 1_000, max_calls, methods }.encode(&mut out);
     out.to_vec()
@@ -147,7 +151,7 @@ fn what_a_server_lacks_is_said_when_it_greets() {
         error.expect_err("refused").to_string()
     };
     let without = fails("operation = 'unary'", &greeting(&["/other"], 8));
-    assert_eq!(without, "own frames: the server has no method /loadline.rpc.v1.Table/Echo");
+    assert_eq!(without, "own frames: the server has no unary method /loadline.rpc.v1.Table/Echo");
     let large = fails("operation = 'unary'\nbytes = 1000", &greeting(&[PATHS[UNARY]], 8));
     assert!(large.contains("1003 bytes is over the server's limit, 1000"), "{large}");
     let other = fails("operation = 'unary'", b"HTTP/1.1 400");

@@ -3,7 +3,7 @@
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use super::fault::Fault;
-use super::frame::{HEADER_BYTES, Header};
+use super::frame::{HEADER_BYTES, Header, METADATA, MOST_METADATA_BYTES};
 
 /// What an idle connection may keep of its buffer.
 const KEPT_BYTES: usize = 16 << 10;
@@ -82,7 +82,9 @@ impl Decoder {
             }
         };
         let length = header.length as usize;
-        if length > self.max_payload {
+        // Metadata come beside the message.
+        let more = if header.has(METADATA) { 4 + MOST_METADATA_BYTES } else { 0 };
+        if length > self.max_payload.saturating_add(more) {
             self.skip = length;
             return Ok(Some(Item::TooLarge(header)));
         }
@@ -117,11 +119,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::Outbox;
-    use super::super::frame::{Kind, MOST_TEXT_BYTES, PROTOBUF};
+    use super::super::frame::{Kind, MOST_TEXT_BYTES};
     use super::*;
 
     fn frames() -> impl Strategy<Value = Vec<(Header, Vec<u8>)>> {
-        let kinds = [Kind::Call, Kind::Answer, Kind::Failure, Kind::Goodbye];
+        let kinds =
+            [Kind::Call, Kind::Answer, Kind::Failure, Kind::Goodbye, Kind::Message, Kind::Head];
         let one = (
             proptest::sample::select(kinds.to_vec()),
             any::<(u8, u64, u32, u32)>(),
@@ -129,7 +132,7 @@ mod tests {
         );
         let one = one.prop_map(|(kind, (codec, id, method, timeout_us), payload)| {
             let length = payload.len() as u32;
-            (Header { length, kind, codec, id, method, timeout_us }, payload)
+            (Header { length, codec, method, timeout_us, ..Header::of(kind, id) }, payload)
         });
         proptest::collection::vec(one, 0..8)
     }
@@ -177,8 +180,7 @@ mod tests {
     #[test]
     fn an_end_within_a_frame_is_torn() {
         let mut out = Outbox::default();
-        let kind = Kind::Call;
-        let header = Header { length: 9, kind, codec: PROTOBUF, id: 1, method: 0, timeout_us: 0 };
+        let header = Header { length: 9, ..Header::of(Kind::Call, 1) };
         out.push(&header, &Bytes::from_static(&[7; 9]));
         let bytes = out.to_vec();
         for length in 1..bytes.len() {
@@ -192,14 +194,7 @@ mod tests {
 
     #[test]
     fn a_length_of_4_gib_takes_no_memory() {
-        let header = Header {
-            length: u32::MAX,
-            kind: Kind::Call,
-            codec: PROTOBUF,
-            id: 1,
-            method: 0,
-            timeout_us: 0,
-        };
+        let header = Header { length: u32::MAX, ..Header::of(Kind::Call, 1) };
         let (items, mut decoder) = decoded(&header.encode(), 24, 100).expect("a frame");
         assert_eq!(items, [Item::TooLarge(header)]);
         assert!(decoder.space().capacity() <= 2 * MOST_ROOM_BYTES);

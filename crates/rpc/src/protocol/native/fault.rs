@@ -17,12 +17,20 @@ pub enum Fault {
     Kind(u8),
     /// A frame with flags that are not known.
     Flags(u16),
-    /// A text, of a failure or a goodbye, longer than one may be.
-    Text(u32),
+    /// A frame of a kind, with a payload that is longer than it may be.
+    Length(&'static str, u32),
+    /// Metadata or details that don't end where they have to, or hold a name that is no UTF-8.
+    Payload(&'static str),
     /// A frame that this side may not send.
     Side(&'static str),
     /// The number of a call that is outstanding already, or of an answer to no call.
     Id(u64),
+    /// A message of a call whose messages have ended.
+    Ended(u64),
+    /// A second head of an answer.
+    Head(u64),
+    /// A message for which its sender had no credit, or a credit of more than there can be.
+    Credit(u64),
     /// The connection ended within a frame or greeting, after this many of its bytes.
     Torn(usize),
 }
@@ -41,9 +49,15 @@ impl fmt::Display for Fault {
             Self::Name => f.write_str("the name of a method is no UTF-8"),
             Self::Kind(kind) => write!(f, "a frame of the unknown kind {kind}"),
             Self::Flags(flags) => write!(f, "a frame with the unknown flags {flags:#06x}"),
-            Self::Text(bytes) => write!(f, "a text of {bytes} bytes is too long"),
+            Self::Length(kind, bytes) => {
+                write!(f, "a frame of the kind \"{kind}\" with {bytes} bytes is too long")
+            }
+            Self::Payload(what) => write!(f, "the {what} of a frame can't be read"),
             Self::Side(kind) => write!(f, "a frame of the kind \"{kind}\" from the wrong side"),
             Self::Id(id) => write!(f, "call {id} is outstanding already, or was never made"),
+            Self::Ended(id) => write!(f, "a message of call {id}, whose messages have ended"),
+            Self::Head(id) => write!(f, "a second head of the answer to call {id}"),
+            Self::Credit(id) => write!(f, "call {id} has sent or given more than its credit"),
             Self::Torn(bytes) => {
                 write!(f, "the connection ended {bytes} bytes into a frame or greeting")
             }

@@ -1,8 +1,9 @@
 //! The greetings that a connection begins with, little-endian. The client's: magic (4 bytes),
 //! version (2), bytes of its token (2), the largest message that it takes (4), the token. The
 //! server's: magic, version, count of methods (2), the largest message that it takes (4), calls
-//! that may be outstanding (4), bytes of the table (4), and the table: for each method two bytes of
-//! length and its name, `/package.Service/Method`. A method's row is its number, from 0 on.
+//! that may be outstanding (4), bytes of the table (4), and the table: for each method a byte of
+//! its kind (1 the client streams, 2 the server does), two bytes of length and its name,
+//! `/package.Service/Method`. A method's row is its number, from 0 on.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
@@ -35,6 +36,28 @@ pub struct ClientGreeting {
     pub token: Bytes,
 }
 
+/// A method that a server has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// `/package.Service/Method`.
+    pub name: String,
+    /// The client sends any number of messages, not one.
+    pub client_streams: bool,
+    /// The server does.
+    pub server_streams: bool,
+}
+
+impl Method {
+    /// Whether it has one message for one message.
+    pub fn is_unary(&self) -> bool {
+        !self.client_streams && !self.server_streams
+    }
+
+    fn kind(&self) -> u8 {
+        u8::from(self.client_streams) | u8::from(self.server_streams) << 1
+    }
+}
+
 /// The greeting of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerGreeting {
@@ -43,7 +66,7 @@ pub struct ServerGreeting {
     /// Calls of a connection that may be outstanding.
     pub max_calls: u32,
     /// The methods by their numbers.
-    pub methods: Vec<String>,
+    pub methods: Vec<Method>,
 }
 
 /// Checks magic and version as far as they have come; returns whether `bytes` have.
@@ -98,11 +121,13 @@ impl ServerGreeting {
     pub fn encode(&self, out: &mut BytesMut) {
         let mut table = BytesMut::new();
         let mut count = 0;
-        for name in &self.methods {
-            let fits = table.len() + 2 + name.len() <= MOST_TABLE_BYTES;
+        for method in &self.methods {
+            let name = method.name.as_bytes();
+            let fits = table.len() + 3 + name.len() <= MOST_TABLE_BYTES;
             let Some(length) = u16::try_from(name.len()).ok().filter(|_| fits) else { break };
+            table.put_u8(method.kind());
             table.put_u16_le(length);
-            table.put_slice(name.as_bytes());
+            table.put_slice(name);
             count += 1;
         }
         out.put_slice(&MAGIC);
@@ -135,7 +160,7 @@ impl ServerGreeting {
         let mut table = buffer.split_to(table_bytes);
         let mut methods = Vec::new();
         for _ in 0..count {
-            methods.push(name(&mut table)?);
+            methods.push(method(&mut table)?);
         }
         if !table.is_empty() {
             return Err(Fault::Greeting(table.len()));
@@ -144,13 +169,16 @@ impl ServerGreeting {
     }
 }
 
-fn name(table: &mut BytesMut) -> Result<String, Fault> {
+fn method(table: &mut BytesMut) -> Result<Method, Fault> {
     let missing = Fault::Greeting(table.len());
+    let kind = table.try_get_u8().map_err(|_| missing)?;
     let length = usize::from(table.try_get_u16_le().map_err(|_| missing)?);
-    if length > table.len() {
+    if length > table.len() || kind > 3 {
         return Err(missing);
     }
-    std::str::from_utf8(&table.split_to(length)).map(str::to_owned).map_err(|_| Fault::Name)
+    let name = table.split_to(length);
+    let name = std::str::from_utf8(&name).map(str::to_owned).map_err(|_| Fault::Name)?;
+    Ok(Method { name, client_streams: kind & 1 != 0, server_streams: kind & 2 != 0 })
 }
 
 #[cfg(test)]
@@ -160,7 +188,12 @@ mod tests {
     #[test]
     fn a_greeting_comes_back_once_all_of_it_has_come() {
         let client = ClientGreeting { max_message: 7, token: Bytes::from_static(b"secret") };
-        let methods = vec!["/a.B/C".to_owned(), String::new()];
+        let method = |name: &str, client_streams, server_streams| Method {
+            name: name.to_owned(),
+            client_streams,
+            server_streams,
+        };
+        let methods = vec![method("/a.B/C", false, true), method("", true, false)];
         let server = ServerGreeting { max_message: 8, max_calls: 9, methods };
         let (mut one, mut two) = (BytesMut::new(), BytesMut::new());
         client.encode(&mut one);
@@ -187,8 +220,9 @@ mod tests {
             bytes.extend(table);
             bytes
         };
-        assert_eq!(decode(&head(1, &[2, 0, b'a'])), Err(Fault::Greeting(3)), "a name too long");
-        assert_eq!(decode(&head(1, &[1, 0, 0xff])), Err(Fault::Name));
+        assert_eq!(decode(&head(1, &[0, 2, 0, b'a'])), Err(Fault::Greeting(4)), "a name too long");
+        assert_eq!(decode(&head(1, &[0, 1, 0, 0xff])), Err(Fault::Name));
+        assert_eq!(decode(&head(1, &[4, 0, 0])), Err(Fault::Greeting(3)), "a kind of its own");
         assert_eq!(decode(&head(0, &[0, 0])), Err(Fault::Greeting(2)), "more than is counted");
     }
 }

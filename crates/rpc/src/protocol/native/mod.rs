@@ -2,12 +2,15 @@
 //! here. A connection begins with a greeting of each side ([`greeting`]); then come frames
 //! ([`frame`]), which [`Decoder`] takes from the bytes and [`Outbox`] gathers to be sent.
 
+mod client;
 mod decoder;
 mod fault;
+pub mod fields;
 pub mod frame;
 pub mod greeting;
 mod outbox;
 
+pub use client::{Begin, ClientSession, Event, What};
 pub use decoder::{Decoder, Item};
 pub use fault::Fault;
 pub use greeting::{FIRST_BYTE, MAGIC, VERSION};

@@ -21,12 +21,18 @@ pub struct Outbox {
 impl Outbox {
     /// Adds a frame.
     pub fn push(&mut self, header: &Header, payload: &Bytes) {
+        self.push_parts(header, &[], payload);
+    }
+
+    /// Adds a frame whose payload is in two parts.
+    pub fn push_parts(&mut self, header: &Header, first: &[u8], rest: &Bytes) {
         self.raw().put_slice(&header.encode());
-        if payload.len() < APART_FROM_BYTES {
-            self.tail.put_slice(payload);
+        self.tail.put_slice(first);
+        if rest.len() < APART_FROM_BYTES {
+            self.tail.put_slice(rest);
         } else {
             self.pieces.push_back(self.tail.split().freeze());
-            self.pieces.push_back(payload.clone());
+            self.pieces.push_back(rest.clone());
         }
     }
 

@@ -31,7 +31,7 @@ impl Local {
     }
 
     /// Whether it has something for the client now; it waits for that until the time has come.
-    pub(crate) fn wait(&mut self, until: Option<Instant>) -> bool {
+    fn wait(&mut self, until: Option<Instant>) -> bool {
         while self.0.out().is_empty() && !self.0.is_over() {
             let due = [self.0.due(), until].into_iter().flatten().min();
             let Some(due) = due else { return false };
@@ -44,13 +44,18 @@ impl Local {
         !self.0.out().is_empty()
     }
 
-    /// Gives what it has for the client; 0 once the connection has ended.
-    pub(crate) fn receive(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        if !self.wait(None) {
-            return match self.0.is_over() {
-                true => Ok(0),
-                // Nothing will ever come.
-                false => Err(io::ErrorKind::WouldBlock.into()),
+    /// Gives what it has for the client, or will have until a time; 0 once the connection has
+    /// ended.
+    pub(crate) fn receive(
+        &mut self,
+        space: &mut [u8],
+        until: Option<Instant>,
+    ) -> io::Result<usize> {
+        if !self.wait(until) {
+            return match (self.0.is_over(), until) {
+                (true, _) => Ok(0),
+                (false, Some(_)) => Err(io::ErrorKind::WouldBlock.into()),
+                (false, None) => Err(io::Error::other("no answer will ever come")),
             };
         }
         let mut slices = [io::IoSlice::new(&[])];

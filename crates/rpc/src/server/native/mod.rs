@@ -7,6 +7,7 @@ mod local;
 mod methods;
 mod session;
 mod standard;
+mod waiting;
 
 pub(super) use converse::converse;
 pub(crate) use local::Local;

@@ -1,12 +1,13 @@
 //! One connection of own frames, without its socket and clock: bytes go in, and come out of
-//! [`Session::out`]. Functions that don't wait are called as their frames come; those that wait are
-//! resumed by [`Session::expire`] and [`Session::stage_is`], and so answers come out of order.
+//! [`Session::out`]. Functions that don't wait are called as their frames come; those that wait
+//! ([`Waiting`]) are resumed by what comes for them, by [`Session::expire`] and by
+//! [`Session::stage_is`], and so answers come out of order.
+
+mod answers;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -14,64 +15,17 @@ use bytes::{Bytes, BytesMut};
 use super::super::admit::{HEALTH, current_core};
 use super::super::memory::Taken;
 use super::super::shared::{Shared, Stage};
-use crate::model::call::{Call, Got, Info, Shared as Exchanged, Want};
-use crate::model::function::{Function, Outcome, Run};
-use crate::protocol::native::frame::{Header, Kind, MOST_TEXT_BYTES, PROTOBUF};
-use crate::protocol::native::greeting::{ClientGreeting, ServerGreeting};
-use crate::protocol::native::{Decoder, Fault, Item, Outbox};
+use super::waiting::{Step, Waiting, Wake};
+use crate::model::call::{Call, Info, Shared as Exchanged};
+use crate::model::function::{Function, Run};
+use crate::protocol::metadata::Metadata;
+use crate::protocol::native::frame::{Header, Kind, MOST_TEXT_BYTES, OPEN, PROTOBUF};
+use crate::protocol::native::greeting::{ClientGreeting, Method, ServerGreeting};
+use crate::protocol::native::{Decoder, Fault, Item, Outbox, fields};
 use crate::protocol::status::{Code, Status};
-
-/// The longest that a function sleeps at once: clocks go further.
-const MOST_SLEEP: Duration = Duration::from_secs(24 * 3_600);
 
 /// What may wait to be sent before the next calls are looked at.
 const PAUSE_BYTES: usize = 256 << 10;
-
-/// An answer from here on needs memory, or its call ends without it; smaller ones are always sent.
-const LARGE_BYTES: usize = 4 << 10;
-
-/// When a function goes on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wake {
-    /// At once: it hasn't begun.
-    Begin,
-    At(Instant),
-    /// Once the server begins to stop.
-    Stop,
-}
-
-/// A call whose function waits.
-struct Waiting {
-    function: Outcome,
-    exchanged: Exchanged,
-    /// Bytes of its request.
-    request_bytes: usize,
-    /// What it counts as memory until it ends: its request, and what its function keeps.
-    held: usize,
-    /// Its request, until the function has taken it.
-    request: Option<Bytes>,
-    /// Its answer, once the function has sent it.
-    answer: Option<Bytes>,
-    wake: Wake,
-    deadline: Option<Instant>,
-}
-
-impl Waiting {
-    /// When there is something to do for it.
-    fn due(&self) -> Option<Instant> {
-        let wake = match self.wake {
-            Wake::At(at) => Some(at),
-            Wake::Begin | Wake::Stop => None,
-        };
-        [wake, self.deadline].into_iter().flatten().min()
-    }
-}
-
-/// What a waiting function came to.
-enum Step {
-    Waits,
-    Ended(Result<Bytes, Status>),
-}
 
 /// One connection.
 pub(in crate::server) struct Session {
@@ -84,6 +38,8 @@ pub(in crate::server) struct Session {
     waiting: HashMap<u64, Waiting>,
     /// What the calls that wait count as memory.
     held: usize,
+    /// How many of them wait to send a message.
+    senders: usize,
     out: Outbox,
     taken: Taken,
     /// A frame isn't whole: when that is looked at next, and how many had found too little memory.
@@ -104,6 +60,7 @@ impl Session {
             client: None,
             waiting: HashMap::new(),
             held: 0,
+            senders: 0,
             out: Outbox::default(),
             taken: Taken::none(&shared.memory),
             stalled: None,
@@ -131,7 +88,8 @@ impl Session {
 
     /// Whether [`Session::receive`] is to be called once what waits has been sent.
     pub(in crate::server) fn is_paused(&self) -> bool {
-        self.is_paused && !self.is_over
+        let may_send = || self.waiting.values().any(Waiting::may_go_on_sending);
+        !self.is_over && (self.is_paused || self.senders > 0 && may_send())
     }
 
     /// Calls whose functions wait.
@@ -148,6 +106,11 @@ impl Session {
 
     /// Takes what has come.
     pub(in crate::server) fn receive(&mut self, now: Instant) {
+        if self.senders > 0 {
+            let ready = |(id, call): (&u64, &Waiting)| call.may_go_on_sending().then_some(*id);
+            let ready: Vec<_> = self.waiting.iter().filter_map(ready).collect();
+            ready.into_iter().for_each(|id| self.resume(id, now));
+        }
         if let Err(fault) = self.take(now) {
             self.end(Code::Internal, &fault.to_string());
         }
@@ -188,9 +151,8 @@ impl Session {
         for id in due {
             let Some(call) = self.waiting.get(&id) else { continue };
             if call.deadline.is_some_and(|deadline| deadline <= now) {
-                self.remove(id);
                 let words = "the deadline of the call has passed";
-                self.answer(id, Err(Status::new(Code::DeadlineExceeded, words)));
+                self.fail(id, Status::new(Code::DeadlineExceeded, words));
             } else {
                 self.resume(id, now);
             }
@@ -231,15 +193,31 @@ impl Session {
     }
 
     /// Takes a call out.
-    fn remove(&mut self, id: u64) {
-        if let Some(call) = self.waiting.remove(&id) {
-            self.held -= call.held;
+    fn remove(&mut self, id: u64) -> Option<Waiting> {
+        let call = self.waiting.remove(&id)?;
+        self.held -= call.held;
+        self.senders -= usize::from(matches!(call.wake, Wake::Room(_)));
+        Some(call)
+    }
+
+    /// Puts a call that waits back, with what it takes now.
+    fn put(&mut self, id: u64, mut call: Waiting) {
+        call.held = call.kept_bytes();
+        self.held += call.held;
+        self.senders += usize::from(matches!(call.wake, Wake::Room(_)));
+        self.waiting.insert(id, call);
+    }
+
+    /// Ends a call that waits.
+    fn fail(&mut self, id: u64, status: Status) {
+        if self.remove(id).is_some() {
+            self.answer(id, Err(status));
         }
     }
 
     /// Ends all calls that wait.
     fn end_calls(&mut self, status: &Status) {
-        self.held = 0;
+        (self.held, self.senders) = (0, 0);
         let ids: Vec<_> = self.waiting.drain().map(|(id, _)| id).collect();
         ids.into_iter().for_each(|id| self.answer(id, Err(status.clone())));
     }
@@ -258,7 +236,8 @@ impl Session {
             self.end_calls(&Status::new(Code::Unknown, words));
             // What it holds of further calls is not carried out.
             self.decoder = Decoder::new(self.shared.settings.max_message_bytes);
-            self.push(Kind::Goodbye, 0, code as u32, &cut(why));
+            let header = Header { method: code as u32, ..Header::of(Kind::Goodbye, 0) };
+            self.push(header, &[], &cut(why));
             self.is_over = true;
         }
     }
@@ -280,14 +259,12 @@ impl Session {
             }
             let Some(item) = self.decoder.next_item()? else { break };
             match item {
-                Item::Frame(header, payload) => self.call(&header, payload, now)?,
+                Item::Frame(header, payload) => self.frame(&header, payload, now)?,
                 Item::TooLarge(header) if header.kind == Kind::Call => {
-                    let words = format!(
-                        "a message of {} bytes is over the limit, {}: start the server with a \
-                         larger --max-message",
-                        header.length, self.shared.settings.max_message_bytes
-                    );
-                    self.refuse(header.id, Status::new(Code::ResourceExhausted, words));
+                    self.refuse(header.id, self.too_large(header.length as usize));
+                }
+                Item::TooLarge(header) if header.kind == Kind::Message => {
+                    self.fail(header.id, self.too_large(header.length as usize));
                 }
                 Item::TooLarge(header) => return Err(Fault::Side(header.kind.name())),
             }
@@ -300,7 +277,7 @@ impl Session {
         let greeting = ServerGreeting {
             max_message: u32::try_from(settings.max_message_bytes).unwrap_or(u32::MAX),
             max_calls: settings.max_streams,
-            methods: self.shared.methods.names(),
+            methods: self.shared.methods.list(),
         };
         greeting.encode(self.out.raw());
     }
@@ -310,66 +287,150 @@ impl Session {
         self.answer(id, Err(status));
     }
 
-    /// Begins a call, and ends it too where its function doesn't wait.
-    fn call(&mut self, header: &Header, request: Bytes, now: Instant) -> Result<(), Fault> {
-        if header.kind != Kind::Call {
-            return Err(Fault::Side(header.kind.name()));
-        }
-        if self.waiting.contains_key(&header.id) {
-            return Err(Fault::Id(header.id));
-        }
-        let function = match self.admit(header) {
-            Ok(function) => function,
-            Err(status) => {
-                self.refuse(header.id, status);
-                return Ok(());
+    fn too_large(&self, bytes: usize) -> Status {
+        let words = format!(
+            "a message of {bytes} bytes is over the limit, {}: start the server with a larger \
+             --max-message",
+            self.shared.settings.max_message_bytes
+        );
+        Status::new(Code::ResourceExhausted, words)
+    }
+
+    fn frame(&mut self, header: &Header, payload: Bytes, now: Instant) -> Result<(), Fault> {
+        let id = header.id;
+        match header.kind {
+            Kind::Call => return self.call(header, payload, now),
+            Kind::Cancel => {
+                self.fail(id, Status::new(Code::Cancelled, "the client has given the call up"));
             }
-        };
-        let counters = &self.shared.counters;
-        counters.calls.fetch_add(1, Relaxed);
-        counters.received.fetch_add(1, Relaxed);
-        let timeout = Duration::from_micros(header.timeout_us.into());
-        let timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
-        let info = Info {
-            pid: self.shared.pid,
-            core: current_core,
-            carrier: self.carrier,
-            metadata: Default::default(),
-            timeout,
-            is_stopping: false,
-        };
-        match &function.run {
-            Run::AtOnce(run) => {
-                let result = run(&info, request);
-                self.answer(header.id, result);
+            Kind::Message => return self.message(id, &payload, now),
+            Kind::End => {
+                let Some(call) = self.waiting.get_mut(&id) else { return Ok(()) };
+                if !call.is_open() {
+                    return Err(Fault::Ended(id));
+                }
+                call.end();
+                self.resume_if_ready(id, now);
             }
-            Run::InSteps(run) => {
-                // A part of what was read at once would keep all of that as long as the call waits.
-                let request = Bytes::copy_from_slice(&request);
-                let exchanged = Exchanged::default();
-                let call = Waiting {
-                    function: run(Call::new(exchanged.clone(), info)),
-                    exchanged,
-                    request_bytes: request.len(),
-                    held: 0,
-                    request: Some(request),
-                    answer: None,
-                    wake: Wake::Begin,
-                    deadline: timeout.and_then(|timeout| now.checked_add(timeout)),
-                };
-                self.waiting.insert(header.id, call);
-                self.resume(header.id, now);
+            Kind::Credit => {
+                let Some(call) = self.waiting.get_mut(&id) else { return Ok(()) };
+                if !call.give(header.method) {
+                    return Err(Fault::Credit(id));
+                }
+                self.resume_if_ready(id, now);
+            }
+            Kind::Answer | Kind::Failure | Kind::Goodbye | Kind::Head => {
+                return Err(Fault::Side(header.kind.name()));
             }
         }
         Ok(())
     }
 
-    /// The function of a call that may be made.
-    fn admit(&self, header: &Header) -> Result<Arc<Function>, Status> {
+    /// A message of an open call. Those of a call that has ended are passed over.
+    fn message(&mut self, id: u64, payload: &Bytes, now: Instant) -> Result<(), Fault> {
+        let Some(mut call) = self.remove(id) else { return Ok(()) };
+        if !call.is_open() {
+            self.put(id, call);
+            return Err(Fault::Ended(id));
+        }
+        self.shared.counters.received.fetch_add(1, Relaxed);
+        // A part of what was read at once would keep all of that as long as the call waits.
+        let had_credit = call.push(Bytes::copy_from_slice(payload));
+        self.put(id, call);
+        if !had_credit {
+            return Err(Fault::Credit(id));
+        }
+        if let Err(status) = self.taken.set(self.counted()) {
+            self.fail(id, status);
+        }
+        self.resume_if_ready(id, now);
+        Ok(())
+    }
+
+    fn resume_if_ready(&mut self, id: u64, now: Instant) {
+        let has_room = self.has_room();
+        if self.waiting.get(&id).is_some_and(|call| call.is_ready(has_room)) {
+            self.resume(id, now);
+        }
+    }
+
+    /// Whether further messages of streams may wait to be sent.
+    fn has_room(&self) -> bool {
+        self.out.bytes() < PAUSE_BYTES
+    }
+
+    /// Begins a call, and ends it too where its function doesn't wait.
+    fn call(&mut self, header: &Header, mut request: Bytes, now: Instant) -> Result<(), Fault> {
+        let id = header.id;
+        if self.waiting.contains_key(&id) {
+            return Err(Fault::Id(id));
+        }
+        let metadata = fields::take(header, &mut request)?;
+        let shared = Arc::clone(&self.shared);
+        let (method, function) = match self.admit(header, &metadata, request.len(), &shared) {
+            Ok(admitted) => admitted,
+            Err(status) => {
+                self.refuse(id, status);
+                return Ok(());
+            }
+        };
+        let counters = &shared.counters;
+        counters.calls.fetch_add(1, Relaxed);
+        let is_open = header.has(OPEN);
+        counters.received.fetch_add(u64::from(!is_open), Relaxed);
+        let timeout = Duration::from_micros(header.timeout_us.into());
+        let timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
+        let info = Info {
+            pid: shared.pid,
+            core: current_core,
+            carrier: self.carrier,
+            metadata,
+            timeout,
+            is_stopping: false,
+        };
+        match &function.run {
+            Run::AtOnce(_) if is_open => {
+                let words = "the function takes one message: send it with the call";
+                self.answer(id, Err(Status::new(Code::Unimplemented, words)));
+            }
+            Run::AtOnce(run) => {
+                let result = run(&info, request);
+                self.answer(id, result);
+            }
+            Run::InSteps(run) => {
+                // As above.
+                let request = (!is_open).then(|| Bytes::copy_from_slice(&request));
+                let exchanged = Exchanged::default();
+                let kept = info.metadata.kept_bytes();
+                exchanged.with(|exchange| exchange.kept_bytes = kept);
+                let function = run(Call::new(exchanged.clone(), info));
+                let deadline = timeout.and_then(|timeout| now.checked_add(timeout));
+                let streams = method.server_streams;
+                let call = Waiting::new(function, exchanged, request, streams, deadline);
+                self.put(id, call);
+                self.resume(id, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// The method and function of a call that may be made.
+    fn admit<'a>(
+        &self,
+        header: &Header,
+        metadata: &Metadata,
+        message_bytes: usize,
+        shared: &'a Shared,
+    ) -> Result<&'a (Method, Arc<Function>), Status> {
         if self.stage != Stage::Serving {
             return Err(stops());
         }
-        let Some((name, function)) = self.shared.methods.get(header.method) else {
+        let settings = &shared.settings;
+        if message_bytes > settings.max_message_bytes {
+            return Err(self.too_large(message_bytes));
+        }
+        check_metadata(metadata, settings.max_metadata_bytes as usize)?;
+        let Some(found) = shared.methods.get(header.method) else {
             let words = format!(
                 "no method has the number {}: the server's greeting lists those that there are",
                 header.method
@@ -381,75 +442,55 @@ impl Session {
                 format!("the codec {} is not known here, but 0 (protobuf) is", header.codec);
             return Err(Status::new(Code::Unimplemented, words));
         }
-        if let Some(tokens) = &self.shared.settings.tokens {
+        if let Some(tokens) = &settings.tokens {
             let token = self.client.as_ref().map_or(&b""[..], |client| &client.token);
-            if !name.starts_with(HEALTH) && !tokens.has(token) {
+            if !found.0.name.starts_with(HEALTH) && !tokens.has(token) {
                 let words = "a token is needed (-H 'authorization: Bearer TOKEN'), and a right one";
                 return Err(Status::new(Code::Unauthenticated, words));
             }
         }
-        let most = self.shared.settings.max_streams;
+        let most = settings.max_streams;
         if self.waiting.len() >= most as usize {
             let words =
                 format!("{most} calls of this connection are outstanding: wait for answers");
             return Err(Status::new(Code::ResourceExhausted, words));
         }
-        Ok(Arc::clone(function))
+        Ok(found)
     }
 
-    /// Polls the function of a waiting call.
+    /// Goes on with the function of a waiting call, until it waits or ends.
     fn resume(&mut self, id: u64, now: Instant) {
         let is_stopping = self.stage != Stage::Serving;
-        let Entry::Occupied(mut entry) = self.waiting.entry(id) else { return };
-        let call = entry.get_mut();
-        let stepped = step(call, is_stopping, now);
-        let kept = call.exchanged.with(|exchange| exchange.kept_bytes) + call.request_bytes;
-        self.held = self.held - call.held + kept;
-        call.held = kept;
-        let result = match stepped {
-            Step::Ended(result) => result,
-            Step::Waits => match self.taken.set(self.counted()) {
-                Ok(()) => return,
-                Err(status) => Err(status),
-            },
-        };
-        self.remove(id);
-        self.answer(id, result);
-    }
-
-    /// The answer of a call, if the client and the memory take it.
-    fn room_for(&mut self, answer: Bytes) -> Result<Bytes, Status> {
-        let (length, most) = (answer.len(), self.client.as_ref().map_or(0, |one| one.max_message));
-        let why = if length > most as usize {
-            format!("is over the client's {most}")
-        } else if length >= LARGE_BYTES && self.taken.set(self.counted() + length).is_err() {
-            "finds no memory (the server's --max-memory)".to_owned()
-        } else {
-            return Ok(answer);
-        };
-        let words = format!("the call was carried out, but its answer of {length} bytes {why}");
-        Err(Status::new(Code::ResourceExhausted, words))
-    }
-
-    fn answer(&mut self, id: u64, result: Result<Bytes, Status>) {
-        let result = result.and_then(|answer| self.room_for(answer));
-        match result {
-            Ok(answer) => {
-                self.shared.counters.sent.fetch_add(1, Relaxed);
-                self.push(Kind::Answer, id, 0, &answer);
+        let Some(mut call) = self.remove(id) else { return };
+        let result = loop {
+            let has_room = self.has_room();
+            let pushed = match call.resume(is_stopping, has_room, now) {
+                Step::Head => self.push_head(id, &call),
+                Step::Message(message) => self.push_message(id, &message),
+                Step::Ended(result) => break result,
+                Step::Waits => {
+                    if let Some(owed) = call.take_owed() {
+                        let header = Header { method: owed, ..Header::of(Kind::Credit, id) };
+                        self.out.push(&header, &Bytes::new());
+                    }
+                    self.put(id, call);
+                    return match self.taken.set(self.counted()) {
+                        Ok(()) => {}
+                        Err(status) => self.fail(id, status),
+                    };
+                }
+            };
+            if let Err(status) = pushed {
+                break Err(status);
             }
-            Err(status) => {
-                self.shared.counters.ended(status.code);
-                self.push(Kind::Failure, id, status.code as u32, &cut(&status.message));
-            }
+        };
+        if call.ends_with_head()
+            && let Err(status) = self.push_head(id, &call)
+        {
+            return self.answer(id, Err(status));
         }
-    }
-
-    fn push(&mut self, kind: Kind, id: u64, method: u32, payload: &Bytes) {
-        // A message is checked against a limit of 32 bits, a text is cut.
-        let length = payload.len() as u32;
-        let header = Header { length, kind, codec: PROTOBUF, id, method, timeout_us: 0 };
-        self.out.push(&header, payload);
+        let trailers = call.exchanged.with(|exchange| std::mem::take(&mut exchange.trailers));
+        self.answer_with(id, result, &trailers);
     }
 
     /// What counts as memory: what isn't whole, isn't sent, or is held by calls that wait.
@@ -468,52 +509,20 @@ impl Session {
     }
 }
 
-/// Does what a function wants until it waits or ends.
-fn step(call: &mut Waiting, is_stopping: bool, now: Instant) -> Step {
-    if call.wake != Wake::Begin {
-        call.exchanged.with(|exchange| exchange.got = Some(Got::Done));
+/// What RFC 9113 (10.5.1) adds to each name and value, so that the limit is that of gRPC.
+const FIELD_BYTES: usize = 32;
+
+fn check_metadata(metadata: &Metadata, most: usize) -> Result<(), Status> {
+    let bytes: usize =
+        metadata.iter().map(|(name, value)| name.len() + value.len() + FIELD_BYTES).sum();
+    if bytes > most {
+        let words = format!(
+            "metadata of {bytes} bytes are over the limit, {most}: send less, or start the server \
+             with a larger --max-metadata"
+        );
+        return Err(Status::new(Code::ResourceExhausted, words));
     }
-    loop {
-        // It waits for nothing but what it asks for.
-        match call.function.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(())) => {
-                let words = "the function has sent no answer";
-                let answer = call.answer.take();
-                return Step::Ended(answer.ok_or_else(|| Status::new(Code::Internal, words)));
-            }
-            Poll::Ready(Err(status)) => return Step::Ended(Err(status)),
-            Poll::Pending => {}
-        }
-        let got = match call.exchanged.with(|exchange| exchange.want.take()) {
-            Some(Want::Receive) => match call.request.take() {
-                Some(request) => Got::Message(request, false),
-                None => Got::End,
-            },
-            Some(Want::SendHeaders) => Got::Done,
-            Some(Want::Send(message, _)) if call.answer.is_none() => {
-                call.answer = Some(message);
-                Got::Done
-            }
-            Some(Want::Send(..)) => {
-                let words = "several answers to a call over own frames, which carry one";
-                return Step::Ended(Err(Status::new(Code::Unimplemented, words)));
-            }
-            Some(Want::Sleep(time)) => {
-                call.wake = Wake::At(now + time.min(MOST_SLEEP));
-                return Step::Waits;
-            }
-            Some(Want::Stop) if is_stopping => Got::Done,
-            Some(Want::Stop) => {
-                call.wake = Wake::Stop;
-                return Step::Waits;
-            }
-            None => {
-                let words = "a function waits for nothing";
-                return Step::Ended(Err(Status::new(Code::Internal, words)));
-            }
-        };
-        call.exchanged.with(|exchange| exchange.got = Some(got));
-    }
+    Ok(())
 }
 
 fn stops() -> Status {

@@ -1,6 +1,7 @@
 //! A connection of own frames byte by byte: what it sends when memory or the client fails it.
 
 use bytes::BufMut as _;
+use proptest::prelude::*;
 
 use super::*;
 use crate::protocol::native::frame::HEADER_BYTES;
@@ -33,10 +34,9 @@ fn send(session: &mut Session, bytes: &[u8]) {
 }
 
 fn call(session: &Session, id: u64, method: &str, payload: &[u8]) -> Vec<u8> {
-    let names = session.shared.methods.names();
-    let method = names.iter().position(|name| name == method).expect("a method") as u32;
-    let length = payload.len() as u32;
-    let header = Header { length, kind: Kind::Call, codec: PROTOBUF, id, method, timeout_us: 0 };
+    let methods = session.shared.methods.list();
+    let method = methods.iter().position(|one| one.name == method).expect("a method") as u32;
+    let header = Header { length: payload.len() as u32, method, ..Header::of(Kind::Call, id) };
     [&header.encode(), payload].concat()
 }
 
@@ -167,4 +167,62 @@ fn a_part_of_a_frame_gives_way_once_others_find_no_memory() {
     let mut other = greeted(&shared);
     hold(&mut other, 1_000_000);
     assert!(!other.is_over(), "the memory is there again");
+}
+
+/// What a client may send: frames of all kinds, for few calls.
+fn frames() -> impl Strategy<Value = Vec<u8>> {
+    let payload = prop_oneof![
+        Just(Vec::new()),
+        Just(vec![8, 1]),
+        Just(PAUSE.to_vec()),
+        // An answer of 1,000 bytes is asked for.
+        Just(vec![0x12, 3, 8, 0xe8, 7]),
+        proptest::collection::vec(any::<u8>(), 0..60),
+    ];
+    let kind = prop_oneof![Just(1_u8), Just(5), Just(6), Just(7), Just(8), 1..11_u8];
+    let one = (kind, 1..5_u64, 0..4_u16, 0..40_u32, payload);
+    let one = one.prop_map(|(kind, id, flags, method, payload)| {
+        let header = Header {
+            length: payload.len() as u32,
+            method,
+            flags,
+            timeout_us: method,
+            ..Header::of(Kind::Call, id)
+        };
+        let mut bytes = header.encode().to_vec();
+        bytes[4] = kind;
+        bytes.extend(payload);
+        bytes
+    });
+    proptest::collection::vec(one, 0..30).prop_map(|all| all.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_frames_are_answered_or_end_the_connection_and_leave_nothing(
+        bytes in frames(), size in 1..200_usize
+    ) {
+        let shared = shared(8 << 20);
+        let mut session = greeted(&shared);
+        for piece in bytes.chunks(size) {
+            send(&mut session, piece);
+            while session.is_paused() {
+                session.out = Outbox::default();
+                session.receive(Instant::now());
+            }
+            if session.is_over() {
+                break;
+            }
+        }
+        session.expire(Instant::now() + std::time::Duration::from_secs(100));
+        session.closed();
+        prop_assert!(session.is_over());
+        let last = sent(&mut session);
+        prop_assert!(last.iter().all(|(kind, ..)| *kind != Kind::Call && *kind != Kind::Cancel));
+        session.stage_is(Stage::Forced, Instant::now());
+        prop_assert_eq!((session.outstanding(), session.held, session.senders), (0, 0, 0));
+        drop(session);
+        let mut all = Taken::none(&shared.memory);
+        prop_assert!(all.set(8 << 20).is_ok(), "all memory is there again");
+    }
 }

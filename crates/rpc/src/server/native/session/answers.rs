@@ -1,0 +1,110 @@
+//! What a connection of own frames sends of a call: its head, messages, and end.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use bytes::Bytes;
+
+use super::super::waiting::Waiting;
+use super::{Session, cut};
+use crate::protocol::metadata::Metadata;
+use crate::protocol::native::fields;
+use crate::protocol::native::frame::{DETAILS, Header, Kind, METADATA, MOST_METADATA_BYTES};
+use crate::protocol::status::{Code, Status};
+
+/// An answer from here on needs memory, or its call ends without it; smaller ones are always sent.
+const LARGE_BYTES: usize = 4 << 10;
+
+impl Session {
+    /// Sends the metadata before the first message.
+    pub(super) fn push_head(&mut self, id: u64, call: &Waiting) -> Result<(), Status> {
+        let block = call.exchanged.with(|exchange| fields::block(&exchange.headers));
+        let block = block.ok_or_else(metadata_too_large)?;
+        let header = Header { length: block.len() as u32, ..Header::of(Kind::Head, id) };
+        self.out.push(&header, &block);
+        Ok(())
+    }
+
+    /// Sends a message of a stream.
+    pub(super) fn push_message(&mut self, id: u64, message: &Bytes) -> Result<(), Status> {
+        let most = self.client.as_ref().map_or(0, |one| one.max_message);
+        if message.len() > most as usize {
+            let words = format!("a message of {} bytes is over the client's {most}", message.len());
+            return Err(Status::new(Code::ResourceExhausted, words));
+        }
+        self.shared.counters.sent.fetch_add(1, Relaxed);
+        let header = Header { length: message.len() as u32, ..Header::of(Kind::Message, id) };
+        self.out.push(&header, message);
+        Ok(())
+    }
+
+    /// The answer of a call, if the client and the memory take it.
+    fn room_for(&mut self, answer: Bytes) -> Result<Bytes, Status> {
+        let (length, most) = (answer.len(), self.client.as_ref().map_or(0, |one| one.max_message));
+        let why = if length > most as usize {
+            format!("is over the client's {most}")
+        } else if length >= LARGE_BYTES && self.taken.set(self.counted() + length).is_err() {
+            "finds no memory (the server's --max-memory)".to_owned()
+        } else {
+            return Ok(answer);
+        };
+        let words = format!("the call was carried out, but its answer of {length} bytes {why}");
+        Err(Status::new(Code::ResourceExhausted, words))
+    }
+
+    /// Ends a call whose function didn't wait, or that ends without it.
+    pub(super) fn answer(&mut self, id: u64, result: Result<Bytes, Status>) {
+        self.answer_with(id, result.map(Some), &Metadata::default());
+    }
+
+    pub(super) fn answer_with(
+        &mut self,
+        id: u64,
+        result: Result<Option<Bytes>, Status>,
+        trailers: &Metadata,
+    ) {
+        let has_some = trailers.iter().next().is_some();
+        let prefix = if has_some { fields::prefix(trailers) } else { Some(Bytes::new()) };
+        let result = match (result, &prefix) {
+            (Ok(_), None) => Err(metadata_too_large()),
+            (Ok(Some(answer)), _) => self.room_for(answer).map(Some),
+            (other, _) => other,
+        };
+        let prefix = prefix.unwrap_or_default();
+        let flags = if prefix.is_empty() { 0 } else { METADATA };
+        match result {
+            Ok(answer) => {
+                let kind = if answer.is_some() { Kind::Answer } else { Kind::End };
+                self.shared.counters.sent.fetch_add(u64::from(answer.is_some()), Relaxed);
+                let header = Header { flags, ..Header::of(kind, id) };
+                self.push(header, &prefix, &answer.unwrap_or_default());
+            }
+            Err(status) => {
+                self.shared.counters.ended(status.code);
+                let header = Header { flags, ..Header::of(Kind::Failure, id) };
+                self.push_failure(header, &prefix, &status);
+            }
+        }
+    }
+
+    fn push_failure(&mut self, header: Header, prefix: &Bytes, status: &Status) {
+        let text = cut(&status.message);
+        let header = Header { method: status.code as u32, ..header };
+        if status.details.is_empty() || status.details.len() > MOST_METADATA_BYTES {
+            return self.push(header, prefix, &text);
+        }
+        let length = (status.details.len() as u32).to_le_bytes();
+        let first = [&prefix[..], &length, &status.details].concat();
+        self.push(Header { flags: header.flags | DETAILS, ..header }, &first, &text);
+    }
+
+    pub(super) fn push(&mut self, header: Header, first: &[u8], rest: &Bytes) {
+        // A message is checked against a limit of 32 bits, a text is cut.
+        let length = (first.len() + rest.len()) as u32;
+        self.out.push_parts(&Header { length, ..header }, first, rest);
+    }
+}
+
+fn metadata_too_large() -> Status {
+    let words = "the call was carried out, but the metadata of its answer are over 64 KiB";
+    Status::new(Code::ResourceExhausted, words)
+}
