@@ -20,6 +20,8 @@ pub mod model;
 pub mod protocol;
 #[cfg(feature = "grpc")]
 pub mod server;
+#[cfg(feature = "grpc")]
+mod shm;
 
 mod command;
 #[cfg(not(feature = "grpc"))]

@@ -18,6 +18,7 @@ Examples:
   loadline serve rpc                               on 127.0.0.1:50051
   loadline serve rpc --listen 127.0.0.1:0          any free port
   loadline serve rpc --listen 127.0.0.1 --unix /run/rpc.sock
+  loadline serve rpc --shm /run/rpc.shm            and rpc ping shm:/run/rpc.shm
   loadline rpc ping 'pipe:loadline serve rpc --pipe'   serves its parent
   loadline serve rpc --listen 0.0.0.0 --public --token-file tokens
       --tls-cert server.pem --tls-key server.key
@@ -39,8 +40,12 @@ pub(crate) struct RpcArgs {
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
 
+    /// Serve clients of this host over shared memory, too, which is passed over a Unix socket here
+    #[arg(long, value_name = "PATH")]
+    shm: Option<PathBuf>,
+
     /// Serve one connection over standard input and output, which are pipes, and end with it
-    #[arg(long, conflicts_with_all = ["listen", "unix", "metrics", "threads", "tls_cert"])]
+    #[arg(long, conflicts_with_all = ["listen", "unix", "shm", "metrics", "threads", "tls_cert"])]
     pipe: bool,
 
     #[command(flatten)]
@@ -164,7 +169,10 @@ impl Run for RpcArgs {
             crate::server::serve_standard(settings, service::DRAIN)?;
             return Ok(std::process::ExitCode::SUCCESS);
         }
-        let bound = crate::server::BoundRpc::bind(&addresses, settings)?;
+        let mut bound = crate::server::BoundRpc::bind(&addresses, settings)?;
+        if let Some(path) = self.shm {
+            bound = bound.share_memory(path)?;
+        }
         harness.bind_metrics(&HttpArgs { metrics: self.metrics, token_file: None })?;
         let mut harness = harness.drop_privileges(bound.listeners())?;
         let server = bound.start()?;

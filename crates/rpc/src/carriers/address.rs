@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::Carrier;
 use super::child::ChildPipe;
 use super::here::Here;
+use super::shared_memory::SharedMemory;
 use super::stream::{Stream, Tuning};
 
 /// A server of own frames.
@@ -18,6 +19,8 @@ pub enum CarrierAddress {
     Here,
     /// The file of a Unix socket.
     Unix(PathBuf),
+    /// The file of a Unix socket, over which the server passes memory.
+    Shm(PathBuf),
     /// A host and port.
     Tcp(String),
     /// A command for the shell, whose standard input and output are the connection.
@@ -32,8 +35,8 @@ impl fmt::Display for BadCarrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "\"{}\" names no carrier: write here:, unix:PATH, tcp:HOST:PORT, pipe:COMMAND or \
-             grpc://HOST:PORT",
+            "\"{}\" names no carrier: write here:, shm:PATH, unix:PATH, tcp:HOST:PORT, \
+             pipe:COMMAND or grpc://HOST:PORT",
             self.0
         )
     }
@@ -49,6 +52,7 @@ impl FromStr for CarrierAddress {
         match typed.split_once(':').ok_or_else(bad)? {
             ("here", "") => Ok(Self::Here),
             ("unix", path) if !path.is_empty() => Ok(Self::Unix(path.into())),
+            ("shm", path) if !path.is_empty() => Ok(Self::Shm(path.into())),
             ("tcp", address) => {
                 let (host, port) = address.rsplit_once(':').ok_or_else(bad)?;
                 let is_port = port.parse::<u16>().is_ok_and(|port| port != 0);
@@ -65,6 +69,7 @@ impl fmt::Display for CarrierAddress {
         match self {
             Self::Here => f.write_str("here:"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Shm(path) => write!(f, "shm:{}", path.display()),
             Self::Tcp(address) => write!(f, "tcp:{address}"),
             Self::Pipe(command) => write!(f, "pipe:{command}"),
         }
@@ -80,6 +85,7 @@ impl CarrierAddress {
         Ok(match self {
             Self::Here => Box::new(Here::default()),
             Self::Unix(path) => Box::new(Stream::unix(path)?),
+            Self::Shm(path) => Box::new(SharedMemory::connect(path, limit)?),
             Self::Tcp(address) => Box::new(Stream::tcp(address, tuning, limit)?),
             Self::Pipe(command) => Box::new(ChildPipe::start(command)?),
         })
@@ -92,13 +98,24 @@ mod tests {
 
     #[test]
     fn an_address_names_its_carrier() {
-        for typed in ["here:", "unix:/run/a", "tcp:localhost:7", "tcp:[::1]:7", "pipe:a b | c"] {
+        for typed in
+            ["here:", "unix:/run/a", "shm:/run/b", "tcp:localhost:7", "tcp:[::1]:7", "pipe:a b | c"]
+        {
             let address: CarrierAddress = typed.parse().expect(typed);
             assert_eq!(address.to_string(), typed);
         }
-        for wrong in
-            ["", "a", "here:x", "unix:", "tcp:a", "tcp::7", "tcp:a:0", "tcp:a:99999", "pipe: "]
-        {
+        for wrong in [
+            "",
+            "a",
+            "here:x",
+            "unix:",
+            "shm:",
+            "tcp:a",
+            "tcp::7",
+            "tcp:a:0",
+            "tcp:a:99999",
+            "pipe: ",
+        ] {
             assert!(wrong.parse::<CarrierAddress>().is_err(), "{wrong}");
         }
     }

@@ -4,6 +4,7 @@
 mod address;
 mod child;
 mod here;
+mod shared_memory;
 mod stream;
 
 use std::fmt;

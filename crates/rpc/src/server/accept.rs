@@ -14,14 +14,19 @@ use tokio_rustls::TlsAcceptor;
 use wire::{Address, Listener};
 
 use super::connection::converse;
+use super::native;
 use super::shared::{Shared, Stage};
 
 /// How long accepting pauses where the system has no descriptor for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Connections over shared memory at once: each is a thread, and half a megabyte.
+const MOST_SHARED: usize = 64;
+
 /// A connection that was accepted.
 pub(super) struct Accepted {
     socket: Socket,
+    _counted: Counted,
 }
 
 enum Socket {
@@ -48,6 +53,53 @@ pub(super) fn start(
                 _ = stage.wait_for(|stage| *stage != Stage::Serving) => {}
             }
         });
+    }
+}
+
+/// Starts the task of the socket over which memory is passed.
+pub(super) fn start_shared(listener: Listener, shared: &Arc<Shared>) {
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        let mut stage = shared.stage();
+        tokio::select! {
+            ended = accept_shared(&listener, &shared) => {
+                if let Err(error) = ended {
+                    tracing::error!("cannot accept on {}: {error}", listener.address());
+                }
+            }
+            _ = stage.wait_for(|stage| *stage != Stage::Serving) => {}
+        }
+    });
+}
+
+async fn accept_shared(listener: &Listener, shared: &Arc<Shared>) -> io::Result<()> {
+    let bound = UnixListener::from_std(listener.as_fd().try_clone_to_owned()?.into())?;
+    loop {
+        let Ok((socket, _)) = bound.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let shares = shared.sharing.load(Relaxed);
+        let is_full = shared.connections.load(Relaxed) >= shared.settings.max_connections;
+        if shares >= MOST_SHARED || is_full {
+            shared.counters.refused.fetch_add(1, Relaxed);
+            continue;
+        }
+        let socket = socket.into_std()?;
+        socket.set_nonblocking(false)?;
+        let counted = Counted::new(shared);
+        shared.sharing.fetch_add(1, Relaxed);
+        let its = Arc::clone(shared);
+        let thread = std::thread::Builder::new().name("rpc-shm".to_owned());
+        let started = thread.spawn(move || {
+            native::serve_shared(socket, Arc::clone(&its));
+            its.sharing.fetch_sub(1, Relaxed);
+            drop(counted);
+        });
+        if let Err(error) = started {
+            shared.sharing.fetch_sub(1, Relaxed);
+            tracing::warn!("a connection over shared memory found no thread: {error}");
+        }
     }
 }
 
@@ -80,7 +132,7 @@ impl Bound {
 async fn accept(
     listener: &Listener,
     threads: &[UnboundedSender<Accepted>],
-    shared: &Shared,
+    shared: &Arc<Shared>,
 ) -> io::Result<()> {
     let bound = Bound::of(listener)?;
     let mut next = 0;
@@ -94,18 +146,25 @@ async fn accept(
             shared.counters.refused.fetch_add(1, Relaxed);
             continue;
         }
-        shared.connections.fetch_add(1, Relaxed);
-        shared.counters.opened.fetch_add(1, Relaxed);
-        shared.counters.open.fetch_add(1, Relaxed);
+        let counted = Counted::new(shared);
         // In turn: how much each will bring isn't known.
         next = (next + 1) % threads.len();
         // A thread that is gone has printed why.
-        let _ = threads[next].send(Accepted { socket });
+        let _ = threads[next].send(Accepted { socket, _counted: counted });
     }
 }
 
 /// Counts a connection out when it ends, however it does.
 struct Counted(Arc<Shared>);
+
+impl Counted {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.connections.fetch_add(1, Relaxed);
+        shared.counters.opened.fetch_add(1, Relaxed);
+        shared.counters.open.fetch_add(1, Relaxed);
+        Self(Arc::clone(shared))
+    }
+}
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -117,9 +176,9 @@ impl Drop for Counted {
 impl Accepted {
     /// Serves the connection until it ends.
     pub(super) async fn converse(self, shared: Arc<Shared>) {
-        let _counted = Counted(Arc::clone(&shared));
         let tls = shared.settings.tls.clone();
-        match self.socket {
+        let Self { socket, _counted } = self;
+        match socket {
             Socket::Tcp(socket) => {
                 let Ok(stream) = TcpStream::from_std(socket) else { return };
                 // Else an answer of several writes waits for the client's acknowledgement.

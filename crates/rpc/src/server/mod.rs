@@ -20,7 +20,9 @@ mod shared;
 mod watch;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -40,6 +42,8 @@ pub use settings::Settings;
 #[derive(Debug)]
 pub struct BoundRpc {
     listeners: Vec<Listener>,
+    /// The Unix socket over which memory is passed.
+    memory: Option<Listener>,
     settings: Settings,
 }
 
@@ -59,7 +63,17 @@ impl BoundRpc {
     pub fn bind(addresses: &[Address], settings: Settings) -> anyhow::Result<Self> {
         let bind = |address| Listener::bind(address, &ListenOptions::default());
         let listeners = addresses.iter().map(bind).collect::<Result<_, _>>()?;
-        Ok(Self { listeners, settings })
+        Ok(Self { listeners, memory: None, settings })
+    }
+
+    /// Serves over shared memory, too, which it passes over a Unix socket at this path.
+    ///
+    /// # Errors
+    /// When the path can't be had.
+    pub fn share_memory(mut self, path: PathBuf) -> anyhow::Result<Self> {
+        let address = Address::Unix(path);
+        self.memory = Some(Listener::bind(&address, &ListenOptions::default())?);
+        Ok(self)
     }
 
     /// What is bound.
@@ -72,7 +86,7 @@ impl BoundRpc {
     /// # Errors
     /// When the system has none.
     pub fn start(self) -> anyhow::Result<RpcServer> {
-        let Self { listeners, settings } = self;
+        let Self { listeners, memory, settings } = self;
         let addresses = listeners.iter().map(|listener| listener.address().clone()).collect();
         let threads = settings.threads.max(1);
         let shared = Arc::new(Shared::new(settings));
@@ -84,7 +98,7 @@ impl BoundRpc {
             senders.push(sender);
             receivers.push(receiver);
         }
-        let mut first = Some((listeners, senders));
+        let mut first = Some((listeners, senders, memory));
         let mut handles = Vec::new();
         for (number, receiver) in receivers.into_iter().enumerate() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -92,8 +106,11 @@ impl BoundRpc {
             let thread = std::thread::Builder::new().name(format!("rpc-{number}"));
             let work = move || {
                 runtime.block_on(async {
-                    if let Some((listeners, senders)) = first {
+                    if let Some((listeners, senders, memory)) = first {
                         accept::start(listeners, senders, &shared);
+                        if let Some(memory) = memory {
+                            accept::start_shared(memory, &shared);
+                        }
                     }
                     work(receiver, &shared).await;
                 });
@@ -169,9 +186,16 @@ impl RpcServer {
             match self.ended.recv_timeout(left) {
                 // Its thread ends right after it.
                 Ok(()) => std::thread::yield_now(),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return true,
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
                 Err(mpsc::RecvTimeoutError::Timeout) => return false,
             }
+        }
+        // Those of shared memory look for the end by themselves.
+        while self.shared.sharing.load(Relaxed) > 0 {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
         true
     }

@@ -38,6 +38,8 @@ pub(super) struct Shared {
     pub(super) memory: Arc<Memory>,
     pub(super) counters: Counters,
     pub(super) connections: AtomicUsize,
+    /// Those of them over shared memory.
+    pub(super) sharing: AtomicUsize,
     pub(super) pid: u32,
     stage: watch::Sender<Stage>,
 }
@@ -51,6 +53,7 @@ impl Shared {
             memory: Arc::new(Memory::of(settings.max_memory_bytes)),
             counters: Counters::default(),
             connections: AtomicUsize::new(0),
+            sharing: AtomicUsize::new(0),
             pid: std::process::id(),
             stage: watch::channel(Stage::Serving).0,
             settings,
@@ -62,13 +65,18 @@ impl Shared {
         self.stage.subscribe()
     }
 
+    /// How far the server is now.
+    pub(super) fn stage_now(&self) -> Stage {
+        *self.stage.borrow()
+    }
+
     pub(super) fn set_stage(&self, stage: Stage) {
         self.stage.send_replace(stage);
     }
 
     /// Whether the server has begun to stop.
     pub(super) fn is_stopping(&self) -> bool {
-        *self.stage.borrow() != Stage::Serving
+        self.stage_now() != Stage::Serving
     }
 }
 

@@ -17,6 +17,7 @@ mod ping;
 mod proof;
 mod raw;
 mod served;
+mod shared_memory;
 mod stopping;
 mod tls;
 mod upb;

@@ -55,10 +55,12 @@ fn code(result: Result<Bytes, Status>) -> Code {
 pub(crate) fn over_every_carrier(mut check: impl FnMut(&str, NativeClient)) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("socket").display().to_string();
-    let server = Served::start(&["--unix", &path]);
+    let shared = folder.path().join("memory").display().to_string();
+    let server = Served::start(&["--unix", &path, "--shm", &shared]);
     let tcp = format!("tcp:{}", server.address());
+    let shm = format!("shm:{shared}");
     let pipe = format!("pipe:exec {PROGRAM} serve --pipe");
-    for address in ["here:", &pipe, &tcp, &format!("unix:{path}")] {
+    for address in ["here:", &pipe, &tcp, &format!("unix:{path}"), &shm] {
         check(address, connect(address));
     }
 }

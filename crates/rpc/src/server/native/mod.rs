@@ -6,10 +6,12 @@ mod converse;
 mod local;
 mod methods;
 mod session;
+mod shared_memory;
 mod standard;
 mod waiting;
 
 pub(super) use converse::converse;
 pub(crate) use local::Local;
 pub(super) use methods::Methods;
+pub(super) use shared_memory::serve_shared;
 pub use standard::serve_standard;

@@ -1,0 +1,94 @@
+//! Connections over shared memory, a thread each: it waits on the memory itself, which no runtime
+//! can.
+
+use std::io::{self, IoSlice};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::super::shared::Shared;
+use super::session::Session;
+use crate::shm::{For, Link};
+
+/// Pieces of one write.
+const MOST_PIECES: usize = 64;
+
+/// What is taken at once.
+const INPUT_BYTES: usize = 32 << 10;
+
+/// How often a thread that waits looks whether the server stops.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Serves one connection until it ends. A client that takes nothing for too long is an end, too.
+pub(in crate::server) fn serve_shared(socket: UnixStream, shared: Arc<Shared>) {
+    // Whichever way it ends, there is no one to tell.
+    let _ = serve(socket, shared);
+}
+
+fn serve(socket: UnixStream, shared: Arc<Shared>) -> io::Result<()> {
+    let mut link = Link::offer(socket)?;
+    let mut session = Session::new(Arc::clone(&shared), "shm", Instant::now());
+    let mut stage = shared.stage_now();
+    let mut input = vec![0; INPUT_BYTES];
+    loop {
+        flush(&mut link, &mut session, &shared)?;
+        if session.is_over() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        let new = shared.stage_now();
+        if new != stage {
+            stage = new;
+            session.stage_is(stage, now);
+            continue;
+        }
+        if session.is_paused() {
+            session.receive(now);
+            continue;
+        }
+        let look = now + LOOK;
+        let until = session.due().map_or(look, |due| due.min(look));
+        match link.wait(For::Bytes, Some(until)) {
+            Ok(true) => take(&mut link, &mut session, &mut input)?,
+            Ok(false) => {
+                let now = Instant::now();
+                if session.due().is_some_and(|due| due <= now) {
+                    session.expire(now);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => session.closed(),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Takes what has come, and does it.
+fn take(link: &mut Link, session: &mut Session, input: &mut [u8]) -> io::Result<()> {
+    let count = link.receive(input)?;
+    session.space().extend_from_slice(&input[..count]);
+    session.receive(Instant::now());
+    Ok(())
+}
+
+/// Writes all that waits.
+fn flush(link: &mut Link, session: &mut Session, shared: &Shared) -> io::Result<()> {
+    let was_empty = session.out().is_empty();
+    while !session.out().is_empty() {
+        let mut slices = [IoSlice::new(&[]); MOST_PIECES];
+        let out = session.out();
+        let count = out.slices(&mut slices);
+        match link.send(&slices[..count])? {
+            0 => {
+                let until = Instant::now() + shared.settings.take_timeout;
+                if !link.wait(For::Room, Some(until))? {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
+            count => session.out().advance(count),
+        }
+    }
+    if !was_empty {
+        session.count_memory();
+    }
+    Ok(())
+}

@@ -1,0 +1,361 @@
+//! Shared memory between two processes: two rings ([`ring`]), in sealed memory ([`memory`]) that
+//! the server passes over a Unix socket. The socket stays open: its end is that of the other side.
+//!
+//! A side that waits spins for as long as that has brought something lately, 20 μs at most.
+//! Then it parks ([`park`]), and the other side wakes it: two busy sides make no system call.
+//! It doesn't spin where both run on one core, which each writes for the other to see. A
+//! parked side looks every 50 ms whether the other is still there.
+
+mod memory;
+mod park;
+mod ring;
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recv, recvmsg, sendmsg,
+};
+use rustix::thread::futex;
+
+use memory::Memory;
+use park::{announce, is_parked};
+use ring::{Reader, Writer};
+
+/// What the server sends with the memory: the name and version of what is in it.
+const HELLO: [u8; 8] = *b"lrshm\0\x01\0";
+
+/// The longest that a side spins.
+const MOST_SPIN: Duration = Duration::from_micros(20);
+
+/// A wait that was no longer than this, its wake-up included, would have been spared by spinning.
+const SHORT_WAIT: Duration = Duration::from_micros(30);
+
+/// A parked side looks so often whether the other one is there.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Looks of a spinning side between two of its clock.
+const LOOKS: u32 = 32;
+
+/// Lines of the head, the server's behind the client's: whether a side is parked, the core that it
+/// waited on last, and its position as a reader.
+const PARKED: usize = 0;
+const CORE: usize = 2;
+const TAKEN: usize = 4;
+
+/// One side of a connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    memory: Memory,
+    socket: UnixStream,
+    /// 0 is the client, 1 the server; each writes the ring of its number.
+    side: usize,
+    writer: Writer,
+    reader: Reader,
+    budget: Duration,
+    core: u32,
+    parks: u64,
+}
+
+/// What a side waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum For {
+    Bytes,
+    Room,
+    BytesOrRoom,
+}
+
+impl Link {
+    /// The server's side: makes the memory, and passes it.
+    pub(crate) fn offer(socket: UnixStream) -> io::Result<Self> {
+        let memory = Memory::create()?;
+        let files = [memory.file()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut passed = SendAncillaryBuffer::new(&mut space);
+        passed.push(SendAncillaryMessage::ScmRights(&files));
+        let hello = [IoSlice::new(&HELLO)];
+        sendmsg(&socket, &hello, &mut passed, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?;
+        Ok(Self::new(memory, socket, 1))
+    }
+
+    /// The client's side: takes the memory, which has to come in time.
+    pub(crate) fn take(socket: UnixStream, limit: Duration) -> io::Result<Self> {
+        socket.set_read_timeout(Some(limit.max(Duration::from_millis(1))))?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut passed = RecvAncillaryBuffer::new(&mut space);
+        let mut hello = [0; HELLO.len()];
+        let mut pieces = [IoSliceMut::new(&mut hello)];
+        let came = recvmsg(&socket, &mut pieces, &mut passed, RecvFlags::CMSG_CLOEXEC)?;
+        let mut files = passed.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        let file: Option<OwnedFd> = files.next();
+        match file {
+            Some(file) if came.bytes == HELLO.len() && hello == HELLO => {
+                Ok(Self::new(Memory::of(file)?, socket, 0))
+            }
+            _ => Err(io::Error::other("the other side offers no shared memory of this version")),
+        }
+    }
+
+    fn new(memory: Memory, socket: UnixStream, side: usize) -> Self {
+        Self {
+            memory,
+            socket,
+            side,
+            writer: Writer::default(),
+            reader: Reader::default(),
+            budget: MOST_SPIN,
+            core: 0,
+            parks: 0,
+        }
+    }
+
+    fn other(&self) -> usize {
+        1 - self.side
+    }
+
+    /// How often it has parked.
+    pub(crate) fn parks(&self) -> u64 {
+        self.parks
+    }
+
+    /// Wakes the other side where it is parked.
+    fn wake_other(&self) {
+        let flag = self.memory.half(PARKED + self.other());
+        if is_parked(flag) {
+            // One that isn't there any more needs none.
+            let _ = futex::wake(flag, futex::Flags::empty(), 1);
+        }
+    }
+
+    /// Hands over as many of these bytes as there is room for; 0 where there is none.
+    pub(crate) fn send(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut sent = 0;
+        let (memory, taken) = (&self.memory, self.memory.word(TAKEN + self.other()));
+        'all: for piece in pieces {
+            let mut rest = &piece[..];
+            while !rest.is_empty() {
+                match self.writer.write(memory.ring(self.side), taken, rest)? {
+                    0 => break 'all,
+                    count => {
+                        sent += count;
+                        rest = &rest[count..];
+                    }
+                }
+            }
+        }
+        if sent > 0 {
+            self.wake_other();
+        }
+        Ok(sent)
+    }
+
+    /// Takes what has come, up to the end of a record; 0 where there is nothing.
+    pub(crate) fn receive(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let taken = self.memory.word(TAKEN + self.side);
+        let ring = self.memory.ring(self.other());
+        let (count, publishes) = self.reader.read(ring, taken, space)?;
+        if publishes {
+            self.wake_other();
+        }
+        Ok(count)
+    }
+
+    /// Whether something has come.
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.reader.has_some(self.memory.ring(self.other()))
+    }
+
+    /// Whether there is what is waited for.
+    fn is_ready(&mut self, what: For) -> io::Result<bool> {
+        if what != For::Room && self.has_bytes() {
+            return Ok(true);
+        }
+        let taken = self.memory.word(TAKEN + self.other());
+        Ok(what != For::Bytes && self.writer.has_room(self.memory.ring(self.side), taken)?)
+    }
+
+    /// Waits until there is something, or the time has come: then it returns `false`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] when the other side is gone.
+    pub(crate) fn wait(&mut self, what: For, until: Option<Instant>) -> io::Result<bool> {
+        if self.is_ready(what)? {
+            return Ok(true);
+        }
+        let begun = Instant::now();
+        let ready = self.spin(what, begun)? || self.park(what, until)?;
+        // What spinning would have brought it may bring the next time; else it ends by halves.
+        self.budget = match begun.elapsed() <= SHORT_WAIT {
+            true => MOST_SPIN,
+            false => self.budget / 2,
+        };
+        Ok(ready)
+    }
+
+    fn spin(&mut self, what: For, begun: Instant) -> io::Result<bool> {
+        // One more than its number, so that zero is none.
+        let core = rustix::thread::sched_getcpu() as u32 + 1;
+        if core != self.core {
+            self.core = core;
+            self.memory.half(CORE + self.side).store(core, Relaxed);
+        }
+        if self.memory.half(CORE + self.other()).load(Relaxed) == core {
+            return Ok(false);
+        }
+        while begun.elapsed() < self.budget {
+            for _ in 0..LOOKS {
+                std::hint::spin_loop();
+                if self.is_ready(what)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn park(&mut self, what: For, until: Option<Instant>) -> io::Result<bool> {
+        loop {
+            let now = Instant::now();
+            if until.is_some_and(|until| until <= now) {
+                return Ok(false);
+            }
+            let left = until.map_or(LOOK, |until| (until - now).min(LOOK));
+            announce(self.memory.half(PARKED + self.side));
+            let ready = self.is_ready(what);
+            if let Ok(false) = ready {
+                self.parks += 1;
+                let left = futex::Timespec { tv_sec: 0, tv_nsec: left.as_nanos() as i64 };
+                let flag = self.memory.half(PARKED + self.side);
+                // Whatever it ends with, it is looked at again.
+                let _ = futex::wait(flag, futex::Flags::empty(), 1, Some(&left));
+            }
+            self.memory.half(PARKED + self.side).store(0, Relaxed);
+            if ready? || self.is_ready(what)? {
+                return Ok(true);
+            }
+            if self.is_alone() {
+                // What it has left is still to be taken.
+                return match what != For::Room && self.has_bytes() {
+                    true => Ok(true),
+                    false => Err(io::ErrorKind::UnexpectedEof.into()),
+                };
+            }
+        }
+    }
+
+    /// Whether the other side has closed its socket, or has ended.
+    fn is_alone(&self) -> bool {
+        let mut byte = [0];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        !matches!(
+            recv(self.socket.as_fd(), &mut byte, flags),
+            Ok((1.., _)) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
+        )
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The other side looks at the socket once it is woken. One that is closed needs no more.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        self.wake_other();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn pair() -> (Link, Link) {
+        let (one, two) = UnixStream::pair().expect("a pair");
+        let server = Link::offer(one).expect("memory");
+        (Link::take(two, Duration::from_secs(5)).expect("it came"), server)
+    }
+
+    fn send_all(link: &mut Link, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match link.send(&[IoSlice::new(bytes)])? {
+                0 => drop(link.wait(For::BytesOrRoom, None)?),
+                count => bytes = &bytes[count..],
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn more_than_a_ring_passes_and_the_end_of_a_side_is_an_end() {
+        let (mut client, mut server) = pair();
+        let bytes: Vec<u8> = (0..2_000_000_u32).map(|at| (at % 251) as u8).collect();
+        let right = bytes.clone();
+        let sender = thread::spawn(move || send_all(&mut client, &bytes));
+        let (mut came, mut space) = (Vec::<u8>::new(), vec![0; 10_000]);
+        let end = loop {
+            match server.wait(For::Bytes, None) {
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+            let count = server.receive(&mut space).expect("bytes");
+            came.extend(&space[..count]);
+        };
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+        assert!(came == right, "{} bytes", came.len());
+        sender.join().expect("it ends").expect("sent");
+    }
+
+    #[test]
+    fn sides_that_park_are_woken_each_time() {
+        let (mut client, mut server) = pair();
+        (client.budget, server.budget) = (Duration::ZERO, Duration::ZERO);
+        let echo = thread::spawn(move || {
+            let mut space = [0; 64];
+            while server.wait(For::Bytes, None).is_ok() {
+                server.budget = Duration::ZERO;
+                let count = server.receive(&mut space).expect("bytes");
+                send_all(&mut server, &space[..count]).expect("sent");
+            }
+        });
+        let mut space = [0; 64];
+        for round in 0..5_000_u64 {
+            send_all(&mut client, &round.to_le_bytes()).expect("sent");
+            let until = Some(Instant::now() + Duration::from_secs(20));
+            assert_eq!(client.wait(For::Bytes, until).ok(), Some(true), "round {round}");
+            client.budget = Duration::ZERO;
+            assert_eq!(client.receive(&mut space).expect("bytes"), 8);
+            assert_eq!(space[..8], round.to_le_bytes());
+        }
+        drop(client);
+        echo.join().expect("it ends");
+    }
+
+    #[test]
+    fn memory_that_could_be_cut_or_is_none_is_refused() {
+        use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+        let offers = |file: Option<OwnedFd>| {
+            let (one, two) = UnixStream::pair().expect("a pair");
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut passed = SendAncillaryBuffer::new(&mut space);
+            let files: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
+            if !files.is_empty() {
+                passed.push(SendAncillaryMessage::ScmRights(&files));
+            }
+            let hello = [IoSlice::new(&HELLO)];
+            sendmsg(&one, &hello, &mut passed, SendFlags::empty()).expect("sent");
+            Link::take(two, Duration::from_secs(5)).expect_err("refused").to_string()
+        };
+        assert!(offers(None).contains("no shared memory"));
+        let file = memfd_create("open", MemfdFlags::ALLOW_SEALING).expect("memory");
+        ftruncate(&file, 1 << 20).expect("set");
+        assert!(offers(Some(file)).contains("isn't sealed"));
+    }
+}

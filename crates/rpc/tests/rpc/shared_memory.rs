@@ -1,0 +1,85 @@
+//! Calls over shared memory: what an end of one side is for the other, and what waiting takes.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rpc::client::native::NativeClient;
+use rpc::protocol::status::Code;
+
+use crate::native::{ADD, SLEEP, connect, pause};
+use crate::served::{Served, rpc, said};
+
+/// A server with a client of it.
+fn served() -> (tempfile::TempDir, Served, NativeClient) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("memory").display().to_string();
+    let server = Served::start(&["--shm", &path]);
+    let client = connect(&format!("shm:{path}"));
+    (folder, server, client)
+}
+
+/// CPU time of a process, in ticks of ten milliseconds.
+fn ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
+    let fields = stat.rsplit_once(") ").expect("fields").1.split_ascii_whitespace();
+    fields.skip(11).take(2).map(|field| field.parse::<u64>().expect("ticks")).sum()
+}
+
+#[test]
+fn a_server_that_is_killed_is_an_error_at_once_and_so_is_one_that_stops() {
+    let (_folder, mut server, mut client) = served();
+    let sleep = client.method(SLEEP).expect("sleep");
+    let id = client.start(sleep, &pause(Duration::from_secs(60)), None).expect("a call");
+    client.flush().expect("sent");
+    server.child.kill().expect("killed");
+    let begun = Instant::now();
+    let status = client.next_reply().expect_err("it is gone");
+    assert_eq!(status.code, Code::Unavailable, "call {id}: {status}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let (_folder, mut server, mut client) = served();
+    let add = client.method(ADD).expect("add");
+    server.terminate();
+    assert!(server.wait().success());
+    let status = client.call(add, &Bytes::from_static(&[8, 1]), None).expect_err("it is gone");
+    assert!(status.message.contains("the server stops"), "{status}");
+}
+
+#[test]
+fn an_idle_connection_takes_no_cpu_time_of_either_side() {
+    let (_folder, server, mut client) = served();
+    let (add, sleep) = (client.method(ADD).expect("add"), client.method(SLEEP).expect("sleep"));
+    for _ in 0..1_000 {
+        client.call(add, &Bytes::from_static(&[8, 1]), None).expect("a total");
+    }
+    // Both wait: the client for its answer, the server for its next call.
+    let before = ticks(server.child.id());
+    let waiting = thread::spawn(move || {
+        let thread = fs::read_link("/proc/thread-self").expect("a thread");
+        let stat = || fs::read_to_string(format!("/proc/{}/schedstat", thread.display()));
+        let on_cpu = || {
+            let stat = stat().expect("figures");
+            stat.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).expect("a number")
+        };
+        let before = on_cpu();
+        client.call(sleep, &pause(Duration::from_secs(2)), None).expect("an answer");
+        on_cpu() - before
+    });
+    let took = waiting.join().expect("it ends");
+    assert!(took < 20_000_000, "{took} ns of two seconds");
+    let took = ticks(server.child.id()) - before;
+    assert!(took <= 2, "{took} ticks of 200");
+}
+
+#[test]
+fn a_trial_over_shared_memory_has_exact_totals_and_a_path_without_server_is_named() {
+    let (folder, _server, _client) = served();
+    let path = folder.path().join("memory").display().to_string();
+    let out = rpc(&["ping", &format!("shm:{path}"), "--count", "500"]);
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success() && text.contains("totals are exact"), "{text} {}", said(&out));
+    let out = rpc(&["ping", "shm:/no/such/socket"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(said(&out).contains("cannot connect to shm:/no/such/socket"), "{}", said(&out));
+}
