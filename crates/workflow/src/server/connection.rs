@@ -98,10 +98,12 @@ impl Session {
                 Err(why) => return self.refuse(why, out),
             }
         } else {
-            let dispatch = Arc::clone(&self.dispatch);
+            let (dispatch, shared) = (Arc::clone(&self.dispatch), Arc::clone(&self.shared));
             let work = move || match read(&asked.document) {
                 Ok(request) => {
-                    asked.definition = read_definition(&request);
+                    if shared.refusal(&request).is_none() {
+                        asked.definition = read_definition(&request);
+                    }
                     dispatch.request(Box::new(request), asked);
                 }
                 Err(why) => asked.slot.put(Answer::Reply(Reply::error(why.to_string()))),

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use journal::Progress;
@@ -14,8 +14,11 @@ use wire::wake_together;
 
 use super::message::{Asked, Message, is_short};
 use super::owner::{BATCH, Owner};
-use super::slot::SMALL_BYTES;
-use crate::protocol::Request;
+use super::slot::{Answer, SMALL_BYTES};
+use crate::protocol::{Reply, Request};
+
+/// The most that waits for an owner that is busy: as many as there are connections by default.
+const WAITING_LIMIT: usize = 4096;
 
 /// The way to the owner.
 pub(super) struct Dispatch {
@@ -42,11 +45,31 @@ impl Dispatch {
 
     /// The owner begins.
     pub(super) fn begin(&self, owner: Owner) {
-        *self.lock() = Some(owner);
+        if let Ok(mut place) = self.owner.lock() {
+            *place = Some(owner);
+        }
     }
 
+    /// The owner, once it is free. One in whose hands a change broke off by a panic is given up:
+    /// its tree may be half changed, and the journal has what was acknowledged.
     fn lock(&self) -> MutexGuard<'_, Option<Owner>> {
-        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.owner.lock().unwrap_or_else(|poisoned| {
+            let mut place = poisoned.into_inner();
+            if let Some(owner) = place.take() {
+                owner.give_up();
+            }
+            self.waiting().clear();
+            place
+        })
+    }
+
+    /// The owner, where it is free.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Owner>>> {
+        match self.owner.try_lock() {
+            Ok(place) => Some(place),
+            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Poisoned(_)) => Some(self.lock()),
+        }
     }
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Message>> {
@@ -56,12 +79,17 @@ impl Dispatch {
     /// Passes a request on, from its connection's thread, which calls [`Self::finish`] later.
     pub(super) fn request(&self, request: Box<Request>, asked: Asked) {
         let is_short = asked.document.len() <= SMALL_BYTES && is_short(&request);
-        let message = Message::Request(request, asked);
         if !is_short {
-            return self.send(message);
+            return self.send(Message::Request(request, asked));
         }
-        self.is_unfinished.store(true, SeqCst);
-        self.waiting().push_back(message);
+        let mut waiting = self.waiting();
+        if waiting.len() >= WAITING_LIMIT {
+            drop(waiting);
+            let why = format!("{WAITING_LIMIT} requests wait: try again");
+            return asked.slot.put(Answer::Reply(Reply::error(why)));
+        }
+        waiting.push_back(Message::Request(request, asked));
+        drop(waiting);
         self.work_off();
     }
 
@@ -90,16 +118,18 @@ impl Dispatch {
     /// Works off what waits. Where the owner is busy, whoever has it does.
     fn work_off(&self) {
         while !self.waiting().is_empty() {
-            // A lock that is poisoned is that of an owner that died of a panic.
-            let Ok(mut owner) = self.owner.try_lock() else { return };
+            let Some(mut owner) = self.try_lock() else { return };
             self.take_waiting(&mut owner);
+            // With the owner in hand, so that whoever settles has it committed or comes before it:
+            // then this thread settles at the end of its pass.
+            self.is_unfinished.store(true, SeqCst);
         }
     }
 
     /// Works off what waits, and has the journal and the log keep it.
     fn settle(&self) {
         loop {
-            let Ok(mut owner) = self.owner.try_lock() else { return };
+            let Some(mut owner) = self.try_lock() else { return };
             self.take_waiting(&mut owner);
             self.is_unfinished.store(false, SeqCst);
             if let Some(owner) = owner.as_mut() {
@@ -118,7 +148,7 @@ impl Dispatch {
             let Some(message) = self.waiting().pop_front() else { return };
             match owner {
                 Some(owner) => owner.take(message),
-                // Its thread has it, and brings it to its end.
+                // It is at its end, and its thread takes what is left.
                 None => self.send(message),
             }
         }
@@ -132,18 +162,22 @@ impl Dispatch {
     }
 
     /// Has the owner take messages, on its own thread, and between them what is short and waits.
+    /// Those who are answered are woken after each: the next may take seconds. For the same reason
+    /// what came before a request is kept first.
     pub(super) fn take_all(&self, messages: impl Iterator<Item = Message>) {
-        wake_together(|| {
-            for message in messages {
+        for message in messages {
+            if matches!(message, Message::Request(..)) {
+                wake_together(|| self.settle());
+            }
+            wake_together(|| {
                 let mut owner = self.lock();
-                match owner.as_mut() {
-                    Some(owner) => owner.take(message),
-                    None => return,
+                if let Some(owner) = owner.as_mut() {
+                    owner.take(message);
                 }
                 self.take_waiting(&mut owner);
-            }
-            self.settle();
-        });
+            });
+        }
+        wake_together(|| self.settle());
     }
 
     /// Takes the owner out, for its end: what still comes goes to its thread.

@@ -11,7 +11,7 @@ use super::access::Loaded;
 use super::core::{CommandKind, Definition};
 use super::slot::{Held, Slot};
 use crate::model::{Changed, NodeId, Snapshot, Tree};
-use crate::protocol::{Body, Command, PathsCommand, Request, ServerCommand, SyncKind};
+use crate::protocol::{Body, Command, PathsCommand, Report, Request, ServerCommand, SyncKind};
 
 /// A request's bytes, and where its answer is put.
 pub(super) struct Asked {
@@ -123,6 +123,11 @@ pub(super) enum Message {
     Stop,
 }
 
+/// Whether a checkpoint is asked for, and not only when there are to be some.
+pub(super) const fn is_checkpoint(body: &Body) -> bool {
+    matches!(body, Body::User(_, Command::CheckPoint { mode: 3, interval: 0, alarm: 0 }))
+}
+
 /// A change of more nodes than this is no short one.
 const SHORT_PATHS: usize = 8;
 
@@ -130,7 +135,8 @@ const SHORT_PATHS: usize = 8;
 /// in the journal.
 pub(super) fn is_short(request: &Request) -> bool {
     match &request.body {
-        Body::Child(..) => true,
+        // The end of a task may begin a suite again, or free many others.
+        Body::Child(_, report) => !matches!(report, Report::Complete(_) | Report::Abort(_)),
         Body::User(_, command) => match command {
             Command::Version | Command::Query { .. } | Command::Message(_) | Command::Show => true,
             Command::Server(command) => matches!(command, ServerCommand::Suites),

@@ -18,7 +18,7 @@ use super::core::{Core, Effect, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::log::{Category, last_lines, unix_us};
-use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message};
+use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint};
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, pieces};
@@ -72,16 +72,20 @@ fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
-/// Whether a checkpoint is asked for, and not only when there are to be some.
-const fn is_checkpoint(body: &Body) -> bool {
-    matches!(body, Body::User(_, Command::CheckPoint { mode: 3, interval: 0, alarm: 0 }))
-}
-
 impl Owner {
     /// When something is to be done by the clock.
     pub(super) fn due(&self) -> Instant {
         let due = self.clock.tick.min(self.clock.check);
         if self.pending.refused.is_empty() { due } else { due.min(self.clock.retry) }
+    }
+
+    /// Ends the server without a checkpoint, as a crash would: the next one applies what is in the
+    /// journal.
+    pub(super) fn give_up(self) {
+        tracing::error!(
+            "a change broke off: the server ends, and loses nothing that is acknowledged"
+        );
+        (self.terminate)();
     }
 
     /// Has the journal and the log keep what was taken.
@@ -157,7 +161,10 @@ impl Owner {
                 answer(self.core.look(since, self.counts()));
             }
             Message::Command(end) => self.command_end(end),
-            Message::Acknowledged(number) => self.acknowledged(number, true),
+            Message::Acknowledged(number) => {
+                self.groups += u64::from(!self.pending.is_empty());
+                self.acknowledged(number, true);
+            }
             Message::Journal(progress) => self.progress(progress),
             Message::SnapshotDone(done) => {
                 self.is_snapshotting = false;
@@ -274,30 +281,43 @@ impl Owner {
     fn progress(&mut self, progress: Progress) {
         match progress {
             Progress::Acknowledged(number) => self.acknowledged(number, false),
-            Progress::Refused(_, error) => {
+            Progress::Refused(written, error) => {
+                // What is written is durable, and its report may come behind this one.
+                self.apply_through(written);
                 self.journal.accept();
                 self.drop_pending(&format!(
                     "nothing is changed, because it can't be kept: {error}"
                 ));
             }
-            Progress::Failed(error) => self.drop_pending(&format!("it may be lost: {error}")),
+            Progress::Failed(error) => {
+                self.apply_through(self.journal.watch().acknowledged());
+                self.drop_pending(&format!("it may be lost: {error}"));
+            }
             Progress::Stalled(error) => tracing::error!("the journal waits: {error}"),
             Progress::Resumed => tracing::info!("the journal goes on"),
         }
     }
 
-    /// Applies what is durable through this record; where only what is short is to be, the owner's
-    /// thread goes on with the first that is not.
+    /// Applies what is durable through this record. The owner's thread goes on with each that is
+    /// not short, by a message of its own, so that those before it are answered first; where only
+    /// what is short is to be applied, with the first, too.
     fn acknowledged(&mut self, number: u64, only_short: bool) {
-        self.groups += u64::from(!self.pending.is_empty());
+        let mut may_be_long = !only_short;
         while let Some(is_short) = self.pending.is_next_short(number) {
-            if only_short && !is_short {
+            if !is_short && !std::mem::take(&mut may_be_long) {
                 let left = Message::Journal(Progress::Acknowledged(number));
                 // Its thread reads until the owner's end.
                 let _ = self.shared.owner.send(left);
                 return;
             }
             let Some(recorded) = self.pending.pop_through(number) else { return };
+            self.apply(recorded);
+            may_be_long = false;
+        }
+    }
+
+    fn apply_through(&mut self, number: u64) {
+        while let Some(recorded) = self.pending.pop_through(number) {
             self.apply(recorded);
         }
     }

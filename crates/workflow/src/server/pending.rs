@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::message::{Asked, CommandEnd, is_short};
+use super::message::{Asked, CommandEnd, CommandWhat, is_short};
 use crate::protocol::Request;
 
 /// What a record is of, with its time and random number.
@@ -31,7 +31,10 @@ impl Recorded {
         match &self.what {
             Change::Request(request, _) => is_short(request),
             Change::Tick => false,
-            Change::Command { .. } => true,
+            // A tree that was read, or a node that has gone, may be of any size.
+            Change::Command { end, .. } => {
+                !matches!(end.what, CommandWhat::Read(..) | CommandWhat::Moved)
+            }
         }
     }
 }

@@ -30,16 +30,21 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Why who asks may not, by the users as they are now.
+    pub(super) fn refusal(&self, request: &Request) -> Option<String> {
+        let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
+        access.check(request).err()
+    }
+
     /// Answers a ping, for which the owner isn't needed: it says that the server can be reached,
     /// also while that is busy.
     pub(super) fn ping(&self, request: &Request) -> Reply {
         self.pings.fetch_add(1, Ordering::Relaxed);
         let at_us = unix_us();
         self.log.add(Category::Message, at_us, &request.line());
-        let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
-        match access.check(request) {
-            Ok(()) => Reply::OK,
-            Err(why) => {
+        match self.refusal(request) {
+            None => Reply::OK,
+            Some(why) => {
                 self.log.add(Category::Error, at_us, &why);
                 Reply::Error(why)
             }

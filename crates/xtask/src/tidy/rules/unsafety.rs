@@ -26,7 +26,7 @@ const FILES: &[(&str, &str)] = &[
     (
         "crates/rpc/src/shm/memory.rs",
         "memory that both ends of a connection share is mapped by the system, which gives a \
-         pointer: through it a call takes less than a tenth of what it takes over a socket",
+         pointer: a call needs no system call where both ends run",
     ),
     (
         "crates/records/src/shared.rs",
