@@ -1,5 +1,6 @@
-//! The server: threads that read requests and write answers, one that has the tree, and those that
-//! write, render and start jobs. Control plane, save `connection`.
+//! The server: threads that read requests, have short ones carried out and write answers, one that
+//! carries out what is longer (`dispatch`), and those that write, render and start jobs. Control
+//! plane.
 
 mod access;
 mod awaited;
