@@ -29,9 +29,10 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> 
     }
 }
 
-/// Whether names are checked and doubles refused: not in what a server sends to its clients.
+/// Whether names are checked and doubles refused: not in what a server sends to its clients, nor
+/// in what it has kept of what it took.
 pub(super) fn is_checked(reader: &Reader<'_>) -> bool {
-    reader.style != Style::Net
+    reader.style != Style::Net && !reader.is_kept
 }
 
 fn named<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>, place: usize) -> Read<Text> {

@@ -252,7 +252,8 @@ impl<'a> Reader<'a> {
         };
         let of = Words { line, all: words };
         let name = of.need(1, "name")?;
-        if self.style != Style::Net {
+        // What is kept has been taken before: it is read whatever it is called.
+        if !self.is_kept {
             check_name(kind.word(), name)?;
         }
         if kind == Kind::Alias {
@@ -342,7 +343,7 @@ impl<'a> Reader<'a> {
         let value = kept.unwrap_or_else(|| unquote(joined));
         let value = self.tree.share(value);
         self.scratch.text = text;
-        let is_free = self.style == Style::Net || self.kind == Kind::Alias;
+        let is_free = self.style == Style::Net || self.kind == Kind::Alias || self.is_kept;
         let name = if is_free { name } else { check_name("variable", name)? };
         let name = self.tree.share(name);
         let variable = Variable { name, value };
@@ -401,6 +402,17 @@ fn allowed(kind: Kind, keyword: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{parse, parse_kept};
+
+    #[test]
+    fn a_name_is_checked_when_it_comes_and_never_again() {
+        for name in ["../x", "a/b", &"n".repeat(1025)] {
+            let text = format!("#5.9.2\ndefs_state NET\nsuite {name}\nendsuite\n");
+            let refused = parse(&text, "t").map(|_| ()).map_err(|why| why.to_string());
+            assert!(refused.is_err_and(|why| why.contains("is no name of a suite")), "{name}");
+            let kept = text.replace("NET", "MIGRATE");
+            assert!(parse_kept(&kept, "t").is_ok(), "{name}");
+        }
+    }
 
     #[test]
     fn a_kept_value_has_all_of_its_blanks_where_ecflow_takes_several_for_one() {

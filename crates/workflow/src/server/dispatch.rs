@@ -78,6 +78,10 @@ impl Dispatch {
 
     /// Passes a request on, from its connection's thread, which calls [`Self::finish`] later.
     pub(super) fn request(&self, request: Box<Request>, asked: Asked) {
+        if has_nul(&asked.document) {
+            let why = "a text has the character NUL, at which clients end it: leave it out";
+            return asked.slot.put(Answer::Reply(Reply::error(why.to_owned())));
+        }
         let is_short = asked.document.len() <= SMALL_BYTES && is_short(&request);
         if !is_short {
             return self.send(Message::Request(request, asked));
@@ -188,6 +192,14 @@ impl Dispatch {
     }
 }
 
+/// Whether a text of a document has the character NUL, in JSON's escape.
+fn has_nul(document: &[u8]) -> bool {
+    memchr::memmem::find_iter(document, b"\\u0000").any(|at| {
+        let escapes = document[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+        escapes % 2 == 0
+    })
+}
+
 /// Has the owner do what comes, on its thread, until it is stopped, and then makes all durable.
 pub(super) fn serve(dispatch: &Dispatch, messages: &Receiver<Message>) {
     dispatch.with(Owner::started);
@@ -212,5 +224,17 @@ pub(super) fn serve(dispatch: &Dispatch, messages: &Receiver<Message>) {
     }
     if let Some(owner) = dispatch.end() {
         owner.end(messages);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_nul;
+
+    #[test]
+    fn nul_is_found_where_it_is_meant() {
+        assert!(has_nul(br#"{"value_": "a\u0000b"}"#));
+        assert!(has_nul(br#"{"value_": "\\\u0000"}"#));
+        assert!(!has_nul(br#"{"value_": "\\u0000 \u0001"}"#));
     }
 }

@@ -14,14 +14,14 @@ use super::access::Part;
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
 use super::clock::Clock;
-use super::core::{Core, Effect, Told};
+use super::core::{Core, Effect, Told, check_kept};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::log::{Category, last_lines, unix_us};
 use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint};
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
-use super::record::{Record, What, pieces};
+use super::record::{Record, What, pieces, random};
 use super::shared::Shared;
 use super::slot::{Answer, Held, Rendered, SMALL_BYTES};
 use super::spawn::Spawner;
@@ -63,13 +63,6 @@ pub(super) struct Owner {
     pub(super) groups: u64,
     /// Ends the whole server, for `--terminate`.
     pub(super) terminate: Box<dyn Fn() + Send>,
-}
-
-/// A random number of the system.
-fn random() -> u64 {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    // The standard library's hash maps begin with random numbers of the system.
-    std::hash::RandomState::new().build_hasher().finish()
 }
 
 impl Owner {
@@ -589,8 +582,12 @@ impl Owner {
         let (head, render) = self.core.stored();
         let own = self.shared.owner.clone();
         let work = move || {
-            let done = store::write(snapshot, &head, &render());
-            let _ = own.send(Message::SnapshotDone(done.map_err(|error| error.to_string())));
+            let text = render();
+            // One that can't be read must not replace the records, which can.
+            let done = check_kept(&text).and_then(|()| {
+                store::write(snapshot, &head, &text).map_err(|error| error.to_string())
+            });
+            let _ = own.send(Message::SnapshotDone(done));
         };
         if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
             self.is_snapshotting = false;

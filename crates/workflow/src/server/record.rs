@@ -36,6 +36,13 @@ pub(super) enum What<'a> {
     Started,
 }
 
+/// A random number of the system.
+pub(super) fn random() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    // The standard library's hash maps begin with random numbers of the system.
+    std::hash::RandomState::new().build_hasher().finish()
+}
+
 const HEAD_BYTES: usize = 17;
 const PART: u8 = 5;
 

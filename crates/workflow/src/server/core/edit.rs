@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::alter::bad_name;
 use super::history::remember;
 use super::parts::{Due, Parts, Told};
 use super::unstarted::{Edited, MAX_EDITED_BYTES};
@@ -120,6 +121,11 @@ fn create(
             "Task::add_alias: No .usr file contents specified. Alias creation failed for task \
              {task}"
         ));
+    }
+    let is_unfit = |c: char| c.is_whitespace() || c.is_control();
+    let mut names = asked.variables.iter().map(|(name, _)| name);
+    if let Some(name) = names.find(|name| name.is_empty() || name.contains(is_unfit)) {
+        return Err(bad_name(name));
     }
     let edited = Edited::Create(asked.lines.to_vec());
     check_room(parts, &edited)?;

@@ -49,7 +49,7 @@ pub(super) use parts::{
     NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, Submission, Told,
     WRITTEN,
 };
-pub(super) use text::{archive_text, node_text, read_archive};
+pub(super) use text::{archive_text, check_kept, node_text, read_archive};
 pub(super) use unstarted::Edited;
 
 /// Renders a text on another thread.

@@ -46,6 +46,11 @@ pub(super) fn read(text: &str) -> anyhow::Result<Tree> {
     Ok(parse(text, "the checkpoint").map_err(anyhow::Error::new)?.tree)
 }
 
+/// Whether the text of a snapshot is read again; the error says why not.
+pub(in crate::server) fn check_kept(text: &str) -> Result<(), String> {
+    read_kept(text).map(drop).map_err(|why| format!("it could not be read again: {why:#}"))
+}
+
 /// Reads the text of a snapshot.
 pub(super) fn read_kept(text: &str) -> anyhow::Result<Tree> {
     Ok(parse_kept(text, "the snapshot").map_err(anyhow::Error::new)?.tree)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use axum::body::{Body as HttpBody, Bytes};
 use axum::http::{StatusCode, header};
@@ -24,6 +25,9 @@ use crate::server::slot::{Answer, Held, Rendered, Slot};
 
 /// The largest body of a request.
 pub(super) const MOST_BODY: usize = 64 << 20;
+
+/// A body has come whole within this time.
+pub(super) const BODY_WITHIN: Duration = Duration::from_secs(60);
 
 /// The most bytes of all requests' bodies together, in KiB.
 const BODIES_KIB: usize = 256 << 10;

@@ -29,12 +29,13 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get};
 use service::{BoundHttp, HttpServer, Tokens};
+use tokio::time::timeout;
 
 use super::environment::Environment;
 use super::shared::Shared;
 pub(super) use kinds::KINDS;
 
-use app::{App, MOST_BODY};
+use app::{App, BODY_WITHIN, MOST_BODY};
 use fault::Fault;
 use follow::Follow;
 use reads::Query;
@@ -163,15 +164,25 @@ fn token(headers: &HeaderMap) -> Option<&str> {
 async fn bytes(app: &App, request: Request) -> Result<axum::body::Bytes, Fault> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    let kib = u32::try_from(length.unwrap_or(MOST_BODY).min(MOST_BODY) >> 10).unwrap_or(u32::MAX);
-    let room = app.bodies.acquire_many(kib + 1).await.map_err(|_| Fault::stopping())?;
-    let bytes = to_bytes(request.into_body(), MOST_BODY).await.map_err(|_| {
+    let too_large = || {
         let message =
             format!("the body has more than {} MiB, or didn't come whole", MOST_BODY >> 20);
         Fault::new(StatusCode::PAYLOAD_TOO_LARGE, message, "load it with ecflow_client")
-    })?;
+    };
+    let length = length.unwrap_or(MOST_BODY);
+    if length > MOST_BODY {
+        return Err(too_large());
+    }
+    let kib = u32::try_from(length >> 10).unwrap_or(u32::MAX);
+    let room = app.bodies.try_acquire_many(kib + 1);
+    let room = room.map_err(|_| Fault::busy("other requests' bodies take all the room"))?;
+    let whole = timeout(BODY_WITHIN, to_bytes(request.into_body(), MOST_BODY)).await;
     drop(room);
-    Ok(bytes)
+    let late = |_| {
+        let message = format!("the body didn't come within {} s", BODY_WITHIN.as_secs());
+        Fault::new(StatusCode::REQUEST_TIMEOUT, message, "send it faster, or in parts")
+    };
+    whole.map_err(late)?.map_err(|_| too_large())
 }
 
 async fn members(app: &App, request: Request) -> Result<Members, Fault> {
