@@ -98,7 +98,9 @@ impl Place {
         let begun = Instant::now();
         while !is_so() {
             let log = std::fs::read_dir(self.home()).expect("home").flatten();
-            let log = log.map(|one| one.path()).find(|path| path.ends_with("ecf.log"));
+            let log = log.map(|one| one.path());
+            let mut log = log.filter(|path| path.to_string_lossy().ends_with("ecf.log"));
+            let log = log.next();
             let log = log.and_then(|path| std::fs::read_to_string(path).ok());
             assert!(begun.elapsed() < WITHIN, "{what}\n{}", log.unwrap_or_default());
             std::thread::sleep(Duration::from_millis(20));
