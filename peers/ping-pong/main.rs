@@ -89,7 +89,7 @@ fn echo(mut input: impl Read, mut output: impl Write, bytes: usize, writes: usiz
     while input.read_exact(&mut message).is_ok() && write(&mut output, &message, writes).is_ok() {}
 }
 
-/// Writes a message in so many parts.
+/// Writes a message in this many parts.
 fn write(output: &mut impl Write, message: &[u8], writes: usize) -> std::io::Result<()> {
     let part = message.len().div_ceil(writes).max(1);
     message.chunks(part).try_for_each(|part| output.write_all(part))

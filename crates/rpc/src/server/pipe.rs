@@ -27,7 +27,7 @@ const TURN_FRAMES: usize = 512;
 /// What an idle connection may keep of its buffer.
 const KEPT_BYTES: usize = 16 << 10;
 
-/// A larger buffer is kept until there was nothing to write so many times in a row.
+/// A larger buffer is kept until there was nothing to write this many times in a row.
 const MOST_IDLE: u8 = 3;
 
 /// Both ends of it: h2 has one, the task of the connection the other.

@@ -24,7 +24,7 @@ Examples:
 PATH may be a family or suite: all tasks below it. STATE is complete, aborted, or active (its jobs
 never end).";
 
-/// How many tasks that have not run are told unless more are asked for.
+/// How many tasks that have not run are listed unless more are asked for.
 const NEVER: usize = 20;
 
 /// What is simulated.
@@ -54,7 +54,7 @@ pub(super) struct SimulateArgs {
     /// Print the summary only
     #[arg(long, short)]
     quiet: bool,
-    /// How many tasks that never ran are told, with the reason
+    /// How many tasks that never ran are listed, with the reason
     #[arg(long, value_name = "NUMBER", default_value_t = NEVER)]
     never: usize,
     /// Print one JSON object a line, the summary last

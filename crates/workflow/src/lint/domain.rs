@@ -53,7 +53,7 @@ struct Part {
 
 impl Part {
     const fn truth(can_hold: bool, can_fail: bool) -> Self {
-        // As a number a comparison is 0, which nobody compares.
+        // As a number a comparison is 0, which no expression compares.
         Self { number: Domain::Any, can_hold, can_fail }
     }
 

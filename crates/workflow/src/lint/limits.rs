@@ -1,4 +1,4 @@
-//! Limits: those that aren't there, have no room, are used by nobody, or are held by nodes that
+//! Limits: those that aren't there, have no room, are used by no node, or are held by nodes that
 //! don't run.
 
 use std::collections::HashSet;

@@ -116,7 +116,7 @@ fn between(from: &Place, to: &Place) -> Vec<String> {
     for words in words {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let text = said(from, &words).replace(&to.port.to_string(), "OTHER");
-        // How a connection fails is said in the words of each.
+        // Each connection fails in its own words.
         let text = text.split("localhost:1 ").next().unwrap_or_default().to_owned();
         all.push(format!("{text}{}{}", tree(from), tree(to)));
     }

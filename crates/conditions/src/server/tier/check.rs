@@ -36,7 +36,7 @@ pub struct CheckedShared {
     pub damaged: Vec<String>,
 }
 
-/// Reads every group, segment and stored file. `progress` is told of bytes of segments, those that
+/// Reads every group, segment and stored file. `progress` gets the bytes of segments, those that
 /// were read and all.
 ///
 /// # Errors

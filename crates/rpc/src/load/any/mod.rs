@@ -146,7 +146,7 @@ impl AnySpec {
         (is_name(service) && is_name(method)).then(|| format!("/{service}/{method}"))
     }
 
-    /// Whether anything is said.
+    /// Whether anything is printed.
     pub(super) fn is_said(&self) -> bool {
         let Self { method, proto, imports, message, requests, expect } = self;
         let ExpectSpec { echo, message: example, fields } = expect;

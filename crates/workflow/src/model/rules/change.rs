@@ -129,7 +129,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Makes no lines for the log: nobody is going to read them.
+    /// Makes no lines for the log: they have no reader.
     pub fn without_log(&mut self) {
         self.has_log = false;
     }

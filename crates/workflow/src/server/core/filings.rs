@@ -7,11 +7,11 @@ use crate::model::{Archived, NodeId, Restoring, Snapshot};
 use crate::protocol::User;
 use crate::server::environment::Environment;
 
-/// What stands for the try of a node whose archive is written, and read.
+/// The number in place of the try of a node whose archive is written, and read.
 pub(in crate::server) const WRITING: i32 = -1;
 pub(in crate::server) const READING: i32 = -2;
 
-/// What stands for the try of a node that is moved.
+/// The number in place of the try of a node that is moved.
 pub(in crate::server) const MOVING: i32 = -3;
 
 /// A node that goes to another server.

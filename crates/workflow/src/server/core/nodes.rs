@@ -137,7 +137,7 @@ pub(super) fn outcome(
     }
 }
 
-/// What the log and a user are told of a job that could not be made or started, and the reason
+/// What the log and a user get to read of a job that could not be made or started, and the reason
 /// why its task is aborted, in ecFlow's words.
 pub(in crate::server) fn said(code: u8, path: &str, text: &str) -> (String, String) {
     let made = "Submittable::submit_job_only: Job creation failed for task";

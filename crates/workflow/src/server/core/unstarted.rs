@@ -167,7 +167,7 @@ impl Waiting {
     }
 }
 
-/// What stands for what may not stand in a line.
+/// The replacement for what a line may not hold.
 const ESCAPES: [(char, char); 4] = [('\\', '\\'), ('\n', 'n'), ('\r', 'r'), ('\t', 't')];
 
 fn escaped(text: &str) -> String {

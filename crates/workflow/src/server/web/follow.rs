@@ -69,7 +69,7 @@ impl Follow {
         receiver
     }
 
-    /// Whether there is nobody any more, and looking ends.
+    /// Whether no client is left, and looking ends.
     fn is_over(&self) -> bool {
         let mut is_running = self.is_running.lock().unwrap_or_else(PoisonError::into_inner);
         *is_running = self.events.receiver_count() > 0;

@@ -24,7 +24,7 @@ const ROWS: usize = 5_000;
 /// The most nodes that are found.
 const FOUND: usize = 500;
 
-/// Answers what stands behind `/live/`.
+/// Answers requests below `/live/`.
 pub(super) async fn live(
     follow: Arc<Follow>,
     app: Arc<App>,

@@ -220,7 +220,7 @@ async fn server_attributes(
     }
 }
 
-/// What stands behind `/v1/suites/`: the path of a node, and what of it.
+/// The rest of a request below `/v1/suites/`: the path of a node, and what of it.
 async fn node(
     Extract(app): Extract<Arc<App>>,
     Path(rest): Path<String>,
