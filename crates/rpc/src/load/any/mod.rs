@@ -76,6 +76,7 @@ pub(super) struct Any {
 
 /// What an answer is.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "grpc"), allow(dead_code, reason = "made by `grpc` alone"))]
 pub(super) enum Checked {
     Right,
     /// The suite doesn't say what is right.
@@ -113,6 +114,7 @@ pub(super) trait Learning: Send {
 
 /// What is known of the operation before the load.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "grpc"), allow(dead_code, reason = "made by `grpc` alone"))]
 pub(super) enum Source {
     /// All of it.
     Known(Arc<Any>),
