@@ -46,7 +46,7 @@ pub(super) fn random() -> u64 {
 const HEAD_BYTES: usize = 17;
 const PART: u8 = 5;
 
-/// The first part, by which it is told from the rest of another.
+/// The first part, which differs from the rest of another record by this.
 const FIRST_PART: u8 = 6;
 const PART_BYTES: usize = MAX_RECORD_BYTES - 5;
 

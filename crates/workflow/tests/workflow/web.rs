@@ -86,7 +86,7 @@ impl Seen {
         (status.unwrap_or_else(|| panic!("{text}")), text)
     }
 
-    /// Loads the suite: nothing changes but what is told to, for the server is halted.
+    /// Loads the suite: only commands change it, for the server is halted.
     pub(crate) fn with_suite(self) -> Self {
         let body = serde_json::json!({ "definition": BIG }).to_string();
         let (status, text) = self.ask("POST", "/v1/suites", TOKEN, &body);
