@@ -2,7 +2,7 @@
 
 use super::archive::Archive;
 use super::attributes::{duration, states_of, versioned};
-use crate::model::{Attribute, Displayed, Kind, Node, NodeId, Snapshot, State};
+use crate::model::{Attribute, Displayed, Duration, Kind, Node, NodeId, Snapshot, State};
 
 /// The children of a node, in one state of the tree. Equal where the node is the same.
 #[derive(Clone, Debug)]
@@ -72,7 +72,8 @@ fn submittable(archive: &mut Archive<'_>, tree: &Snapshot, id: NodeId) {
 /// What a node has beside its children, as far as it isn't the default.
 fn node(archive: &mut Archive<'_>, node: &Node) {
     archive.text("n_", &node.name);
-    if node.state != State::Unknown {
+    // ecFlow leaves out since when a node is unknown, so that its followers don't know it.
+    if node.state != State::Unknown || node.since != Duration::ZERO {
         archive.object("st_", |archive| {
             archive.object("first", |archive| archive.integer("st_", node.state as i64));
             duration(archive, "second", node.since);
