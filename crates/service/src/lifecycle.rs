@@ -105,6 +105,7 @@ impl Harness {
     /// # Errors
     /// When they are of no use; the error names the file.
     pub fn read_tls(&mut self, files: TlsFiles) -> Result<wire::Tls, Failure> {
+        let files = files.absolute()?;
         let tls = files.read().map_err(Failure::usage)?;
         let renewed = tls.clone();
         self.reload("certificates", move || files.renew(&renewed));

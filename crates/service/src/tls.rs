@@ -145,6 +145,19 @@ impl TlsFiles {
         Self { protocols, ..self }
     }
 
+    /// The same files from whatever working directory they are read again.
+    ///
+    /// # Errors
+    /// When there is no working directory, or a path is empty.
+    pub fn absolute(self) -> std::io::Result<Self> {
+        Ok(Self {
+            certificates: std::path::absolute(self.certificates)?,
+            key: self.key.map(std::path::absolute).transpose()?,
+            authorities: self.authorities.map(std::path::absolute).transpose()?,
+            ..self
+        })
+    }
+
     /// Reads the files.
     ///
     /// # Errors

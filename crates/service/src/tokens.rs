@@ -26,6 +26,8 @@ impl Tokens {
     /// # Errors
     /// When it can't be read, or holds no tokens, or a line that can't be one.
     pub fn read(path: PathBuf) -> anyhow::Result<Self> {
+        // It is read again, maybe from another working directory.
+        let path = std::path::absolute(path)?;
         let tokens = read(&path)?;
         Ok(Self { path: path.into(), tokens: Arc::new(RwLock::new(tokens)) })
     }

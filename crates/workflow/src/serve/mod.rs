@@ -41,7 +41,7 @@ impl Run for WorkflowArgs {
             self.listen.addresses(port)
         };
         harness.check_exposure("--listen", &addresses)?;
-        let home = self.home()?;
+        let home = std::path::absolute(self.home()?)?;
         let variable = |name: &str| std::env::var(name).ok();
         let encryption = encryption::encryption(&self, port, variable).map_err(Failure::Usage)?;
         let (files, ssl) = encryption.map_or((None, None), |(files, ssl)| (Some(files), Some(ssl)));

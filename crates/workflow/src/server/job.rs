@@ -36,6 +36,10 @@ pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Send
         Err(what) => return tell(what),
     };
     let Some(command) = command else { return };
+    if command.trim().is_empty() {
+        let why = format!("{} of {} is empty.", kind.variable(), submission.path);
+        return tell(CommandWhat::NotStarted(why));
+    }
     let shown = command.clone();
     let notify = move |happened| match happened {
         Happened::Started => tell(CommandWhat::Started),

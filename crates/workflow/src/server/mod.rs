@@ -149,8 +149,9 @@ impl BoundWorkflow {
         }
     }
 
-    /// Reads what is in `data`, which the caller has locked, and serves it. `terminate` ends the
-    /// program, for `--terminate`.
+    /// Reads what is in `data`, an absolute path which the caller has locked, and serves it.
+    /// `terminate` ends the program, for `--terminate`. As ecFlow's server, this process works in
+    /// ECF_HOME from then on: jobs and their commands run there, and relative paths begin there.
     ///
     /// # Errors
     /// When the journal can't be read, the log can't be written, or the system has no threads.
@@ -161,6 +162,8 @@ impl BoundWorkflow {
         limits: Limits,
         terminate: impl Fn() + Send + 'static,
     ) -> anyhow::Result<WorkflowServer> {
+        std::env::set_current_dir(&environment.home)
+            .with_context(|| format!("ECF_HOME {}", environment.home.display()))?;
         let environment = Arc::new(environment);
         let (messages, received) = channel();
         let access = Access::read(&environment).map_err(anyhow::Error::msg)?;
