@@ -299,6 +299,24 @@ impl Over {
         }
     }
 
+    /// The value of its variable a step on, or with -1 a step back; at the ends that of the end.
+    #[must_use]
+    pub fn text_beside(&self, steps: i64) -> String {
+        let mut beside = self.clone();
+        match &mut beside {
+            Self::Date(range) => {
+                let days = date_to_julian(range.number())
+                    .saturating_add(range.delta.saturating_mul(steps));
+                range.value = julian_to_date(days);
+            }
+            Self::Integer(range) | Self::DateTime(range) => {
+                range.value = range.number().saturating_add(range.delta.saturating_mul(steps));
+            }
+            list => list.set(list.place().saturating_add(steps)),
+        }
+        beside.text()
+    }
+
     /// Whether its numbers are dates, so that plus and minus count days.
     #[must_use]
     pub const fn is_date(&self) -> bool {
@@ -365,6 +383,20 @@ mod tests {
         over.increment();
         assert!(!over.is_valid());
         assert_eq!(over.number(), 1);
+    }
+
+    #[test]
+    fn beside_a_value_are_the_last_and_the_next_one_and_at_the_ends_the_end() {
+        let beside = |over: &Over| [over.text_beside(-1), over.text_beside(1)];
+        let over = Over::Date(Range::new(20_240_229, 20_240_301, 1));
+        assert_eq!(beside(&over), ["20240229", "20240301"]);
+        let mut over = Over::Integer(Range { value: 5, ..Range::new(9, 3, -2) });
+        assert_eq!(beside(&over), ["7", "3"]);
+        over.set_last();
+        over.increment();
+        assert_eq!(beside(&over), ["5", "3"]);
+        let list = ["x", "y"].map(Text::from).to_vec();
+        assert_eq!(beside(&Over::Text(List { items: list, index: 1 })), ["x", "y"]);
     }
 
     #[test]

@@ -51,6 +51,12 @@ impl Scope {
         Self(levels)
     }
 
+    /// Gives a variable another value, which is nearer than any.
+    pub fn set(&mut self, name: &str, value: &str) {
+        let user = vec![(name.to_owned(), value.to_owned())];
+        self.0.insert(0, Level { user, generated: Vec::new() });
+    }
+
     /// The nearest variable with this name; at one node, a user's before a generated one.
     pub fn any(&self, name: &str) -> Option<&str> {
         self.0.iter().find_map(|one| value(&one.user, name).or_else(|| value(&one.generated, name)))

@@ -193,7 +193,7 @@ impl Dispatch {
 }
 
 /// Whether a text of a document has the character NUL, in JSON's escape.
-fn has_nul(document: &[u8]) -> bool {
+pub(super) fn has_nul(document: &[u8]) -> bool {
     memchr::memmem::find_iter(document, b"\\u0000").any(|at| {
         let escapes = document[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
         escapes % 2 == 0

@@ -362,7 +362,7 @@ impl Owner {
         let told = self.core.request(at_us, random, request);
         self.effects(at_us);
         if let Told::Reply(Reply::Error(why)) = &told {
-            self.say(at_us, Category::Error, why);
+            self.say(at_us, Category::Error, why.trim_end());
         }
         self.after_server_command(request, &told);
         let Asked { slot, held, .. } = asked;

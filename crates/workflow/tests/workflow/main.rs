@@ -27,3 +27,4 @@ mod statistics;
 mod sync;
 mod tls;
 mod web;
+mod zombies;

@@ -37,8 +37,6 @@ pub enum Verdict {
         node: Option<NodeId>,
         /// What kind of zombie it is.
         kind: ZombieType,
-        /// The `zombie` attribute that decides, of the node or the nearest above.
-        rule: Option<ZombieRule>,
         /// What differs, for the log.
         reason: String,
     },
@@ -63,8 +61,8 @@ impl Rules<'_> {
         }
         let found = self.tree.find(who.path).filter(|id| self.tree.node(*id).kind.is_job());
         let Some(id) = found else {
-            let (node, kind, rule) = (None, ZombieType::Path, None);
-            return Verdict::Zombie { node, kind, rule, reason: String::new() };
+            let (node, kind) = (None, ZombieType::Path);
+            return Verdict::Zombie { node, kind, reason: String::new() };
         };
         if who.password == "_DJP_" {
             return Verdict::Accept(id);
@@ -137,16 +135,29 @@ impl Rules<'_> {
             (false, false) => ZombieType::Ecf,
         };
         self.set_flag(id, Flag::Zombie, true);
-        Verdict::Zombie { node: Some(id), kind, rule: self.zombie_rule(id, kind), reason }
+        Verdict::Zombie { node: Some(id), kind, reason }
     }
 
-    fn zombie_rule(&self, id: NodeId, kind: ZombieType) -> Option<ZombieRule> {
-        self.tree.upwards(id).find_map(|id| {
+    /// The `zombie` attribute for a type: of the node at a path, or of the nearest above that is
+    /// there.
+    #[must_use]
+    pub fn zombie_rule(&self, path: &str, kind: ZombieType) -> Option<ZombieRule> {
+        let mut paths = std::iter::successors(Some(path), |path| Some(path.rsplit_once('/')?.0));
+        let nearest = paths.find_map(|path| self.tree.find(path))?;
+        self.tree.upwards(nearest).find_map(|id| {
             self.tree.node(id).attributes.iter().find_map(|attribute| match attribute {
                 Attribute::Zombie(rule) if rule.kind == kind => Some((**rule).clone()),
                 _ => None,
             })
         })
+    }
+
+    /// Makes the job that says who it is the task's own.
+    pub fn adopt(&mut self, id: NodeId, who: &Credentials<'_>) {
+        let job = self.tree.node_mut(id).job_mut();
+        (job.password, job.rid) = (Text::from(who.password), Text::from(who.rid));
+        self.tree.changed_in(id, Aspect::Job);
+        self.set_flag(id, Flag::Zombie, false);
     }
 
     /// `--init`: the job runs, and is known by this identifier from now on. Variables are added.

@@ -64,7 +64,7 @@ fn add(
         _ => false,
     };
     if rules.tree.node(id).attributes.iter().any(is_double) {
-        return Err(format!("there is a {word} {name:?} already"));
+        return Err(format!("{word} {name:?} is there already"));
     }
     rules.add_attribute(id, attribute);
     Ok(())
@@ -296,7 +296,20 @@ fn change_value(
     if is_changed {
         return Ok(());
     }
-    Err(format!("there is no {word} {name:?}, or {value:?} is out of its range"))
+    let range = rules.tree.node(id).attributes.iter().find_map(|one| match one {
+        Attribute::Meter(meter) if word == "meter" && meter.name == *name => {
+            Some((meter.min, meter.max))
+        }
+        _ => None,
+    });
+    Err(match range {
+        Some((min, max)) => {
+            format!(
+                "The meter({name}) value must be in the range[{min}->{max}] but found '{value}'"
+            )
+        }
+        None => format!("there is no {word} {name:?}"),
+    })
 }
 
 fn sort(rules: &mut Rules<'_>, id: NodeId, which: &str, how: &str) -> Result<(), String> {

@@ -4,7 +4,7 @@ use super::filings::{Filing, READING, WRITING, archive_file};
 use super::history::remember;
 use super::parts::{ARCHIVED, Due, Effect, MOVED, NOT_ARCHIVED, NOT_MOVED, Parts, RESTORED, Told};
 use super::{plug, text};
-use crate::model::{Flag, Kind, NodeId, Restoring, Rules, Snapshot, State, Tree};
+use crate::model::{Flag, Kind, NodeId, Restoring, Rules, Snapshot, State, Tree, ZombieType};
 use crate::protocol::{Reply, Request};
 use crate::server::log::Category;
 
@@ -50,7 +50,8 @@ pub(super) fn add_zombies(
     let running: Vec<NodeId> = rules.tree.walk(of).filter(runs).collect();
     for id in running {
         let (path, job) = (rules.tree.path(id), rules.tree.node(id).job());
-        if parts.zombies.add_user(&path, &job, parts.at_us, command) {
+        let rule = rules.zombie_rule(&path, ZombieType::User);
+        if parts.zombies.add_user(&path, &job, parts.at_us, (command, rule)) {
             rules.alter_flag(id, Flag::Zombie, true);
         }
     }

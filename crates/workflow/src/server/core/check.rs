@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::parts::{Effect, Parts, Told};
-use crate::model::{Attribute, Condition, From, Kind, NodeId, Operand, Snapshot};
+use crate::model::{Attribute, Condition, From, Kind, NodeId, Operand, Program, Snapshot};
 use crate::protocol::Reply;
 use crate::server::log::Category;
 
@@ -75,14 +75,28 @@ fn shown(tree: &Snapshot, id: NodeId) -> String {
 
 fn expression(tree: &Snapshot, id: NodeId, word: &str, condition: &Condition, errors: &mut String) {
     let Some(program) = condition.expression.program.as_ref() else { return };
-    let from = From { tree, node: id };
-    if let Some(why) = program.operands().find_map(|operand| missing(&from, operand)) {
-        let (text, at) = (condition.expression.text(), shown(tree, id));
-        let _ = write!(
-            errors,
-            "Error: Expression node tree references failed for '{word} {text}' at {at}\n {why}"
-        );
+    let text = condition.expression.text();
+    if let Err(why) = references(&From { tree, node: id }, program, (word, &text)) {
+        errors.push_str(&why);
     }
+}
+
+/// Whether all is there that an expression names.
+///
+/// # Errors
+/// What is not.
+pub(super) fn references(
+    from: &From<'_>,
+    program: &Program,
+    (word, text): (&str, &str),
+) -> Result<(), String> {
+    let Some(why) = program.operands().find_map(|operand| missing(from, operand)) else {
+        return Ok(());
+    };
+    let at = shown(from.tree, from.node);
+    Err(format!(
+        "Error: Expression node tree references failed for '{word} {text}' at {at}\n {why}"
+    ))
 }
 
 fn missing(from: &From<'_>, operand: &Operand) -> Option<String> {

@@ -2,17 +2,19 @@
 
 use crate::definition::is_name;
 use crate::model::{
-    Child, Credentials, Effect as Ruled, NodeId, Program, QueueAction, Rules, Snapshot, Submit,
-    Texts, Verdict, ZombieAction,
+    Child, Credentials, Effect as Ruled, Flag, From, NodeId, Program, QueueAction, Rules, Snapshot,
+    Submit, Texts, Verdict, ZombieAction,
 };
 use crate::protocol::{self, Reply, Report, Standard};
 use crate::server::environment::Environment;
 use crate::server::log::Category;
 
 use super::alter::bad_name;
+use super::check;
 use super::filings::{Filings, reading, removing, writing};
 use super::parts::{Effect, Parts};
-use super::zombies::Call;
+use super::signals::kill;
+use super::zombies::{Call, Decided};
 
 /// Takes a job's report.
 pub(super) fn report(
@@ -36,36 +38,76 @@ pub(super) fn report(
             parts.effects.push(Effect::Log(Category::Warning, line));
             Reply::OK
         }
-        Verdict::Zombie { node, kind: zombie, rule, reason } => {
+        Verdict::Zombie { node, kind: zombie, reason } => {
             let at_us = parts.at_us;
-            let call = Call { child, host, report: kind, kind: zombie, rule, at_us };
-            let (action, is_decided) = parts.zombies.called(call);
+            let call = Call { child, host, report: kind, kind: zombie, at_us };
+            let decided = parts.zombies.called(&call, |kind| rules.zombie_rule(who.path, kind));
+            if let (ZombieAction::Adopt, Some(id)) = (decided.action, node) {
+                rules.adopt(id, &who);
+                return carry_out(parts, rules, id, child, report);
+            }
+            let (taken, reply) = zombie_reply(parts, rules, node, &call, &decided);
+            let who = if decided.is_manual { "manual-" } else { "automatic-" };
             let (path, process, password) = (&child.path, &child.process_id, &child.password);
-            let who = if is_decided { "" } else { "automatic-" };
-            let (word, action_word) = (kind.word(), action.word());
+            let word = kind.word();
             let line = match node {
                 None => format!(
                     " zombie(*path*) : chd:{word} : {path} : {process} : {password} : \
-                     action({who}{action_word})"
+                     action({who}{taken})"
                 ),
                 Some(id) => {
-                    let (zombie, state) = (zombie.word(), rules.tree.node(id).state.word());
+                    let (zombie, state) = (decided.kind.word(), rules.tree.node(id).state.word());
                     format!(
                         " zombie({zombie}) : chd:{word} : {path}({state}) : {process} : \
-                         {password}{reason} : action({who}{action_word})"
+                         {password}{reason} : action({who}{taken})"
                     )
                 }
             };
             parts.effects.push(Effect::Log(Category::Error, line));
-            match (action, node) {
-                (ZombieAction::Fob | ZombieAction::Remove, _) => Reply::OK,
-                (ZombieAction::Fail, _) => {
-                    Reply::error("[ authentication failed ] Request set to FAIL via zombie setting")
-                }
-                (ZombieAction::Adopt, Some(id)) => carry_out(parts, rules, id, child, report),
-                _ => Reply::Blocked(zombie as i64),
-            }
+            reply
         }
+    }
+}
+
+/// Answers a zombie, and says what was done, as the log has it.
+fn zombie_reply(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    node: Option<NodeId>,
+    call: &Call<'_>,
+    decided: &Decided,
+) -> (&'static str, Reply) {
+    let blocked = Reply::Blocked(decided.kind as i64);
+    match decided.action {
+        ZombieAction::Fob => {
+            if let Some(id) = node.filter(|_| matches!(call.report, Child::Complete | Child::Abort))
+            {
+                rules.alter_flag(id, Flag::Zombie, false);
+            }
+            ("fob", Reply::OK)
+        }
+        ZombieAction::Fail => {
+            let why = "[ authentication failed ] Request set to FAIL via zombie setting";
+            ("fail", Reply::error(why))
+        }
+        ZombieAction::Kill => match node {
+            None => ("kill(no task, fobing instead)", Reply::OK),
+            Some(id) if rules.tree.node(id).flags.has(Flag::Killed) => {
+                ("kill(already killed, fobing instead)", Reply::OK)
+            }
+            Some(id) => {
+                kill(parts, rules, id, &call.child.process_id);
+                ("kill & fob", Reply::OK)
+            }
+        },
+        ZombieAction::Remove => ("remove", blocked),
+        // What only tells something doesn't hold up a job.
+        ZombieAction::Block | ZombieAction::Adopt
+            if matches!(call.report, Child::Label | Child::Event | Child::Meter) =>
+        {
+            ("fob", Reply::OK)
+        }
+        ZombieAction::Block | ZombieAction::Adopt => ("block", blocked),
     }
 }
 
@@ -129,7 +171,14 @@ fn carry_out(
             }
         }
         Report::Wait(expression) => {
-            return match program(expression) {
+            // A job would wait for ever for what isn't there.
+            let checked = program(expression).and_then(|program| {
+                let from = From { tree: rules.tree, node: id };
+                check::references(&from, &program, ("trigger", expression))
+                    .map_err(|why| format!("CtsWaitCmd: {why}"))?;
+                Ok(program)
+            });
+            return match checked {
                 Ok(program) if rules.wait(id, &program) => Reply::OK,
                 Ok(_) => Reply::Standard(Standard::Wait),
                 Err(why) => Reply::Error(why),

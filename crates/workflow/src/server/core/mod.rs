@@ -13,6 +13,7 @@ mod nodes;
 mod parts;
 mod plug;
 mod query;
+mod signals;
 mod statistics;
 mod sync;
 mod text;

@@ -2,6 +2,7 @@
 
 use crate::model::{Attribute, Found, From, NodeId, Snapshot};
 
+use super::check;
 use super::children::program;
 
 /// Answers a query.
@@ -40,12 +41,25 @@ pub(super) fn query(tree: &Snapshot, kind: &str, path: &str, name: &str) -> Resu
             }
             _ => None,
         }),
-        "repeat" => tree.repeat(id).map(|repeat| repeat.over.text()),
+        "repeat" => match (tree.repeat(id), name) {
+            (None, _) => None,
+            (Some(repeat), "") => Some(repeat.over.text()),
+            (Some(repeat), "next") => Some(repeat.over.text_beside(1)),
+            (Some(repeat), "prev") => Some(repeat.over.text_beside(-1)),
+            (Some(_), other) => {
+                return Err(format!(
+                    "QueryCmd: invalid repeat attribute expected next | prev but found {other}"
+                ));
+            }
+        },
         "variable" if id == NodeId::ROOT => tree.server_variable(name).map(ToString::to_string),
         "variable" => tree.variable(id, name),
         "trigger" => {
             let of = From { tree, node: id };
-            return Ok(program(name)?.holds(&of).to_string());
+            let program = program(name)?;
+            check::references(&of, &program, ("trigger", name))
+                .map_err(|why| format!("QueryCmd: {why}"))?;
+            return Ok(program.holds(&of).to_string());
         }
         _ => tree
             .named(id, name)

@@ -2,7 +2,7 @@
 
 use crate::definition::is_name;
 use crate::model::{
-    Displayed, Flag, Free, Instant, Kind, NodeId, Order as To, Rules, ServerState, Snapshot, State,
+    Displayed, Free, Instant, Kind, NodeId, Order as To, Rules, ServerState, Snapshot, State,
     Which, ZombieAction as Action,
 };
 use crate::protocol::{
@@ -15,7 +15,8 @@ use crate::server::disk::Disk;
 use super::archives::{add_zombies, check_idle, restore_checkpoint};
 use super::edit::{Asked, edit_script};
 use super::history::remember;
-use super::parts::{CommandKind, Effect, Parts, Told, number_of, submission, version_line};
+use super::parts::{CommandKind, Parts, Told, number_of, submission, version_line};
+use super::signals::{shell, zombies};
 use super::{alter, archives, check, nodes, plug, query, sync, text};
 
 /// Carries a command out.
@@ -77,10 +78,7 @@ pub(super) fn command(
                 ZombieAction::Block => Action::Block,
                 ZombieAction::Kill => Action::Kill,
             };
-            for path in paths {
-                parts.zombies.decide(path, (process_id, password), action);
-            }
-            Ok(Reply::OK)
+            zombies(parts, rules, (process_id, password), paths, action).map(|()| Reply::OK)
         }
         Command::Delete { paths, force } => delete(parts, rules, paths, *force),
         _ => of_nodes(parts, rules, request, command),
@@ -180,19 +178,51 @@ fn of_nodes(
         _ => return Err("this request is not served yet".to_owned()),
     };
     let mut errors = String::new();
+    let is_signal = matches!(
+        command,
+        Command::Paths { command: PathsCommand::Kill | PathsCommand::Status, .. }
+    );
     for path in paths {
+        let before = rules.tree.state_change_no();
         let done = of_node(parts, rules, path, command);
         match done {
+            // Where no job runs there is nothing to remember.
+            Ok(()) if is_signal && rules.tree.state_change_no() == before => {}
             Ok(()) => {
                 remember(parts, rules, request, path.split(':').next().unwrap_or(path));
             }
             Err(why) => {
                 errors.push_str(&why);
+                // As in ecFlow the last one's is taken off where it is answered.
                 errors.push('\n');
             }
         }
     }
-    if errors.is_empty() { Ok(Reply::OK) } else { Err(errors.trim_end().to_owned()) }
+    if errors.is_empty() { Ok(Reply::OK) } else { Err(errors) }
+}
+
+fn of_path(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    path: &str,
+    command: PathsCommand,
+) -> Result<(), String> {
+    let who = match command {
+        PathsCommand::Suspend => "PathsCmd:Suspend: ",
+        PathsCommand::Resume => "PathsCmd:Resume: ",
+        PathsCommand::Kill => "PathsCmd:Kill: ",
+        PathsCommand::Status => "PathsCmd:Status: ",
+        _ => "PathsCmd: ",
+    };
+    let id = find(rules, path, who)?;
+    match command {
+        PathsCommand::Suspend => rules.suspend(id),
+        PathsCommand::Resume => rules.resume(id),
+        PathsCommand::Kill => return shell(parts, rules, id, CommandKind::Kill),
+        PathsCommand::Status => return shell(parts, rules, id, CommandKind::Status),
+        _ => {}
+    }
+    Ok(())
 }
 
 fn of_node(
@@ -203,14 +233,7 @@ fn of_node(
 ) -> Result<(), String> {
     match command {
         Command::Paths { command, .. } => {
-            let id = find(rules, path, "PathsCmd: ")?;
-            match command {
-                PathsCommand::Suspend => rules.suspend(id),
-                PathsCommand::Resume => rules.resume(id),
-                PathsCommand::Kill => return shell(parts, rules, id, CommandKind::Kill),
-                PathsCommand::Status => return shell(parts, rules, id, CommandKind::Status),
-                _ => {}
-            }
+            return of_path(parts, rules, path, *command);
         }
         Command::Requeue { option, .. } => {
             let id = find(rules, path, "RequeueNodeCmd: ")?;
@@ -292,33 +315,6 @@ fn leave_jobs(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: &Command) {
             add_zombies(parts, rules, id, word);
         }
     }
-}
-
-/// Starts ECF_KILL_CMD or ECF_STATUS_CMD for the tasks of a node.
-fn shell(
-    parts: &mut Parts<'_>,
-    rules: &mut Rules<'_>,
-    id: NodeId,
-    kind: CommandKind,
-) -> Result<(), String> {
-    let suite = rules.tree.suite(id).map(|suite| rules.tree.node(suite));
-    if let Some(suite) = suite.filter(|suite| !suite.is_begun) {
-        let what = if kind == CommandKind::Kill { "Kill" } else { "Status" };
-        let (path, suite) = (rules.tree.path(id), &suite.name);
-        return Err(format!("{what} failed. For {path} The suite {suite} must be 'begun' first"));
-    }
-    let runs = |id: &NodeId| {
-        let node = rules.tree.node(*id);
-        node.kind.is_job() && matches!(node.state, State::Submitted | State::Active)
-    };
-    let tasks: Vec<NodeId> = rules.tree.walk(id).filter(runs).collect();
-    for task in tasks {
-        let flag = if kind == CommandKind::Kill { Flag::Killed } else { Flag::Status };
-        rules.alter_flag(task, flag, true);
-        let start = submission(rules.tree, task, kind);
-        parts.effects.push(Effect::Start(Box::new(start)));
-    }
-    Ok(())
 }
 
 fn delete(

@@ -1,12 +1,9 @@
-//! Jobs that are not their task's own, and what is decided for them.
+//! Jobs that are not their task's own, and what is decided for them, as ecFlow's `ZombieCtrl` does.
 
 use std::collections::BTreeMap;
 
 use crate::model::{Child, Job, ZombieAction, ZombieRule, ZombieType};
 use crate::protocol::{self, ZombieRow};
-
-/// A job as it names itself: path, process, password.
-type Key = (String, String, String);
 
 /// One zombie.
 #[derive(Clone, Debug)]
@@ -16,6 +13,8 @@ struct Zombie {
     calls: i64,
     try_no: i64,
     host: String,
+    process: String,
+    password: String,
     since_us: i64,
     /// What a user has decided.
     decided: Option<ZombieAction>,
@@ -24,9 +23,36 @@ struct Zombie {
     command: &'static str,
 }
 
-/// All zombies. The journal keeps what users decide; who calls again is seen again.
+impl Zombie {
+    /// What is done with its last call; [`ZombieAction::Block`] without a decision.
+    fn action(&self) -> ZombieAction {
+        let applies =
+            |rule: &&ZombieRule| rule.children.is_empty() || rule.children.contains(&self.child);
+        let ruled = || self.rule.as_ref().filter(applies).map(|rule| rule.action);
+        self.decided.or_else(ruled).unwrap_or(ZombieAction::Block)
+    }
+
+    fn lifetime_s(&self) -> i64 {
+        self.rule.as_ref().map_or(self.kind.lifetime_s(), |rule| rule.lifetime_s).into()
+    }
+
+    /// Whether it is this job: the process where both are known, else the password.
+    fn is(&self, process: &str, password: &str) -> bool {
+        if process.is_empty() || self.process.is_empty() {
+            self.password == password
+        } else {
+            self.process == process
+        }
+    }
+}
+
+/// All zombies, by the paths that they say they are. The journal keeps what users decide; who
+/// calls again is seen again.
 #[derive(Debug, Default)]
-pub(super) struct Zombies(BTreeMap<Key, Zombie>);
+pub(super) struct Zombies {
+    all: BTreeMap<String, Vec<Zombie>>,
+    count: usize,
+}
 
 /// The most zombies; one more replaces the one that is first by its path.
 const MAX_ZOMBIES: usize = 10_000;
@@ -37,25 +63,54 @@ pub(super) struct Call<'a> {
     pub(super) host: &'a str,
     pub(super) report: Child,
     pub(super) kind: ZombieType,
-    pub(super) rule: Option<ZombieRule>,
     pub(super) at_us: i64,
 }
 
+/// What is to be done with a zombie.
+pub(super) struct Decided {
+    pub(super) action: ZombieAction,
+    /// Whether a user has said so, and no attribute.
+    pub(super) is_manual: bool,
+    /// Its type.
+    pub(super) kind: ZombieType,
+}
+
 impl Zombies {
+    /// The place of a job among those of its path, or else of the path's first.
+    fn find(&self, path: &str, process: &str, password: &str) -> Option<usize> {
+        let all = self.all.get(path)?;
+        Some(all.iter().position(|one| one.is(process, password)).unwrap_or(0))
+    }
+
+    fn add(&mut self, path: &str, zombie: Zombie) {
+        if self.count >= MAX_ZOMBIES
+            && let Some((_, gone)) = self.all.pop_first()
+        {
+            self.count -= gone.len();
+        }
+        self.all.entry(path.to_owned()).or_default().push(zombie);
+        self.count += 1;
+    }
+
+    fn take(&mut self, path: &str, place: usize) {
+        let Some(all) = self.all.get_mut(path) else { return };
+        all.remove(place);
+        self.count -= 1;
+        if all.is_empty() {
+            self.all.remove(path);
+        }
+    }
+
     /// Notes a job whose task a user has taken away; whether it is new.
     pub(super) fn add_user(
         &mut self,
         path: &str,
         job: &Job,
         at_us: i64,
-        command: &'static str,
+        (command, rule): (&'static str, Option<ZombieRule>),
     ) -> bool {
-        let key = (path.to_owned(), job.rid.to_string(), job.password.to_string());
-        if self.0.contains_key(&key) {
+        if self.all.contains_key(path) {
             return false;
-        }
-        if self.0.len() >= MAX_ZOMBIES {
-            self.0.pop_first();
         }
         let zombie = Zombie {
             kind: ZombieType::User,
@@ -63,110 +118,180 @@ impl Zombies {
             calls: 0,
             try_no: job.try_no.into(),
             host: String::new(),
+            process: job.rid.to_string(),
+            password: job.password.to_string(),
             since_us: at_us,
             decided: None,
-            rule: None,
+            rule,
             command,
         };
-        self.0.insert(key, zombie);
+        self.add(path, zombie);
         true
     }
 
-    /// Notes a call, and returns what is done with it, and whether that was decided by hand.
-    pub(super) fn called(&mut self, call: Call<'_>) -> (ZombieAction, bool) {
+    /// Notes a call, and returns what is done with it. `rule` is the attribute that decides for a
+    /// type now.
+    pub(super) fn called(
+        &mut self,
+        call: &Call<'_>,
+        rule: impl FnOnce(ZombieType) -> Option<ZombieRule>,
+    ) -> Decided {
         let child = call.child;
-        let key = (child.path.clone(), child.process_id.clone(), child.password.clone());
-        if self.0.len() >= MAX_ZOMBIES && !self.0.contains_key(&key) {
-            self.0.pop_first();
+        let (path, process, password) = (&*child.path, &*child.process_id, &*child.password);
+        let is_new = self.find(path, process, password).is_none();
+        if is_new {
+            let zombie = Zombie {
+                kind: call.kind,
+                child: call.report,
+                calls: 0,
+                try_no: child.try_no,
+                host: String::new(),
+                process: process.to_owned(),
+                password: password.to_owned(),
+                since_us: call.at_us,
+                decided: None,
+                rule: None,
+                command: "",
+            };
+            self.add(path, zombie);
         }
-        let zombie = self.0.entry(key.clone()).or_insert_with(|| Zombie {
-            kind: call.kind,
-            child: call.report,
-            calls: 0,
-            try_no: child.try_no,
-            host: call.host.to_owned(),
-            since_us: call.at_us,
-            decided: None,
-            rule: call.rule,
-            command: "",
-        });
-        zombie.calls += 1;
+        let place = self.find(path, process, password).unwrap_or(0);
+        let zombie = &mut self.all.get_mut(path).expect("added above")[place];
+        if call.kind == ZombieType::Path {
+            zombie.kind = ZombieType::Path;
+        }
+        zombie.rule = rule(zombie.kind);
         zombie.child = call.report;
-        let rule = zombie
-            .rule
-            .as_ref()
-            .filter(|rule| rule.children.is_empty() || rule.children.contains(&call.report));
-        let action = zombie.decided.or_else(|| rule.map(|rule| rule.action));
-        let is_decided = zombie.decided.is_some();
-        let action = action.unwrap_or(ZombieAction::Block);
+        zombie.calls += i64::from(!is_new);
+        if zombie.host.is_empty() {
+            call.host.clone_into(&mut zombie.host);
+        }
+        if zombie.process.is_empty() {
+            process.clone_into(&mut zombie.process);
+        }
+        let (action, kind) = (zombie.action(), zombie.kind);
+        let is_manual = zombie.decided.is_some();
         let is_last = matches!(call.report, Child::Complete | Child::Abort);
         let is_over = match action {
             ZombieAction::Fob => is_last,
-            ZombieAction::Remove | ZombieAction::Adopt => true,
+            ZombieAction::Adopt => call.kind != ZombieType::Path,
+            ZombieAction::Remove => true,
             _ => false,
         };
         if is_over {
-            self.0.remove(&key);
+            self.take(path, place);
         }
-        (action, is_decided)
+        Decided { action, is_manual, kind }
     }
 
-    /// Takes a user's decision for the zombies of a path; those without the process or password
-    /// that is named are left alone. Returns whether there were any.
+    /// Takes a user's decision for a zombie of a path: that of this process or password, or else
+    /// the first of the path.
     pub(super) fn decide(
         &mut self,
         path: &str,
         (process, password): (&str, &str),
         action: ZombieAction,
-    ) -> bool {
-        let is_it = |key: &Key| {
-            key.0 == path
-                && (process.is_empty() || key.1 == process)
-                && (password.is_empty() || key.2 == password)
+    ) {
+        let Some(place) = self.find(path, process, password) else { return };
+        let Some(zombie) = self.all.get_mut(path).and_then(|all| all.get_mut(place)) else {
+            return;
         };
-        let before = self.0.len();
+        match action {
+            ZombieAction::Remove if zombie.is(process, password) => self.take(path, place),
+            ZombieAction::Remove => {}
+            action => zombie.decided = Some(action),
+        }
+    }
+
+    /// Takes a user's decision for a path alone, whose task has this job: it is of the zombie with
+    /// another password, or else another process, or else the first. Returns the process of one
+    /// that is to be killed.
+    ///
+    /// # Errors
+    /// The decision needs a task, or a zombie that can be told apart from its job.
+    pub(super) fn decide_by_path(
+        &mut self,
+        path: &str,
+        job: Option<&Job>,
+        action: ZombieAction,
+    ) -> Result<Option<String>, String> {
+        let needs_job = |word: &str, behind: &str| {
+            let why = format!("Can't {word} zombie, there is no corresponding task{behind}");
+            format!("ZombieCtrl::{word}Cli: {why}")
+        };
+        let behind = format!(" for path {path}");
+        match (action, job) {
+            (ZombieAction::Adopt, None) => return Err(needs_job("adopt", "!")),
+            (ZombieAction::Block, None) => return Err(needs_job("block", &behind)),
+            (ZombieAction::Kill, None) => return Err(needs_job("kill", &behind)),
+            _ => {}
+        }
+        let all = self.all.get(path).map_or(&[][..], |all| all);
+        let of_process = |job: &Job| all.iter().position(|one| *one.process != *job.rid);
+        if let (ZombieAction::Adopt, Some(job)) = (action, job)
+            && let Some(place) = of_process(job)
+        {
+            return Err(format!(
+                "ZombieCtrl::adoptCli: Can *not* adopt zombies, where process id are different. \
+                 Task({}) zombie({}). Please kill both process, and re-queue",
+                job.rid, all[place].process
+            ));
+        }
+        let of_password =
+            job.and_then(|job| all.iter().position(|one| *one.password != *job.password));
+        let is_sure = matches!(action, ZombieAction::Adopt | ZombieAction::Block);
+        let first = || (!is_sure && !all.is_empty()).then_some(0);
+        let place = of_password.or_else(|| job.filter(|_| !is_sure).and_then(of_process));
+        let Some(place) = place.or_else(first) else {
+            return match action {
+                ZombieAction::Kill => Err(format!(
+                    "ZombieCtrl::killCli: Can't kill, could not locate zombie(and hence pid) for \
+                     path: {path}"
+                )),
+                _ => Ok(None),
+            };
+        };
         if action == ZombieAction::Remove {
-            self.0.retain(|key, _| !is_it(key));
-            return self.0.len() < before;
+            self.take(path, place);
+            return Ok(None);
         }
-        let mut found = false;
-        for (key, zombie) in &mut self.0 {
-            if is_it(key) {
-                (zombie.decided, found) = (Some(action), true);
-            }
-        }
-        found
+        let Some(zombie) = self.all.get_mut(path).and_then(|all| all.get_mut(place)) else {
+            return Ok(None);
+        };
+        zombie.decided = Some(action);
+        Ok((action == ZombieAction::Kill).then(|| zombie.process.clone()))
     }
 
     /// Forgets those whose lifetime is over.
     pub(super) fn expire(&mut self, at_us: i64) {
-        self.0.retain(|_, zombie| {
-            let age_s = at_us.saturating_sub(zombie.since_us) / 1_000_000;
-            age_s <= i64::from(zombie.kind.lifetime_s())
+        self.all.retain(|_, all| {
+            all.retain(|zombie| {
+                at_us.saturating_sub(zombie.since_us) / 1_000_000 <= zombie.lifetime_s()
+            });
+            !all.is_empty()
         });
+        self.count = self.all.values().map(Vec::len).sum();
     }
 
     /// All, as clients show them.
     pub(super) fn rows(&self, at_us: i64) -> Vec<ZombieRow> {
-        let row = |((path, process, password), zombie): (&Key, &Zombie)| {
-            let action = zombie.decided.unwrap_or(ZombieAction::Block) as i64;
-            ZombieRow {
-                user_action: action,
-                try_no: zombie.try_no,
-                duration: at_us.saturating_sub(zombie.since_us) / 1_000_000,
-                calls: zombie.calls,
-                zombie_type: zombie.kind as i64,
-                last_child_cmd: zombie.child as i64,
-                path: path.clone(),
-                password: password.clone(),
-                process_id: process.clone(),
-                user_cmd: zombie.command.to_owned(),
-                host: zombie.host.clone(),
-                lifetime: zombie.kind.lifetime_s().into(),
-                attribute_action: ZombieAction::Block as i64,
-                user_action_set: zombie.decided.is_some(),
-            }
+        let row = |path: &String, zombie: &Zombie| ZombieRow {
+            user_action: zombie.decided.unwrap_or(ZombieAction::Block) as i64,
+            try_no: zombie.try_no,
+            duration: at_us.saturating_sub(zombie.since_us) / 1_000_000,
+            calls: zombie.calls,
+            zombie_type: zombie.kind as i64,
+            last_child_cmd: zombie.child as i64,
+            path: path.clone(),
+            password: zombie.password.clone(),
+            process_id: zombie.process.clone(),
+            user_cmd: zombie.command.to_owned(),
+            host: zombie.host.clone(),
+            lifetime: zombie.lifetime_s(),
+            attribute_action: zombie.rule.as_ref().map_or(ZombieAction::Block, |rule| rule.action)
+                as i64,
+            user_action_set: zombie.decided.is_some(),
         };
-        self.0.iter().map(row).collect()
+        self.all.iter().flat_map(|(path, all)| all.iter().map(move |one| row(path, one))).collect()
     }
 }

@@ -18,6 +18,7 @@ use crate::protocol::{
     ADDED, Alteration, CHANGED, Child, Command, DELETED, Edit as Script, PathsCommand, Report,
     Requeue, ServerCommand,
 };
+use crate::server::dispatch::has_nul;
 
 /// The members of a request's body.
 pub(super) struct Members(Map<String, Value>);
@@ -29,6 +30,10 @@ impl Members {
     /// When it is no object of JSON.
     pub(super) fn read(body: &[u8]) -> Result<Self, Fault> {
         let fix = "send a JSON object: docs/workflow.md lists its members";
+        if has_nul(body) {
+            let message = "a text has the character NUL, at which ecFlow's clients end it";
+            return Err(Fault::bad(message, "leave it out"));
+        }
         match serde_json::from_slice(body) {
             Ok(Value::Object(members)) => Ok(Self(members)),
             Ok(_) => Err(Fault::bad("the body is no object", fix)),

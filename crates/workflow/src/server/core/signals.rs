@@ -1,0 +1,81 @@
+//! Jobs that are asked for their status, killed, or decided on as zombies.
+
+use crate::model::{Flag, Kind, NodeId, Rules, State, ZombieAction};
+
+use super::parts::{CommandKind, Effect, Parts, submission};
+
+/// Decides what becomes of the zombies of these paths: of one job, or of each path's.
+pub(super) fn zombies(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    (process, password): (&str, &str),
+    paths: &[String],
+    action: ZombieAction,
+) -> Result<(), String> {
+    if process.is_empty() && password.is_empty() {
+        for path in paths {
+            let task = rules.tree.find(path).filter(|id| rules.tree.node(*id).kind == Kind::Task);
+            let job = task.map(|id| rules.tree.node(id).job());
+            let killed = parts.zombies.decide_by_path(path, job.as_ref(), action)?;
+            if let (Some(process), Some(id)) = (killed, task) {
+                kill(parts, rules, id, &process);
+            }
+        }
+        return Ok(());
+    }
+    let [path] = paths else {
+        return Err("ZombieCmd: process_or_remote_id and password cannot be used when multiple \
+                    paths are specified. Please specify a single path"
+            .to_owned());
+    };
+    parts.zombies.decide(path, (process, password), action);
+    Ok(())
+}
+
+/// Starts ECF_KILL_CMD or ECF_STATUS_CMD for the tasks of a node.
+pub(super) fn shell(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    id: NodeId,
+    kind: CommandKind,
+) -> Result<(), String> {
+    let suite = rules.tree.suite(id).map(|suite| rules.tree.node(suite));
+    if let Some(suite) = suite.filter(|suite| !suite.is_begun) {
+        let what = if kind == CommandKind::Kill { "Kill" } else { "Status" };
+        let (path, suite) = (rules.tree.path(id), &suite.name);
+        return Err(format!("{what} failed. For {path} The suite {suite} must be 'begun' first"));
+    }
+    let runs = |id: &NodeId| {
+        let node = rules.tree.node(*id);
+        node.kind.is_job() && matches!(node.state, State::Submitted | State::Active)
+    };
+    if kind == CommandKind::Status && rules.tree.node(id).kind.is_job() && !runs(&id) {
+        rules.alter_flag(id, Flag::StatusCommandFailed, true);
+        let path = rules.tree.path(id);
+        return Err(format!(
+            "Submittable::status: To use status command on a *single* node({path}) it must be \
+             active or submitted"
+        ));
+    }
+    let tasks: Vec<NodeId> = rules.tree.walk(id).filter(runs).collect();
+    for task in tasks {
+        if kind == CommandKind::Kill {
+            kill(parts, rules, task, "");
+        } else {
+            rules.alter_flag(task, Flag::Status, true);
+            let start = submission(rules.tree, task, kind);
+            parts.effects.push(Effect::Start(Box::new(start)));
+        }
+    }
+    Ok(())
+}
+
+/// Starts ECF_KILL_CMD for a job of a task with this process.
+pub(super) fn kill(parts: &mut Parts<'_>, rules: &mut Rules<'_>, id: NodeId, process: &str) {
+    rules.alter_flag(id, Flag::Killed, true);
+    let mut start = submission(rules.tree, id, CommandKind::Kill);
+    if !process.is_empty() {
+        start.scope.set("ECF_RID", process);
+    }
+    parts.effects.push(Effect::Start(Box::new(start)));
+}

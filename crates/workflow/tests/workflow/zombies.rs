@@ -1,0 +1,171 @@
+//! Zombies, and what ecFlow refuses: the same commands on both servers, with equal answers and
+//! lines of the log.
+
+use std::process::{Command, Stdio};
+
+use testing::program;
+
+use crate::edited::said;
+use crate::place::Place;
+use crate::served::Served;
+
+const SUITE: &str = "\
+suite s
+  edit ECF_KILL_CMD 'touch %ECF_HOME%/killed.%ECF_RID%'
+  edit ECF_JOB_CMD 'true'
+  repeat date D 20240228 20240301
+  family f
+    repeat enumerated E 'x' 'y' 'z'
+    task a
+      event e
+      meter m 0 100 90
+      label l ''
+    task b
+      event e
+      zombie ecf_passwd:fob::
+    task c
+      event e
+      zombie ecf_passwd:fail:event:
+    task e
+      edit ECF_JOB_CMD ''
+    task g
+      edit ECF_JOB_CMD 'pwd > %ECF_HOME%/cwd'
+    task d
+      trigger 1 == 0
+      repeat integer I 3 9 2
+  endfamily
+endsuite
+";
+
+/// The environment of a job.
+fn job<'a>(path: &'a str, password: &'a str, rid: &'a str) -> [(&'a str, &'a str); 4] {
+    [("ECF_NAME", path), ("ECF_PASS", password), ("ECF_RID", rid), ("ECF_TRYNO", "1")]
+}
+
+/// The log's lines of zombies, each once however often a client has asked.
+fn lines(place: &Place) -> Vec<String> {
+    let files = std::fs::read_dir(place.home()).expect("home").flatten();
+    let mut log = files.filter(|one| one.file_name().to_string_lossy().ends_with("ecf.log"));
+    let log = log.next().and_then(|one| std::fs::read_to_string(one.path()).ok());
+    let mut all: Vec<String> = Vec::new();
+    for line in log.unwrap_or_default().lines().filter(|line| line.contains(" zombie(")) {
+        let line = line.split_once("] ").map_or(line, |(_, line)| line);
+        // The password of the task is another at each server.
+        let mut parts = line.split("passwd != [ task:");
+        let before = parts.next().unwrap_or_default().to_owned();
+        let behind = parts.next().and_then(|rest| rest.split_once(' ')).map(|(_, rest)| rest);
+        let line = before + behind.unwrap_or_default();
+        if !all.contains(&line) {
+            all.push(line);
+        }
+    }
+    all
+}
+
+/// Has a job report, and waits until the log has it; the client may be made to wait.
+fn called(place: &Place, job: &[(&str, &str)], words: &[&str]) -> String {
+    let before = lines(place);
+    let mut client = Command::new("ecflow_client");
+    client.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    client.env("ECF_HOST", "localhost").env("ECF_PORT", place.port.to_string());
+    let mut child = client.envs(job.iter().copied()).spawn().expect("the client starts");
+    place.until(&format!("{words:?} is in the log"), || lines(place) != before);
+    let line = lines(place).last().cloned().expect("one more");
+    let ended = if line.contains("action(automatic-block)") || line.contains("-remove)") {
+        child.kill().expect("runs");
+        child.wait().expect("ended");
+        "waits".to_owned()
+    } else {
+        child.wait().expect("ended").success().to_string()
+    };
+    format!("{words:?} {ended} {line}")
+}
+
+/// What the commands say and leave.
+fn run(place: &Place) -> Vec<String> {
+    let definition = place.write("s.def", SUITE).display().to_string();
+    for task in ["a", "b", "c", "d", "e", "g"] {
+        place.write(&format!("home/s/f/{task}.ecf"), "true\n");
+    }
+    place.told(&[&format!("--load={definition}")]);
+    let mut all = Vec::new();
+    for (path, kind) in [("/s", "D"), ("/s/f", "E"), ("/s/f/d", "I")] {
+        let values: &[&str] = match kind {
+            "D" => &["20240228", "20240229", "20240301"],
+            "E" => &["x", "y", "z"],
+            _ => &["3", "5", "9"],
+        };
+        for value in values {
+            place.told(&["--alter=change", "repeat", value, path]);
+            all.extend(["next", "prev"].map(|to| said(place, &["--query", "repeat", path, to])));
+        }
+        all.push(said(place, &["--query", "repeat", path, "other"]));
+    }
+    place.told(&["--begin=s"]);
+    place.told(&["--restart"]);
+    for task in ["a", "b", "c"] {
+        place.until_state(&format!("/s/f/{task}"), "submitted");
+        place.told(&["--alter=add", "variable", "ECF_PASS", "FREE", &format!("/s/f/{task}")]);
+        let path = format!("/s/f/{task}");
+        let output = place.client_of(&["--init=77"], &job(&path, "any", "77"));
+        assert!(output.status.success(), "{output:?}");
+        place.told(&["--alter=delete", "variable", "ECF_PASS", &path]);
+    }
+    place.until_state("/s/f/e", "aborted");
+    let folder = || std::fs::read_to_string(place.home().join("cwd")).unwrap_or_default();
+    place.until("a job runs in ECF_HOME", || !folder().is_empty());
+    all.push(folder().replace(&place.home().display().to_string(), "HOME"));
+    let (bad, gone) = (job("/s/f/a", "bad", "77"), job("/s/gone/a", "bad", "78"));
+    all.push(called(place, &bad, &["--event=e"]));
+    all.push(called(place, &bad, &["--meter=m", "5"]));
+    all.push(called(place, &bad, &["--label=l", "x"]));
+    all.push(called(place, &bad, &["--complete"]));
+    all.push(called(place, &gone, &["--event=e"]));
+    all.push(called(place, &gone, &["--init=78"]));
+    all.push(called(place, &job("/s/f/b", "bad", "77"), &["--event=e"]));
+    all.push(called(place, &job("/s/f/c", "bad", "77"), &["--event=e"]));
+    all.push(called(place, &job("/s/f/c", "bad", "77"), &["--complete"]));
+    for (words, path) in [
+        ("--zombie_adopt", "/s/gone/a"),
+        ("--zombie_block", "/s/gone/a"),
+        ("--zombie_kill", "/s/gone/a"),
+        ("--zombie_fob", "/s/gone/a"),
+        ("--zombie_fail", "/s/f/d"),
+        ("--zombie_kill", "/s/f/d"),
+        ("--zombie_adopt", "/s/f/a"),
+    ] {
+        all.push(said(place, &[words, path]));
+    }
+    // It is the task's own from here on.
+    let output = place.client_of(&["--event=e"], &bad);
+    all.push(format!("adopted {} {}", output.status.success(), state(place, "/s/f/a:e")));
+    all.push(said(place, &["--zombie_kill", "/s/f/c"]));
+    place.until("the job of this process is killed", || place.home().join("killed.77").exists());
+    for words in [
+        &["--status=/s/f/d"][..],
+        &["--suspend=/s/no", "/s/nowhere"],
+        &["--query", "trigger", "/s/f/a", "/s/no == complete"],
+    ] {
+        all.push(said(place, words));
+    }
+    let waits = place.client_of(&["--wait=/s/no == complete"], &bad);
+    let why = String::from_utf8_lossy(&waits.stderr).into_owned();
+    let why = why.lines().find(|line| line.contains("referenced")).unwrap_or_default().to_owned();
+    all.push(format!("--wait {} {why}", waits.status.success()));
+    all
+}
+
+fn state(place: &Place, event: &str) -> String {
+    place.told(&["--query", "event", event]).trim().to_owned()
+}
+
+#[test]
+fn zombies_and_refusals_are_ecflows() {
+    if program("ecflow_client").is_none() || program("ecflow_server").is_none() {
+        return;
+    }
+    let (own, other) = (Place::new(), Place::new());
+    let _ours = Served::ours(&own);
+    let _theirs = Served::theirs(&other);
+    crate::edited::assert_same(&run(&own), &run(&other));
+}
