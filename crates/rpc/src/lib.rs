@@ -27,6 +27,8 @@ mod command;
 #[cfg(not(feature = "grpc"))]
 mod left_out;
 mod serve;
+#[cfg(feature = "grpc")]
+pub mod waiting;
 
 use ::service::{Service, Subcommand};
 

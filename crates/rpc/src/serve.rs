@@ -48,6 +48,11 @@ pub(crate) struct RpcArgs {
     #[arg(long, conflicts_with_all = ["listen", "unix", "shm", "metrics", "threads", "tls_cert"])]
     pipe: bool,
 
+    /// How connections over shared memory wait for their clients
+    #[arg(long, value_name = "HOW", default_value = "hybrid", requires = "shm")]
+    #[cfg(feature = "grpc")]
+    wait: crate::waiting::Wait,
+
     #[command(flatten)]
     threads: ThreadArgs,
 
@@ -160,6 +165,7 @@ impl Run for RpcArgs {
             tokens,
             tls,
             handshake_timeout: self.encryption.handshake_timeout(),
+            wait: self.wait,
             ..crate::server::Settings::default()
         };
         if self.pipe {

@@ -35,8 +35,8 @@ impl fmt::Display for BadCarrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "\"{}\" names no carrier: write here:, shm:PATH, unix:PATH, tcp:HOST:PORT, \
-             pipe:COMMAND or grpc://HOST:PORT",
+            "\"{}\" names no carrier and its place: write here:, shm:PATH, unix:PATH, \
+             tcp:HOST:PORT, pipe:COMMAND or grpc://HOST:PORT",
             self.0
         )
     }
@@ -84,10 +84,12 @@ impl CarrierAddress {
     pub fn connect(&self, tuning: Tuning, limit: Duration) -> io::Result<Box<dyn Carrier>> {
         Ok(match self {
             Self::Here => Box::new(Here::default()),
-            Self::Unix(path) => Box::new(Stream::unix(path)?),
-            Self::Shm(path) => Box::new(SharedMemory::connect(path, limit)?),
+            Self::Unix(path) => Box::new(Stream::unix(path, tuning)?),
+            Self::Shm(path) => {
+                Box::new(SharedMemory::connect(path, tuning.wait.unwrap_or_default(), limit)?)
+            }
             Self::Tcp(address) => Box::new(Stream::tcp(address, tuning, limit)?),
-            Self::Pipe(command) => Box::new(ChildPipe::start(command)?),
+            Self::Pipe(command) => Box::new(ChildPipe::start(command, tuning.budget())?),
         })
     }
 }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Carrier, wait_for};
+use super::polling::wait_for;
+use super::{Carrier, Peer, Sender};
+use crate::waiting::spin;
 
 /// How long a child may take to end once its input has.
 const END_TIME: Duration = Duration::from_secs(2);
@@ -23,12 +25,14 @@ pub(super) struct ChildPipe {
     /// `None` once it is closed.
     input: Option<ChildStdin>,
     output: ChildStdout,
+    /// How long a wait stays on the CPU; where it does at all, reading doesn't wait.
+    budget: Duration,
     waits: u64,
 }
 
 impl ChildPipe {
     /// Starts a command of the shell, which is replaced by it where it is a single one.
-    pub(super) fn start(command: &str) -> io::Result<Self> {
+    pub(super) fn start(command: &str, budget: Duration) -> io::Result<Self> {
         let mut child = Command::new("/bin/sh")
             .args(["-c", command])
             .process_group(0)
@@ -40,7 +44,10 @@ impl ChildPipe {
         let output = child.stdout.take().ok_or_else(missing)?;
         // Sending doesn't wait; the child's own end isn't changed by it.
         fcntl_setfl(&input, fcntl_getfl(&input)? | OFlags::NONBLOCK)?;
-        Ok(Self { child, input: Some(input), output, waits: 0 })
+        if !budget.is_zero() {
+            fcntl_setfl(&output, fcntl_getfl(&output)? | OFlags::NONBLOCK)?;
+        }
+        Ok(Self { child, input: Some(input), output, budget, waits: 0 })
     }
 }
 
@@ -56,7 +63,12 @@ impl Carrier for ChildPipe {
     }
 
     fn receive(&mut self, space: &mut [u8], until: Option<Instant>) -> io::Result<usize> {
-        if until.is_some() {
+        let output = &mut self.output;
+        let spun = spin(self.budget, until, &mut self.waits, || output.read(space));
+        if let Some(count) = spun? {
+            return Ok(count);
+        }
+        if until.is_some() || !self.budget.is_zero() {
             self.waits += 1;
             if !wait_for(&self.output, None::<&ChildStdin>, until)? {
                 return Err(io::ErrorKind::WouldBlock.into());
@@ -77,6 +89,15 @@ impl Carrier for ChildPipe {
 
     fn waits(&self) -> u64 {
         self.waits
+    }
+
+    fn sender(&mut self) -> io::Result<Sender> {
+        let input = self.input.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(Sender::pipe(input.into()))
+    }
+
+    fn peer(&self) -> Peer {
+        Peer::Child(self.child.id())
     }
 }
 

@@ -4,16 +4,17 @@
 mod address;
 mod child;
 mod here;
+mod polling;
+mod sender;
 mod shared_memory;
 mod stream;
 
 use std::fmt;
 use std::io::{self, IoSlice};
-use std::time::{Duration, Instant};
-
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::time::Instant;
 
 pub use address::{BadCarrier, CarrierAddress};
+pub use sender::Sender;
 pub use stream::Tuning;
 
 /// Bytes in order to a server, and from it.
@@ -42,27 +43,37 @@ pub trait Carrier: fmt::Debug + Send {
     fn waits(&self) -> u64 {
         0
     }
-}
 
-/// Waits for two descriptors: bytes of `input`, and room at `output` if it is there.
-fn wait_for(
-    input: &impl std::os::fd::AsFd,
-    output: Option<&impl std::os::fd::AsFd>,
-    until: Option<Instant>,
-) -> io::Result<bool> {
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    let left = left.map(timespec);
-    let mut all = vec![PollFd::new(input, PollFlags::IN)];
-    all.extend(output.map(|output| PollFd::new(output, PollFlags::OUT)));
-    match poll(&mut all, left.as_ref()) {
-        Ok(_) => Ok(all.first().is_some_and(|first| !first.revents().is_empty())),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
+    /// Its sending half, for another thread; this one then only receives.
+    ///
+    /// # Errors
+    /// When it can't be divided.
+    fn sender(&mut self) -> io::Result<Sender> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "one thread sends and receives here"))
+    }
+
+    /// Which process is at the other end, as the system knows it.
+    fn peer(&self) -> Peer {
+        Peer::Unknown
     }
 }
 
-fn timespec(time: Duration) -> Timespec {
-    // A year is as good as any longer time.
-    let time = time.min(Duration::from_secs(365 * 24 * 3_600));
-    Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() }
+/// Which process is at the other end, as the system knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// Nothing is known of it.
+    Unknown,
+    /// This process, or one that has its socket.
+    Process(u32),
+    /// A child, or one of its own.
+    Child(u32),
+    /// The process with the other end of this process's TCP connection.
+    Tcp,
+}
+
+/// The process that listens at the other end of a Unix socket.
+fn listener(socket: impl std::os::fd::AsFd) -> Peer {
+    let known = rustix::net::sockopt::socket_peercred(socket).ok();
+    let pid = known.and_then(|known| u32::try_from(known.pid.as_raw_nonzero().get()).ok());
+    pid.map_or(Peer::Unknown, Peer::Process)
 }

@@ -5,8 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::Carrier;
+use super::{Carrier, Peer, listener};
 use crate::shm::{For, Link};
+use crate::waiting::Wait;
 
 /// A connection over shared memory.
 #[derive(Debug)]
@@ -14,8 +15,8 @@ pub(super) struct SharedMemory(Link);
 
 impl SharedMemory {
     /// Connects to the Unix socket over which a server passes memory.
-    pub(super) fn connect(path: &Path, limit: Duration) -> io::Result<Self> {
-        Link::take(UnixStream::connect(path)?, limit).map(Self)
+    pub(super) fn connect(path: &Path, wait: Wait, limit: Duration) -> io::Result<Self> {
+        Link::take(UnixStream::connect(path)?, wait, limit).map(Self)
     }
 }
 
@@ -42,6 +43,10 @@ impl Carrier for SharedMemory {
     }
 
     fn waits(&self) -> u64 {
-        self.0.parks()
+        self.0.system_calls()
+    }
+
+    fn peer(&self) -> Peer {
+        listener(self.0.socket())
     }
 }

@@ -8,24 +8,39 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
-use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg, sockopt};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg, sockopt};
 
-use super::{Carrier, wait_for};
+use super::polling::wait_for;
+use super::{Carrier, Peer, Sender, listener};
+use crate::waiting::{Wait, spin};
 
-/// How a TCP connection differs from what is best.
+/// The longest that a hybrid wait stays on the CPU: about what a wake-up takes.
+const MOST_SPIN: Duration = Duration::from_micros(50);
+
+/// How a connection differs from what is best for most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuning {
     /// Leaves Nagle's algorithm on.
     pub nagle: bool,
     /// Asks for immediate acknowledgements after each read.
     pub quickack: bool,
+    /// How answers are waited for: asleep where it isn't said, and over shared memory by both.
+    pub wait: Option<Wait>,
+}
+
+impl Tuning {
+    /// How long a wait that the system would end stays on the CPU before.
+    pub(super) fn budget(self) -> Duration {
+        self.wait.unwrap_or(Wait::Park).budget(MOST_SPIN)
+    }
 }
 
 /// A connected socket.
 #[derive(Debug)]
 pub(super) struct Stream {
     socket: OwnedFd,
-    quickack: bool,
+    is_tcp: bool,
+    tuning: Tuning,
     waits: u64,
 }
 
@@ -34,13 +49,13 @@ pub(super) struct Stream {
 const READ_TIME: Duration = Duration::from_secs(1);
 
 impl Stream {
-    fn new(socket: OwnedFd, quickack: bool) -> io::Result<Self> {
+    fn new(socket: OwnedFd, is_tcp: bool, tuning: Tuning) -> io::Result<Self> {
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(READ_TIME))?;
-        Ok(Self { socket, quickack, waits: 0 })
+        Ok(Self { socket, is_tcp, tuning, waits: 0 })
     }
 
-    pub(super) fn unix(path: &Path) -> io::Result<Self> {
-        Self::new(UnixStream::connect(path)?.into(), false)
+    pub(super) fn unix(path: &Path, tuning: Tuning) -> io::Result<Self> {
+        Self::new(UnixStream::connect(path)?.into(), false, tuning)
     }
 
     pub(super) fn tcp(address: &str, tuning: Tuning, limit: Duration) -> io::Result<Self> {
@@ -49,12 +64,37 @@ impl Stream {
             match TcpStream::connect_timeout(&address, limit) {
                 Ok(stream) => {
                     stream.set_nodelay(!tuning.nagle)?;
-                    return Self::new(stream.into(), tuning.quickack);
+                    return Self::new(stream.into(), true, tuning);
                 }
                 Err(error) => last = error,
             }
         }
         Err(last)
+    }
+
+    /// Waits for bytes, or a time, and takes them.
+    fn read(&mut self, space: &mut [u8], until: Option<Instant>) -> io::Result<usize> {
+        let socket = &self.socket;
+        let spun = spin(self.tuning.budget(), until, &mut self.waits, || {
+            Ok(recv(socket, &mut *space, RecvFlags::DONTWAIT)?.0)
+        });
+        if let Some(count) = spun? {
+            return Ok(count);
+        }
+        if let Some(until) = until
+            && until.saturating_duration_since(Instant::now()) < READ_TIME
+        {
+            self.waits += 1;
+            if !wait_for(&self.socket, None::<&OwnedFd>, Some(until))? {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        }
+        loop {
+            match retry_on_intr(|| rustix::io::read(&self.socket, &mut *space)) {
+                Err(rustix::io::Errno::AGAIN) if until.is_none() => {}
+                read => return Ok(read?),
+            }
+        }
     }
 }
 
@@ -66,22 +106,8 @@ impl Carrier for Stream {
     }
 
     fn receive(&mut self, space: &mut [u8], until: Option<Instant>) -> io::Result<usize> {
-        if let Some(until) = until
-            && until.saturating_duration_since(Instant::now()) < READ_TIME
-        {
-            self.waits += 1;
-            if !wait_for(&self.socket, None::<&OwnedFd>, Some(until))? {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-        }
-        let mut read = || retry_on_intr(|| rustix::io::read(&self.socket, &mut *space));
-        let count = loop {
-            match read() {
-                Err(rustix::io::Errno::AGAIN) if until.is_none() => {}
-                read => break read?,
-            }
-        };
-        if self.quickack {
+        let count = self.read(space, until)?;
+        if self.tuning.quickack {
             sockopt::set_tcp_quickack(&self.socket, true)?;
         }
         Ok(count)
@@ -94,5 +120,13 @@ impl Carrier for Stream {
 
     fn waits(&self) -> u64 {
         self.waits
+    }
+
+    fn sender(&mut self) -> io::Result<Sender> {
+        self.socket.try_clone().map(Sender::socket)
+    }
+
+    fn peer(&self) -> Peer {
+        if self.is_tcp { Peer::Tcp } else { listener(&self.socket) }
     }
 }

@@ -31,7 +31,7 @@ impl fmt::Display for BadAddress {
         write!(
             f,
             "\"{}\" is no address: write HOST, HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or \
-             unix:PATH",
+             unix:PATH (tcp:, shm:, pipe: and here: are for ping and why)",
             self.0
         )
     }
@@ -44,6 +44,9 @@ impl FromStr for ServerAddress {
 
     fn from_str(typed: &str) -> Result<Self, BadAddress> {
         let bad = || BadAddress(typed.to_owned());
+        if ["tcp:", "shm:", "pipe:", "here:"].iter().any(|scheme| typed.starts_with(scheme)) {
+            return Err(bad());
+        }
         if let Some(path) = typed.strip_prefix("unix:") {
             let path = path.strip_prefix("//").filter(|path| path.starts_with('/')).unwrap_or(path);
             return if path.is_empty() { Err(bad()) } else { Ok(Self::Unix(path.into())) };
@@ -111,7 +114,7 @@ mod tests {
             let encrypted = matches!(address, ServerAddress::Tcp { is_encrypted: true, .. });
             assert_eq!(encrypted, is_tls, "{typed}");
         }
-        for wrong in ["", "a b", "a:", "a:99999", "unix:", "http://a/b", "grpc://"] {
+        for wrong in ["", "a b", "a:", "a:99999", "unix:", "http://a/b", "grpc://", "tcp:a:1"] {
             assert!(wrong.parse::<ServerAddress>().is_err(), "{wrong}");
         }
     }

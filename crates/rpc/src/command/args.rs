@@ -16,11 +16,11 @@ pub(super) struct SessionArgs {
 
     /// How long a call may take; the server gets it, too. Without it `ping` and `why` take
     /// --connect-timeout
-    #[arg(long, global = true, value_name = "TIME", value_parser = span)]
+    #[arg(long, global = true, value_name = "TIME", value_parser = time)]
     pub(super) timeout: Option<Span>,
 
     /// How long connecting may take, until the server has answered
-    #[arg(long, global = true, value_name = "TIME", default_value = "10s", value_parser = span)]
+    #[arg(long, global = true, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub(super) connect_timeout: Span,
 
     /// Read what functions take from this .proto file, not from the server; may be given several
@@ -48,8 +48,13 @@ pub(super) struct SessionArgs {
     pub(super) encryption: TrustArgs,
 }
 
-fn span(written: &str) -> Result<Span, String> {
-    written.parse().map_err(|error| format!("{error}"))
+/// A time of more than nothing.
+pub(super) fn time(written: &str) -> Result<Span, String> {
+    let time: Span = written.parse().map_err(|error| format!("{error}"))?;
+    match time.duration().is_zero() {
+        true => Err("it has to be more than nothing, such as 2s".to_owned()),
+        false => Ok(time),
+    }
 }
 
 fn size(written: &str) -> Result<ByteCount, String> {

@@ -99,7 +99,8 @@ enum RpcCommand {
         /// Its name; all services without one
         symbol: Option<String>,
     },
-    /// Ask whether a server, or one of its services, serves: exit code 0 if it does, else 1
+    /// Ask whether a server, or one of its services, serves: exit code 0 if it does, 1 if not, 69
+    /// if the server has none of this name
     Health {
         /// The server
         address: String,

@@ -102,13 +102,24 @@ impl Shared {
     }
 }
 
+/// Where a function runs, and what its carrier has done until now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Here {
+    pub(crate) core: u32,
+    /// Reads that brought something.
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    /// Those of both, and to wait.
+    pub(crate) system_calls: u64,
+}
+
 /// What is known of a call when it begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Info {
     /// The process that serves.
     pub(crate) pid: u32,
-    /// Says on which core the caller runs.
-    pub(crate) core: fn() -> u32,
+    /// Says where the caller runs, and what its carrier has done.
+    pub(crate) here: fn() -> Here,
     /// The connection: "tcp" or "unix", with "+tls" where it is encrypted.
     pub(crate) carrier: &'static str,
     /// The metadata of the request, as it came; none for a function that runs at once.

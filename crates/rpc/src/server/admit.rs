@@ -7,7 +7,8 @@ use http_types::request::Parts;
 use http_types::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
 use super::shared::Shared;
-use crate::model::call::Info;
+use super::work::here;
+use crate::model::call::{Here, Info};
 use crate::model::function::{Function, Run};
 use crate::protocol::compression::{ACCEPTED, Encoding};
 use crate::protocol::metadata::{Metadata, from_base64, is_binary};
@@ -107,15 +108,10 @@ pub(super) fn admit(
         Run::InSteps(_) => metadata(headers),
     };
     let is_stopping = shared.is_stopping();
-    let (pid, core) = (shared.pid, current_core as fn() -> u32);
-    let info = Info { pid, core, carrier, metadata, timeout, is_stopping };
+    let (pid, here) = (shared.pid, here as fn() -> Here);
+    let info = Info { pid, here, carrier, metadata, timeout, is_stopping };
     let function = Arc::clone(function);
     Ok(Admitted { function, info, encoding, accepted, content_type })
-}
-
-/// The core that this runs on.
-pub(super) fn current_core() -> u32 {
-    rustix::thread::sched_getcpu() as u32
 }
 
 /// Checks the size of all fields, and the base64 of those that have it.

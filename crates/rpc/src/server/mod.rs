@@ -18,6 +18,7 @@ mod pipe;
 mod settings;
 mod shared;
 mod watch;
+mod work;
 
 use std::fmt;
 use std::path::PathBuf;

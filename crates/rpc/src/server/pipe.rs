@@ -11,6 +11,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::watch::Watch;
+use super::work::{has_read, has_written};
 
 /// What is gathered at most before it is written.
 const MOST_OUT_BYTES: usize = 128 << 10;
@@ -154,6 +155,7 @@ impl<S: AsyncWrite + Unpin> Inner<S> {
             return Err(io::ErrorKind::WriteZero.into());
         }
         self.written += count as u64;
+        has_written();
         Ok(())
     }
 
@@ -225,6 +227,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Pipe<S> {
         }
         if inner.early.is_empty() {
             ready!(Pin::new(&mut inner.stream).poll_read(context, buffer))?;
+            has_read();
         } else {
             let count = buffer.remaining().min(inner.early.len());
             buffer.put_slice(&inner.early.split_to(count));

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use service::Tokens;
 
+use crate::waiting::Wait;
+
 /// How a server serves.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -29,6 +31,8 @@ pub struct Settings {
     pub handshake_timeout: Duration,
     /// How long a client may take nothing of what waits for it.
     pub take_timeout: Duration,
+    /// How a connection over shared memory waits for its client.
+    pub wait: Wait,
 }
 
 impl Default for Settings {
@@ -45,6 +49,7 @@ impl Default for Settings {
             tls: None,
             handshake_timeout: Duration::from_secs(10),
             take_timeout: Duration::from_secs(30),
+            wait: Wait::default(),
         }
     }
 }

@@ -4,7 +4,8 @@
 //! A side that waits spins for as long as that has brought something lately, 20 μs at most.
 //! Then it parks ([`park`]), and the other side wakes it: two busy sides make no system call.
 //! It doesn't spin where both run on one core, which each writes for the other to see. A
-//! parked side looks every 50 ms whether the other is still there.
+//! parked side looks every 50 ms whether the other is still there. [`Wait`] can have a side spin
+//! always, or never.
 
 mod memory;
 mod park;
@@ -23,6 +24,7 @@ use rustix::net::{
 };
 use rustix::thread::futex;
 
+use crate::waiting::Wait;
 use memory::Memory;
 use park::{announce, is_parked};
 use ring::{Reader, Writer};
@@ -57,9 +59,11 @@ pub(crate) struct Link {
     side: usize,
     writer: Writer,
     reader: Reader,
+    how: Wait,
     budget: Duration,
     core: u32,
-    parks: u64,
+    /// System calls, to park and to wake.
+    system_calls: u64,
 }
 
 /// What a side waits for.
@@ -72,7 +76,7 @@ pub(crate) enum For {
 
 impl Link {
     /// The server's side: makes the memory, and passes it.
-    pub(crate) fn offer(socket: UnixStream) -> io::Result<Self> {
+    pub(crate) fn offer(socket: UnixStream, how: Wait) -> io::Result<Self> {
         let memory = Memory::create()?;
         let files = [memory.file()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -80,11 +84,11 @@ impl Link {
         passed.push(SendAncillaryMessage::ScmRights(&files));
         let hello = [IoSlice::new(&HELLO)];
         sendmsg(&socket, &hello, &mut passed, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?;
-        Ok(Self::new(memory, socket, 1))
+        Ok(Self::new(memory, socket, 1, how))
     }
 
     /// The client's side: takes the memory, which has to come in time.
-    pub(crate) fn take(socket: UnixStream, limit: Duration) -> io::Result<Self> {
+    pub(crate) fn take(socket: UnixStream, how: Wait, limit: Duration) -> io::Result<Self> {
         socket.set_read_timeout(Some(limit.max(Duration::from_millis(1))))?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut passed = RecvAncillaryBuffer::new(&mut space);
@@ -98,22 +102,23 @@ impl Link {
         let file: Option<OwnedFd> = files.next();
         match file {
             Some(file) if came.bytes == HELLO.len() && hello == HELLO => {
-                Ok(Self::new(Memory::of(file)?, socket, 0))
+                Ok(Self::new(Memory::of(file)?, socket, 0, how))
             }
             _ => Err(io::Error::other("the other side offers no shared memory of this version")),
         }
     }
 
-    fn new(memory: Memory, socket: UnixStream, side: usize) -> Self {
+    fn new(memory: Memory, socket: UnixStream, side: usize, how: Wait) -> Self {
         Self {
             memory,
             socket,
             side,
             writer: Writer::default(),
             reader: Reader::default(),
+            how,
             budget: MOST_SPIN,
             core: 0,
-            parks: 0,
+            system_calls: 0,
         }
     }
 
@@ -121,17 +126,23 @@ impl Link {
         1 - self.side
     }
 
-    /// How often it has parked.
-    pub(crate) fn parks(&self) -> u64 {
-        self.parks
+    /// How many system calls it has made, to park and to wake.
+    pub(crate) fn system_calls(&self) -> u64 {
+        self.system_calls
+    }
+
+    /// The socket by which the other side's end is seen.
+    pub(crate) fn socket(&self) -> &UnixStream {
+        &self.socket
     }
 
     /// Wakes the other side where it is parked.
-    fn wake_other(&self) {
+    fn wake_other(&mut self) {
         let flag = self.memory.half(PARKED + self.other());
         if is_parked(flag) {
             // One that isn't there any more needs none.
             let _ = futex::wake(flag, futex::Flags::empty(), 1);
+            self.system_calls += 1;
         }
     }
 
@@ -191,7 +202,7 @@ impl Link {
             return Ok(true);
         }
         let begun = Instant::now();
-        let ready = self.spin(what, begun)? || self.park(what, until)?;
+        let ready = self.spin(what, begun, until)? || self.park(what, until)?;
         // What spinning would have brought it may bring the next time; else it ends by halves.
         self.budget = match begun.elapsed() <= SHORT_WAIT {
             true => MOST_SPIN,
@@ -200,17 +211,32 @@ impl Link {
         Ok(ready)
     }
 
-    fn spin(&mut self, what: For, begun: Instant) -> io::Result<bool> {
+    fn spin(&mut self, what: For, begun: Instant, until: Option<Instant>) -> io::Result<bool> {
+        if self.how == Wait::Park {
+            return Ok(false);
+        }
         // One more than its number, so that zero is none.
         let core = rustix::thread::sched_getcpu() as u32 + 1;
         if core != self.core {
             self.core = core;
             self.memory.half(CORE + self.side).store(core, Relaxed);
         }
-        if self.memory.half(CORE + self.other()).load(Relaxed) == core {
+        let is_shared = self.memory.half(CORE + self.other()).load(Relaxed) == core;
+        if is_shared && self.how != Wait::Spin {
             return Ok(false);
         }
-        while begun.elapsed() < self.budget {
+        let (budget, mut looked) = (self.how.budget(self.budget), begun);
+        loop {
+            let now = Instant::now();
+            if now - begun >= budget || until.is_some_and(|until| until <= now) {
+                return Ok(false);
+            }
+            if now - looked >= LOOK {
+                looked = now;
+                if self.is_alone() {
+                    return Ok(false);
+                }
+            }
             for _ in 0..LOOKS {
                 std::hint::spin_loop();
                 if self.is_ready(what)? {
@@ -218,7 +244,6 @@ impl Link {
                 }
             }
         }
-        Ok(false)
     }
 
     fn park(&mut self, what: For, until: Option<Instant>) -> io::Result<bool> {
@@ -231,7 +256,7 @@ impl Link {
             announce(self.memory.half(PARKED + self.side));
             let ready = self.is_ready(what);
             if let Ok(false) = ready {
-                self.parks += 1;
+                self.system_calls += 1;
                 let left = futex::Timespec { tv_sec: 0, tv_nsec: left.as_nanos() as i64 };
                 let flag = self.memory.half(PARKED + self.side);
                 // Whatever it ends with, it is looked at again.
@@ -278,8 +303,8 @@ mod tests {
 
     fn pair() -> (Link, Link) {
         let (one, two) = UnixStream::pair().expect("a pair");
-        let server = Link::offer(one).expect("memory");
-        (Link::take(two, Duration::from_secs(5)).expect("it came"), server)
+        let server = Link::offer(one, Wait::Hybrid).expect("memory");
+        (Link::take(two, Wait::Hybrid, Duration::from_secs(5)).expect("it came"), server)
     }
 
     fn send_all(link: &mut Link, mut bytes: &[u8]) -> io::Result<()> {
@@ -351,7 +376,7 @@ mod tests {
             }
             let hello = [IoSlice::new(&HELLO)];
             sendmsg(&one, &hello, &mut passed, SendFlags::empty()).expect("sent");
-            Link::take(two, Duration::from_secs(5)).expect_err("refused").to_string()
+            Link::take(two, Wait::Park, Duration::from_secs(5)).expect_err("refused").to_string()
         };
         assert!(offers(None).contains("no shared memory"));
         let file = memfd_create("open", MemfdFlags::ALLOW_SEALING).expect("memory");

@@ -1,6 +1,7 @@
 //! The service from outside: real clients, its own, and hostile ones.
 
 mod cli;
+mod futures;
 mod grpcio;
 mod grpcjs;
 mod grpcurl;

@@ -166,6 +166,19 @@ fn a_server_that_hangs_ends_a_trial() {
     passing.join().expect("it has ended");
 }
 
+/// Waits until a process has ended: it has been killed, and may still be on its way.
+fn ends(pid: &str) {
+    let has_ended = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.map_or(true, |stat| stat.contains(") Z"))
+    };
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !has_ended() {
+        assert!(std::time::Instant::now() < until, "{pid} is left");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn what_a_command_has_started_ends_with_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -173,15 +186,111 @@ fn what_a_command_has_started_ends_with_it() {
     let address = format!("pipe:sleep 600 & echo $! > {}; wait", file.display());
     let out = rpc(&["ping", &address, "--connect-timeout", "300ms"]);
     assert_eq!(out.status.code(), Some(1), "{}", said(&out));
-    let pid = std::fs::read_to_string(file).expect("a process");
-    let has_ended = || {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-        stat.map_or(true, |stat| stat.contains(") Z"))
-    };
-    // It has been killed, and may still be on its way.
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !has_ended() {
-        assert!(std::time::Instant::now() < until, "{pid} is left");
+    ends(std::fs::read_to_string(file).expect("a process").trim());
+}
+
+/// What `why` finds at a server of its own.
+fn found(more: &[&str]) -> serde_json::Value {
+    let server = format!("exec {PROGRAM} serve --listen 127.0.0.1:0");
+    let args = ["why", "tcp:", "--server", &server, "--time", "100ms", "--json"];
+    let out = rpc(&[&args, more].concat());
+    assert!(out.status.success(), "{more:?}: {}", said(&out));
+    lines(&out)[0].clone()
+}
+
+#[test]
+fn why_finds_each_cause_that_is_planted() {
+    // Each shows by more than noise can: a place, a count, or a share of what it is part of.
+    for (planted, words) in [
+        (&["--cpus", "0"][..], "both ends on one core (0)"),
+        (&["--wait", "spin"], "% of a core while idle (this side)"),
+        (&["--allocate", "100000"], "allocations: 1000"),
+        (&["--decode", "consumed"], "empty decode: decode returned 0 of 8 elements"),
+        (&["--writes", "field"], "8 writes per request"),
+    ] {
+        let found = found(planted);
+        let causes = found["causes"].as_array().expect("causes");
+        let is_named = |cause: &serde_json::Value| cause.as_str().expect("words").contains(words);
+        assert!(causes.iter().any(is_named), "{planted:?}: {found}");
+        assert_eq!(found["cause"], causes[0]);
+        for other in ["empty decode", "allocations", "Nagle", "busy wait", "writes per request"] {
+            let is_other = |cause: &&serde_json::Value| {
+                cause.as_str().is_some_and(|cause| cause.contains(other))
+            };
+            let expected = usize::from(
+                words.contains(other) || other == "busy wait" && planted[0] == "--wait",
+            );
+            assert_eq!(causes.iter().filter(is_other).count(), expected, "{planted:?}: {found}");
+        }
+    }
+}
+
+#[test]
+fn why_counts_both_sides_and_says_what_handing_over_takes() {
+    let found = found(&["--future", "condvar"]);
+    assert!(found["future_ns"].as_f64().is_some_and(|took| took > 0.0), "{found}");
+    // One read and one write each, and the call that asks for these counts.
+    for key in ["reads", "writes"] {
+        let count = found["server_did"][key].as_f64().expect("a count");
+        assert!((0.9..1.2).contains(&count), "{key}: {found}");
+    }
+    assert!(found["server_did"]["system_calls"].as_f64().is_some_and(|calls| calls >= 1.9));
+    assert_eq!(found["note"], serde_json::Value::Null);
+    let text = rpc(&["why", "here:", "--time", "50ms"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    for words in ["its message encoded", "its answer decoded", "allocations", "Gbit/s"] {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn a_server_that_names_another_process_is_not_believed() {
+    // What it says comes by another process, which has this end of the connection.
+    let server = Served::start(&[]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("tcp:{}", listener.local_addr().expect("bound"));
+    let upstream = server.socket();
+    let passing = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        let mut server = std::net::TcpStream::connect(upstream).expect("the server");
+        for stream in [&client, &server] {
+            stream.set_nodelay(true).expect("set");
+        }
+        let mut back = (server.try_clone().expect("it"), client.try_clone().expect("it"));
+        let back = std::thread::spawn(move || std::io::copy(&mut back.0, &mut back.1));
+        let passed = std::io::copy(&mut client, &mut server);
+        server.shutdown(std::net::Shutdown::Write).expect("it ends");
+        drop((passed, back.join().expect("it ends")));
+    });
+    let out = rpc(&["why", &address, "--time", "50ms", "--json"]);
+    assert!(out.status.success(), "{}", said(&out));
+    let found = &lines(&out)[0];
+    assert_eq!(found["server"], serde_json::Value::Null, "{found}");
+    assert_eq!(found["server_did"], serde_json::Value::Null, "{found}");
+    assert!(found["note"].as_str().is_some_and(|note| note.contains("doesn't show that one")));
+    assert_eq!(found["whole"], false, "{found}");
+    let causes = found["causes"].to_string();
+    assert!(!causes.contains("on no CPU") && !causes.contains("core"), "{causes}");
+    passing.join().expect("it ends");
+}
+
+#[test]
+fn a_server_that_a_command_has_started_ends_with_it_even_when_that_is_killed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pid");
+    let server = format!(
+        "{PROGRAM} serve --listen 127.0.0.1:0 & echo $! > {0}.new; mv {0}.new {0}; wait",
+        file.display()
+    );
+    let mut command = std::process::Command::new(PROGRAM);
+    command.args(["rpc", "ping", "tcp:", "--time", "60s", "--count", "10000000"]);
+    let mut child = command.args(["--server", &server]).spawn().expect("it starts");
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !file.exists() {
+        assert!(std::time::Instant::now() < until, "no server");
         std::thread::yield_now();
     }
+    child.kill().expect("killed");
+    child.wait().expect("it ends");
+    ends(std::fs::read_to_string(&file).expect("a process").trim());
 }

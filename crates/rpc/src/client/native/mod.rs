@@ -1,7 +1,9 @@
 //! A client of own frames, over any carrier: it sends and receives what a [`ClientSession`] wants.
 //! Calls may be outstanding side by side ([`NativeClient::start`], [`NativeClient::next_reply`]);
 //! [`NativeClient::call`] is one alone. Calls with streams begin with [`NativeClient::open`].
+//! [`FutureClient`] has a thread that reads, so that several threads may call by one connection.
 
+mod future;
 mod sending;
 
 use std::fmt;
@@ -10,11 +12,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::carriers::Carrier;
+use crate::carriers::{Carrier, Peer};
 use crate::protocol::native::greeting::ClientGreeting;
 use crate::protocol::native::{Begin, ClientSession, Event, What};
 use crate::protocol::status::{Code, Ended, Status};
 
+pub use future::{CallFuture, FutureClient, FutureKind};
 pub use sending::Writes;
 
 /// What one read takes at most.
@@ -115,12 +118,12 @@ impl NativeClient {
     /// # Errors
     /// When the server has none of this name, or it is one of streams.
     pub fn method(&self, name: &str) -> Result<u32, Status> {
-        let (number, method) = self.session.method(name)?;
-        if method.is_unary() {
-            return Ok(number);
-        }
-        let words = format!("the method {name} is one of streams, not of one message for another");
-        Err(Status::new(Code::Unimplemented, words))
+        unary(&self.session, name)
+    }
+
+    /// Which process is at the other end, as the system knows it.
+    pub fn peer(&self) -> Peer {
+        self.carrier.peer()
     }
 
     /// The number of any method.
@@ -347,6 +350,16 @@ impl NativeClient {
             Err(error) => Err(self.session.breaks(unavailable(format!("cannot read: {error}")))),
         }
     }
+}
+
+/// The number of a method of one message for one message.
+fn unary(session: &ClientSession, name: &str) -> Result<u32, Status> {
+    let (number, method) = session.method(name)?;
+    if method.is_unary() {
+        return Ok(number);
+    }
+    let words = format!("the method {name} is one of streams, not of one message for another");
+    Err(Status::new(Code::Unimplemented, words))
 }
 
 /// The result of a call of one message for another, once it has come; messages of a stream are

@@ -11,8 +11,10 @@ use service::Failure;
 use super::super::args::SessionArgs;
 use super::super::session::{self, Session};
 use super::rung::Within;
-use crate::carriers::{CarrierAddress, Tuning};
-use crate::client::native::{NativeClient, NativeOptions, Traffic, Writes};
+use crate::carriers::{CarrierAddress, Peer, Tuning};
+use crate::client::native::{
+    FutureClient, FutureKind, NativeClient, NativeOptions, Traffic, Writes,
+};
 use crate::client::{CallOptions, Client};
 use crate::protocol::proto::table::{Number, Sample};
 use crate::protocol::status::Status;
@@ -45,9 +47,18 @@ pub(in crate::command) fn is_grpc(address: &str) -> bool {
     ["grpc://", "grpcs://"].iter().any(|scheme| address.starts_with(scheme))
 }
 
+/// How own frames are sent, and their answers waited for.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::command) struct How {
+    pub(super) tuning: Tuning,
+    pub(super) writes: Writes,
+    pub(super) future: FutureKind,
+}
+
 /// A connection.
 pub(in crate::command) enum Caller<'a> {
     Native(Box<NativeClient>, CallOptions),
+    Future(FutureClient, CallOptions),
     Grpc(&'a tokio::runtime::Runtime, Client, CallOptions),
     Within(Box<Within>),
 }
@@ -57,8 +68,7 @@ impl<'a> Caller<'a> {
         address: &str,
         session: SessionArgs,
         runtime: &'a tokio::runtime::Runtime,
-        tuning: Tuning,
-        writes: Writes,
+        how: How,
     ) -> Result<Self, Failure> {
         // A server that hangs is not waited for without end.
         let timeout = session.timeout.or(Some(session.connect_timeout));
@@ -70,24 +80,48 @@ impl<'a> Caller<'a> {
         }
         let parsed: CarrierAddress = address.parse().map_err(Failure::usage)?;
         let limit = session.connect_timeout.duration();
-        let carrier = parsed.connect(tuning, limit);
+        let carrier = parsed.connect(how.tuning, limit);
         let carrier = carrier.with_context(|| format!("cannot connect to {address}"))?;
         let calls = session::options(&session)?;
         let options = NativeOptions {
             token: token(&calls),
             max_message_bytes: u32::try_from(calls.max_message_bytes).unwrap_or(u32::MAX),
             connect_timeout: limit,
-            writes,
+            writes: how.writes,
         };
         let client = NativeClient::connect(carrier, &options).map_err(failed);
         let client = client.with_context(|| format!("cannot connect to {address}"))?;
-        Ok(Self::Native(Box::new(client), calls))
+        if how.future == FutureKind::Caller {
+            return Ok(Self::Native(Box::new(client), calls));
+        }
+        let client = FutureClient::of(client, how.future);
+        let client = client.context("answers can't be read by a thread of its own (--future)")?;
+        Ok(Self::Future(client, calls))
+    }
+
+    /// Which process is at the other end, as the system knows it.
+    pub(in crate::command) fn peer(&self) -> Peer {
+        match self {
+            Self::Native(client, _) => client.peer(),
+            Self::Future(client, _) => client.peer(),
+            Self::Grpc(..) => Peer::Tcp,
+            Self::Within(_) => Peer::Unknown,
+        }
+    }
+
+    /// How long the answers until now were on their way from the thread that has read them.
+    pub(in crate::command) fn handed_ns(&self) -> Option<u64> {
+        match self {
+            Self::Future(client, _) => Some(client.handed_ns()),
+            Self::Native(..) | Self::Grpc(..) | Self::Within(_) => None,
+        }
     }
 
     /// What has passed; not known of gRPC.
     pub(in crate::command) fn traffic(&self) -> Option<Traffic> {
         match self {
             Self::Native(client, _) => Some(client.traffic()),
+            Self::Future(client, _) => Some(client.traffic()),
             Self::Grpc(..) | Self::Within(_) => None,
         }
     }
@@ -100,6 +134,10 @@ impl<'a> Caller<'a> {
     ) -> Result<Bytes, Status> {
         match self {
             Self::Native(client, options) => {
+                let method = client.method(path)?;
+                client.call(method, request, options.timeout)
+            }
+            Self::Future(client, options) => {
                 let method = client.method(path)?;
                 client.call(method, request, options.timeout)
             }
@@ -144,6 +182,11 @@ impl Work {
             }
         };
         Self { function, bytes: request.len(), request: request.into(), totals: None, calls: 0 }
+    }
+
+    /// What is sent, and with echo returned.
+    pub(in crate::command) fn request(&self) -> &Bytes {
+        &self.request
     }
 
     /// How many calls there were.

@@ -13,10 +13,11 @@ use base::units::Span;
 use service::{Failure, Outcome, out};
 use tokio::runtime::Runtime;
 
-use super::args::SessionArgs;
+use super::args::{self, SessionArgs};
 use crate::carriers::Tuning;
-use crate::client::native::Writes;
-use caller::{Caller, Function};
+use crate::client::native::{FutureKind, Writes};
+use crate::waiting::Wait;
+use caller::{Caller, Function, How};
 use rung::{Rung, Within};
 use started::{Cpus, Started};
 use trial::{Limits, Trial};
@@ -51,6 +52,14 @@ pub(super) struct ToArgs {
     /// Acknowledge at once what comes to this side (tcp:)
     #[arg(long)]
     quickack: bool,
+
+    /// How this side waits for answers; without it asleep, but hybrid over shared memory
+    #[arg(long, value_name = "HOW")]
+    wait: Option<Wait>,
+
+    /// How an answer is handed to the thread that waits for it (tcp:, unix: and pipe:)
+    #[arg(long, value_name = "HOW", default_value = "caller")]
+    future: FutureKind,
 }
 
 /// What is called, and how often.
@@ -74,20 +83,47 @@ pub(super) struct PingArgs {
     count: u32,
 
     /// The most time
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time_limit)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = args::time)]
     time: Span,
 }
 
-/// A time of more than nothing.
-pub(super) fn time_limit(written: &str) -> Result<Span, String> {
-    let time: Span = written.parse().map_err(|error| format!("{error}"))?;
-    match time.duration().is_zero() {
-        true => Err("it has to be more than nothing, such as 2s".to_owned()),
-        false => Ok(time),
-    }
-}
-
 impl ToArgs {
+    /// Where both sides run.
+    pub(super) fn cpus(&self) -> Cpus {
+        self.cpus
+    }
+
+    /// Whether each flag is for this address.
+    fn check(&self) -> Result<(), Failure> {
+        let is_of = |schemes: &[&str]| schemes.iter().any(|one| self.address.starts_with(one));
+        let for_frames = &["tcp:", "unix:", "pipe:", "shm:"][..];
+        let for_futures = &["tcp:", "unix:", "pipe:"][..];
+        let rows = [
+            ("--nagle and --quickack are", self.nagle || self.quickack, &["tcp:"][..]),
+            ("--wait is", self.wait.is_some(), for_frames),
+            ("--future is", self.future != FutureKind::Caller, for_futures),
+        ];
+        for (flag, is_typed, schemes) in rows {
+            if is_typed && !is_of(schemes) {
+                let words = format!("{flag} for {} addresses", schemes.join(", "));
+                return Err(Failure::Usage(words));
+            }
+        }
+        if self.cpus.server.is_some_and(|server| self.cpus.client != Some(server))
+            && self.server.is_none()
+            && !is_of(&["pipe:"])
+        {
+            let words = "--cpus CLIENT,SERVER: the server has to be started here, by --server or \
+                         pipe:; of one that runs already only the client's core can be said";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        if caller::is_grpc(&self.address) && self.writes != Writes::default() {
+            let words = "--writes is for own frames: tcp:, unix:, pipe:, shm: and here:";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        Ok(())
+    }
+
     /// The connection that is typed; the server, where it is started, stays with `server`.
     pub(super) fn caller<'a>(
         &self,
@@ -95,16 +131,8 @@ impl ToArgs {
         runtime: &'a Runtime,
         server: &mut Option<Started>,
     ) -> Result<Caller<'a>, Failure> {
-        let tuning = Tuning { nagle: self.nagle, quickack: self.quickack };
-        let (is_tuned, is_tcp) = (tuning != Tuning::default(), self.address.starts_with("tcp:"));
-        if is_tuned && !is_tcp {
-            let words = "--nagle and --quickack are for tcp: addresses";
-            return Err(Failure::Usage(words.to_owned()));
-        }
-        if caller::is_grpc(&self.address) && self.writes != Writes::default() {
-            let words = "--writes is for own frames: tcp:, unix:, pipe: and here:";
-            return Err(Failure::Usage(words.to_owned()));
-        }
+        self.check()?;
+        let tuning = Tuning { nagle: self.nagle, quickack: self.quickack, wait: self.wait };
         let of_grpc = [
             ("--tls-ca", session.encryption.tls_ca.is_some()),
             ("--gzip", session.gzip),
@@ -120,12 +148,14 @@ impl ToArgs {
         started::pin(self.cpus.server)?;
         let mut address = self.address.clone();
         if let Some(command) = &self.server {
-            let started = server.insert(Started::start(command)?);
+            let started =
+                server.insert(Started::start(command, session.connect_timeout.duration())?);
             if ["tcp:", "grpc://"].contains(&&address[..]) {
                 address.push_str(&started.address);
             }
         }
-        let caller = Caller::connect(&address, session, runtime, tuning, self.writes)?;
+        let how = How { tuning, writes: self.writes, future: self.future };
+        let caller = Caller::connect(&address, session, runtime, how)?;
         started::pin(self.cpus.client)?;
         Ok(caller)
     }

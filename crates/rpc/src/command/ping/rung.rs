@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use bytes::Bytes;
 
-use crate::model::call::Info;
+use crate::model::call::{Here, Info};
 use crate::model::function::{Function, Run};
 use crate::protocol::message::{decode, encode};
 use crate::protocol::proto::table::Number;
@@ -49,7 +49,7 @@ impl Within {
     pub(super) fn new(rung: Rung) -> Self {
         let info = Info {
             pid: std::process::id(),
-            core: || 0,
+            here: Here::default,
             carrier: "none",
             metadata: Default::default(),
             timeout: None,

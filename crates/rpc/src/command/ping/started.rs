@@ -1,8 +1,10 @@
 //! What a trial starts itself: the server of its calls, and where both sides run.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -10,8 +12,17 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value as Json;
 
+use super::show::time;
+
 /// How long a server may take to end by itself: no call of it is left.
 const END_TIME: Duration = Duration::from_millis(300);
+
+/// What the shell runs: the command; and beside it what ends all of its group once this process has
+/// ended, whichever way, and with it the other end of the standard input.
+const SCRIPT: &str = "exec 3<&0 </dev/null
+{ trap '' TERM INT HUP; cat <&3; kill -TERM 0; sleep 0.3; kill -KILL 0; } >/dev/null 2>&1 &
+exec 3<&-
+eval \"$1\"";
 
 /// How often it is asked whether it has ended.
 const END_STEP: Duration = Duration::from_millis(2);
@@ -19,8 +30,8 @@ const END_STEP: Duration = Duration::from_millis(2);
 /// The core of each side; without one it runs anywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::command) struct Cpus {
-    pub(super) client: Option<usize>,
-    pub(super) server: Option<usize>,
+    pub(in crate::command) client: Option<usize>,
+    pub(in crate::command) server: Option<usize>,
 }
 
 /// `CLIENT,SERVER`, one for both, or `any`.
@@ -39,7 +50,7 @@ pub(super) fn cpus(written: &str) -> Result<Cpus, String> {
 }
 
 /// This thread, and what it starts from now on, run there.
-pub(super) fn pin(cpu: Option<usize>) -> anyhow::Result<()> {
+pub(in crate::command) fn pin(cpu: Option<usize>) -> anyhow::Result<()> {
     let Some(cpu) = cpu else { return Ok(()) };
     let mut set = CpuSet::new();
     set.set(cpu);
@@ -56,26 +67,44 @@ pub(in crate::command) struct Started {
 }
 
 impl Started {
-    /// Starts a command of the shell, and waits for its ready line.
-    pub(super) fn start(command: &str) -> anyhow::Result<Self> {
+    /// Starts a command of the shell, and waits for its ready line, which has to come in time.
+    pub(super) fn start(command: &str, limit: Duration) -> anyhow::Result<Self> {
         let mut child = Command::new("/bin/sh")
-            .args(["-c", command])
+            .args(["-c", SCRIPT, "sh", command])
             .process_group(0)
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start {command}"))?;
         let out = child.stdout.take().context("a pipe")?;
         let mut started = Self { child, address: String::new() };
-        for line in BufReader::new(out).lines() {
-            let ready: Option<Json> = serde_json::from_str(&line?).ok();
-            if let Some(address) = ready.as_ref().and_then(|ready| ready["address"].as_str()) {
-                started.address = address.to_owned();
-                return Ok(started);
+        let (sender, receiver) = channel();
+        // It ends with the command, at the latest.
+        thread::Builder::new().spawn(move || sender.send(ready(out)))?;
+        match receiver.recv_timeout(limit) {
+            Ok(Some(address)) => {
+                started.address = address;
+                Ok(started)
             }
+            Ok(None) | Err(RecvTimeoutError::Disconnected) => bail!(
+                "{command} has ended without a ready line, which has its \"address\" (--server)"
+            ),
+            Err(RecvTimeoutError::Timeout) => bail!(
+                "{command} has printed no ready line, which has its \"address\", within {} \
+                 (--connect-timeout)",
+                time(limit.as_nanos() as f64)
+            ),
         }
-        bail!("{command} has ended without a ready line, which has its \"address\" (--server)")
     }
+}
+
+/// The address of a ready line.
+fn ready(out: impl Read) -> Option<String> {
+    let lines = BufReader::new(out).lines().map_while(Result::ok);
+    lines.filter_map(|line| serde_json::from_str::<Json>(&line).ok()).find_map(|ready| {
+        let address = ready["address"].as_str();
+        address.map(str::to_owned)
+    })
 }
 
 impl Drop for Started {
@@ -89,7 +118,7 @@ impl Drop for Started {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }
-            std::thread::sleep(END_STEP);
+            thread::sleep(END_STEP);
         }
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
@@ -112,13 +141,18 @@ mod tests {
 
     #[test]
     fn a_server_is_known_by_its_ready_line_and_ends_with_its_value() {
-        let started = Started::start("echo no JSON; echo '{\"address\": \"a:1\"}'; sleep 60");
+        let limit = Duration::from_secs(30);
+        let command = "echo no JSON; echo '{\"address\": \"a:1\"}'; sleep 60";
+        let started = Started::start(command, limit);
         let started = started.expect("it starts");
         assert_eq!(started.address, "a:1");
         let begun = Instant::now();
         drop(started);
         assert!(begun.elapsed() < Duration::from_secs(30));
-        let error = Started::start("true").expect_err("no ready line");
+        let error = Started::start("true", limit).expect_err("no ready line");
         assert!(error.to_string().contains("without a ready line"), "{error}");
+        let short = Duration::from_millis(20);
+        let error = Started::start("sleep 60", short).expect_err("no ready line");
+        assert!(error.to_string().contains("no ready line, which has its"), "{error}");
     }
 }

@@ -1,10 +1,16 @@
 //! What the figures of a call come to in words.
 
+use super::super::ping::show::time;
+use super::super::ping::trial::quantile;
+
 /// A delayed acknowledgement of Linux takes 40 ms at least.
 const DELAYED_NS: f64 = 38e6;
 
 /// Two of them, and what a busy host adds.
 const MOST_DELAYED_NS: f64 = 120e6;
+
+/// From this share of the time on, a part of a call is a cause.
+const LEAST_SHARE: f64 = 0.2;
 
 /// What one side uses for a call.
 #[derive(Clone, Copy, Debug)]
@@ -14,21 +20,87 @@ pub(super) struct Side {
     pub(super) switches: f64,
 }
 
+/// What the server has done for a call, by its own count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Did {
+    pub(super) reads: f64,
+    pub(super) writes: f64,
+    pub(super) system_calls: f64,
+}
+
+/// Where both sides ran.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Cores {
+    /// Both on this one.
+    One(u32),
+    Two,
+    /// Now so, now so.
+    Changing,
+}
+
+/// Samples that take ten times the median, or more.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Slow {
+    /// Their share of all.
+    pub(super) share: f64,
+    /// Their share of the time.
+    pub(super) of_time: f64,
+    pub(super) p99_ns: f64,
+    pub(super) max_ns: f64,
+}
+
+impl Slow {
+    /// Of sorted samples.
+    pub(super) fn of(sorted: &[f64]) -> Self {
+        let median = quantile(sorted, 0.5);
+        let slow = &sorted[sorted.partition_point(|one| *one < 10.0 * median)..];
+        let sum = |samples: &[f64]| samples.iter().sum::<f64>();
+        Self {
+            share: slow.len() as f64 / sorted.len().max(1) as f64,
+            of_time: sum(slow) / sum(sorted).max(1e-9),
+            p99_ns: quantile(sorted, 0.99),
+            max_ns: quantile(sorted, 1.0),
+        }
+    }
+}
+
+/// Which share of a core a side wanted while a call waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Idle {
+    pub(super) here: Option<f64>,
+    pub(super) server: Option<f64>,
+}
+
 /// A call, in the mean; what isn't known is `None`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     /// Nagle's algorithm is on at this side.
     pub(super) has_nagle: bool,
+    /// All that takes part in a call is known: the server is, or there is no other process.
+    pub(super) is_whole: bool,
     pub(super) calls: u64,
     pub(super) median_ns: f64,
+    pub(super) slow: Slow,
     pub(super) mean_ns: f64,
     pub(super) writes: Option<f64>,
     pub(super) write_bytes: Option<f64>,
     pub(super) reads: Option<f64>,
     pub(super) read_bytes: Option<f64>,
-    pub(super) waits: Option<f64>,
+    pub(super) system_calls: Option<f64>,
     pub(super) here: Option<Side>,
     pub(super) server: Option<Side>,
+    pub(super) server_did: Option<Did>,
+    /// From the thread that has read an answer to the one that waits for it.
+    pub(super) future_ns: Option<f64>,
+    pub(super) encode_ns: f64,
+    pub(super) decode_ns: f64,
+    /// How many elements decoding has returned at the least, and how many it had to.
+    pub(super) elements: (usize, usize),
+    /// Allocations of the thread that calls, and what one of them takes.
+    pub(super) allocations: f64,
+    pub(super) allocation_ns: f64,
+    pub(super) cores: Option<Cores>,
+    pub(super) idle: Idle,
 }
 
 impl Facts {
@@ -38,36 +110,163 @@ impl Facts {
         self.here.map(|here| (self.mean_ns - here.cpu_ns - server).max(0.0))
     }
 
-    /// What takes the time, as far as the figures show it.
-    pub(super) fn cause(&self) -> String {
+    /// What takes the time, as far as the figures show it: what matters most comes first.
+    pub(super) fn causes(&self) -> Vec<String> {
+        let named = [
+            self.empty_decode(),
+            self.nagle(),
+            self.busy_wait(),
+            self.future(),
+            self.allocation(),
+            self.several_writes(),
+            self.few_slow_ones(),
+            self.others(),
+            self.placement(),
+        ];
+        let named: Vec<_> = named.into_iter().flatten().collect();
+        if named.is_empty() { vec![self.share_off()] } else { named }
+    }
+
+    fn off_share(&self) -> f64 {
+        self.off_cpu_ns().map_or(0.0, |off| off / self.mean_ns.max(1.0))
+    }
+
+    /// A decoder that returns nothing is fast, whatever its figure is.
+    fn empty_decode(&self) -> Option<String> {
+        let (came, right) = self.elements;
+        (came < right).then(|| {
+            format!(
+                "empty decode: decode returned {came} of {right} elements, and its {} are not what \
+                 decoding takes. Decode from the whole message each time, and compare the result.",
+                time(self.decode_ns)
+            )
+        })
+    }
+
+    fn nagle(&self) -> Option<String> {
         let writes = self.writes.unwrap_or(1.0);
-        let off = self.off_cpu_ns().map_or(0.0, |off| off / self.mean_ns.max(1.0));
-        let has_several = writes >= 1.5;
         let is_delayed = (DELAYED_NS..MOST_DELAYED_NS).contains(&self.median_ns);
-        let is_waiting = is_delayed && off > 0.8;
-        if self.has_nagle && has_several && is_waiting {
-            return format!(
-                "{:.0} ms = Nagle + delayed acknowledgement: {writes:.0} writes per request. Write \
-                 each request at once, or set TCP_NODELAY.",
-                self.median_ns / 1e6
-            );
+        let is_waiting = is_delayed && self.off_share() > 0.8;
+        let ms = self.median_ns / 1e6;
+        if is_waiting && self.has_nagle && writes >= 1.5 {
+            return Some(format!(
+                "{ms:.0} ms = Nagle + delayed acknowledgement: {writes:.0} writes per request. \
+                 Write each request at once, or set TCP_NODELAY.",
+            ));
         }
-        if is_waiting && self.reads.is_some_and(|reads| reads >= 1.5) {
+        let reads = self.reads.filter(|reads| is_waiting && *reads >= 1.5)?;
+        Some(format!(
+            "{ms:.0} ms, and {reads:.0} reads per answer: the server's writes may wait for a \
+             delayed acknowledgement. If --quickack ends it, that is the cause: the server should \
+             write each answer at once, or set TCP_NODELAY.",
+        ))
+    }
+
+    fn busy_wait(&self) -> Option<String> {
+        let sides = [("this side", self.idle.here), ("the server", self.idle.server)];
+        let busy = |(side, share): &(&'static str, Option<f64>)| {
+            share.filter(|share| *share >= 0.5).map(|share| (*side, share))
+        };
+        let busy: Vec<_> = sides.iter().filter_map(busy).collect();
+        let (_, most) = busy.first()?;
+        let sides: Vec<_> = busy.iter().map(|(side, _)| *side).collect();
+        Some(format!(
+            "busy wait: {:.0} % of a core while idle ({}). --wait hybrid waits on the CPU for some \
+             microseconds only.",
+            most * 100.0,
+            sides.join(", ")
+        ))
+    }
+
+    fn future(&self) -> Option<String> {
+        let took = self.future_ns.filter(|took| *took >= LEAST_SHARE * self.mean_ns)?;
+        Some(format!(
+            "the future: {} of {}, from the thread that reads an answer to the one that waits for \
+             it. A caller that reads its answer itself (--future caller) has no such way.",
+            time(took),
+            time(self.mean_ns)
+        ))
+    }
+
+    fn allocation(&self) -> Option<String> {
+        let took = self.allocations * self.allocation_ns;
+        (took >= LEAST_SHARE * self.mean_ns).then(|| {
+            format!(
+                "allocations: {:.0} per call, about {} of {}. Use buffers again.",
+                self.allocations,
+                time(took),
+                time(self.mean_ns)
+            )
+        })
+    }
+
+    fn several_writes(&self) -> Option<String> {
+        let writes = self.writes.filter(|writes| *writes >= 1.5)?;
+        Some(format!(
+            "{writes:.0} writes per request: each is a system call, and may wake the server. Write \
+             each request at once."
+        ))
+    }
+
+    fn few_slow_ones(&self) -> Option<String> {
+        let Slow { share, of_time, max_ns, .. } = self.slow;
+        (of_time >= 0.5).then(|| {
+            format!(
+                "few slow calls: {:.1} % of them take {:.0} % of the time, up to {}; the others \
+                 take {} in the median. The figures above are means of all.",
+                share * 100.0,
+                of_time * 100.0,
+                time(max_ns),
+                time(self.median_ns)
+            )
+        })
+    }
+
+    /// The share of the time for which a side was ready, and others ran.
+    fn ready_share(&self) -> f64 {
+        let ready = [self.here, self.server].into_iter().flatten().map(|side| side.ready_ns);
+        ready.sum::<f64>() / self.mean_ns.max(1.0)
+    }
+
+    fn others(&self) -> Option<String> {
+        let ready = self.ready_share();
+        // On one core each side is ready while the other runs.
+        let is_one = matches!(self.cores, Some(Cores::One(_)));
+        (ready >= LEAST_SHARE && !is_one).then(|| {
+            format!(
+                "others run: for {:.0} % of the time a side was ready, and something else had its \
+                 CPU (a busy host).",
+                ready * 100.0
+            )
+        })
+    }
+
+    fn placement(&self) -> Option<String> {
+        let off = self.off_cpu_ns()?;
+        match self.cores? {
+            Cores::One(core) => Some(format!(
+                "both ends on one core ({core}): a call is two switches between them, and neither \
+                 works while the other does."
+            )),
+            Cores::Two if self.off_share() > 0.5 => Some(format!(
+                "two cores: {} each way on no CPU, most of it the wake-up of the other core. Ends \
+                 that wait on the CPU (--wait) or share a core have none.",
+                time(off / 2.0)
+            )),
+            Cores::Two | Cores::Changing => None,
+        }
+    }
+
+    fn share_off(&self) -> String {
+        let off = self.off_share();
+        if !self.is_whole {
             return format!(
-                "{:.0} ms, and {:.0} reads per answer: the server's writes may wait for a delayed \
-                 acknowledgement. If --quickack ends it, that is the cause: the server should \
-                 write each answer at once, or set TCP_NODELAY.",
-                self.median_ns / 1e6,
-                self.reads.unwrap_or(0.0)
+                "{:.0} % of the time is not on this side's CPU: the server's work, wake-ups and \
+                 waiting, which can't be told apart without the server's figures.",
+                off * 100.0
             );
         }
         let share = format!("{:.0} % of the time is on no CPU", off * 100.0);
-        if has_several {
-            return format!(
-                "{share}. {writes:.0} writes per request: each is a system call, and may wake the \
-                 server; write each request at once."
-            );
-        }
         match off > 0.5 {
             true => format!("{share}: wake-ups of the other side, and waiting."),
             false => format!("{share}: the rest is work of both sides."),
@@ -82,35 +281,85 @@ mod tests {
     fn facts(median_ns: f64, writes: f64, cpu_ns: f64) -> Facts {
         Facts {
             has_nagle: true,
+            is_whole: true,
             calls: 10,
             median_ns,
+            slow: Slow::default(),
             mean_ns: median_ns,
             writes: Some(writes),
             write_bytes: Some(34.0),
             reads: Some(1.0),
             read_bytes: Some(34.0),
-            waits: Some(0.0),
+            system_calls: Some(2.0),
             here: Some(Side { cpu_ns, ready_ns: 0.0, switches: 1.0 }),
             server: Some(Side { cpu_ns, ready_ns: 0.0, switches: 1.0 }),
+            server_did: None,
+            future_ns: None,
+            encode_ns: 20.0,
+            decode_ns: 30.0,
+            elements: (8, 8),
+            allocations: 4.0,
+            allocation_ns: 20.0,
+            cores: None,
+            idle: Idle::default(),
         }
+    }
+
+    fn first(facts: Facts) -> String {
+        facts.causes().swap_remove(0)
     }
 
     #[test]
     fn the_cause_is_named_by_what_shows_it() {
         let planted = facts(44e6, 2.0, 10e3);
         let words = "44 ms = Nagle + delayed acknowledgement: 2 writes per request.";
-        assert!(planted.cause().starts_with(words), "{}", planted.cause());
+        assert!(first(planted).starts_with(words), "{}", first(planted));
         // One write has nothing to wait for, whatever else takes 44 ms.
-        assert!(!facts(44e6, 1.0, 10e3).cause().contains("Nagle"));
+        assert!(!first(facts(44e6, 1.0, 10e3)).contains("Nagle"));
         // A server that works for 44 ms.
-        assert!(!facts(44e6, 2.0, 21e6).cause().contains("Nagle"));
+        assert!(!first(facts(44e6, 2.0, 21e6)).contains("Nagle"));
         // A long way, not Nagle's algorithm.
         let far = Facts { has_nagle: false, ..planted };
-        assert!(!far.cause().contains("acknowledgement"), "{}", far.cause());
+        assert!(!first(far).contains("acknowledgement"), "{}", first(far));
         let answered = Facts { reads: Some(2.0), ..far };
-        assert!(answered.cause().contains("may wait"), "{}", answered.cause());
-        assert!(facts(12e3, 8.0, 1e3).cause().contains("8 writes per request"));
-        assert!(facts(12e3, 1.0, 1e3).cause().contains("wake-ups"));
+        assert!(first(answered).contains("may wait"), "{}", first(answered));
+        assert!(first(facts(12e3, 8.0, 1e3)).contains("8 writes per request"));
+        assert!(first(facts(12e3, 1.0, 1e3)).contains("wake-ups"));
         assert_eq!(facts(10.0, 1.0, 2.5).off_cpu_ns(), Some(5.0));
+    }
+
+    #[test]
+    fn each_part_of_a_call_is_a_cause_from_a_fifth_of_its_time_on() {
+        let plain = facts(15e3, 1.0, 2e3);
+        let future = |ns| first(Facts { future_ns: Some(ns), ..plain });
+        assert!(future(5e3).starts_with("the future: 5.000 μs of 15.000 μs"), "{}", future(5e3));
+        assert!(!future(2e3).contains("future"));
+        let allocations = |count| first(Facts { allocations: count, ..plain });
+        assert!(allocations(500.0).starts_with("allocations: 500 per call, about 10.000 μs of"));
+        assert!(!allocations(100.0).contains("allocations"));
+        let idle = |here, server| {
+            first(Facts { idle: Idle { here: Some(here), server: Some(server) }, ..plain })
+        };
+        assert!(idle(1.0, 0.0).starts_with("busy wait: 100 % of a core while idle (this side)"));
+        assert!(idle(0.1, 0.9).starts_with("busy wait: 90 % of a core while idle (the server)"));
+        assert!(!idle(0.1, 0.1).contains("busy"));
+        let cores = |cores| first(Facts { cores: Some(cores), ..plain });
+        assert!(cores(Cores::One(1)).starts_with("both ends on one core (1)"));
+        assert!(cores(Cores::Two).starts_with("two cores: 5.500 μs each way"));
+        assert!(cores(Cores::Changing).contains("wake-ups"));
+        let unseen = Facts { server: None, is_whole: false, ..plain };
+        assert!(first(unseen).contains("is not on this side's CPU: the server's work"));
+        let ready = Side { cpu_ns: 2e3, ready_ns: 5e3, switches: 1.0 };
+        let busy = Facts { here: Some(ready), ..plain };
+        assert!(first(busy).starts_with("others run: for 33 % of the time"));
+        let mut samples = vec![10e3; 98];
+        samples.extend([200e6; 2]);
+        let stalled = Facts { slow: Slow::of(&samples), ..plain };
+        let words = "few slow calls: 2.0 % of them take 100 % of the time, up to 200.000 ms";
+        assert!(first(stalled).starts_with(words), "{}", first(stalled));
+        let empty = Facts { elements: (0, 8), ..facts(44e6, 2.0, 10e3) };
+        let causes = empty.causes();
+        assert!(causes[0].starts_with("empty decode: decode returned 0 of 8 elements"));
+        assert!(causes[1].contains("Nagle"), "all that is found is said: {causes:?}");
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Instant;
 
+use super::super::ping::started::{Cpus, pin};
 use super::super::ping::trial::quantile;
 
 /// Round trips of a floor.
@@ -59,21 +60,33 @@ pub(super) struct Floors {
     pub(super) futex_ns: f64,
     pub(super) pipe_ns: f64,
     pub(super) tcp_ns: f64,
+    /// What TCP carries between them.
+    pub(super) tcp_bytes_per_ns: f64,
 }
 
 impl Floors {
-    /// Measures them, which takes some ten milliseconds.
-    pub(super) fn measure() -> io::Result<Self> {
+    /// Measures them between these cores, which takes some ten milliseconds.
+    pub(super) fn measure(cpus: Cpus) -> anyhow::Result<Self> {
+        // A thread of its own, so that this one stays where it may be.
+        let measured = thread::spawn(move || {
+            pin(cpus.client)?;
+            Self::measure_here(cpus)
+        });
+        measured.join().unwrap_or_else(|_| anyhow::bail!("the floors of this host"))
+    }
+
+    fn measure_here(cpus: Cpus) -> anyhow::Result<Self> {
         let (near_in, far_out) = pipe()?;
         let (far_in, near_out) = pipe()?;
-        let pipe_ns = ping_pong(near_in, near_out, far_in, far_out)?;
+        let pipe_ns = ping_pong(cpus, near_in, near_out, far_in, far_out)?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let near = TcpStream::connect(listener.local_addr()?)?;
         let (far, _) = listener.accept()?;
         near.set_nodelay(true)?;
         far.set_nodelay(true)?;
-        let tcp_ns = ping_pong(near.try_clone()?, near, far.try_clone()?, far)?;
-        Ok(Self { futex_ns: futex()?, pipe_ns, tcp_ns })
+        let tcp_bytes_per_ns = rate(cpus, &near, far.try_clone()?)?;
+        let tcp_ns = ping_pong(cpus, near.try_clone()?, near, far.try_clone()?, far)?;
+        Ok(Self { futex_ns: futex(cpus)?, pipe_ns, tcp_ns, tcp_bytes_per_ns })
     }
 }
 
@@ -89,13 +102,37 @@ fn median(mut once: impl FnMut() -> io::Result<()>) -> io::Result<f64> {
     Ok(quantile(&samples, 0.5))
 }
 
+/// Bytes by which the rate is measured.
+const RATE_BYTES: u64 = 16 << 20;
+
+/// How many bytes pass in a nanosecond.
+fn rate(cpus: Cpus, mut near: &TcpStream, far: TcpStream) -> io::Result<f64> {
+    let begun = Instant::now();
+    let reader = thread::Builder::new().spawn(move || {
+        let pinned = pin(cpus.server);
+        let read = io::copy(&mut far.take(RATE_BYTES), &mut io::sink());
+        pinned.is_ok() && read.is_ok()
+    })?;
+    let piece = vec![0; 64 << 10];
+    for _ in 0..RATE_BYTES / piece.len() as u64 {
+        near.write_all(&piece)?;
+    }
+    match reader.join() {
+        Ok(true) => Ok(RATE_BYTES as f64 / begun.elapsed().as_nanos() as f64),
+        _ => Err(io::Error::other("loopback: what was sent was not read")),
+    }
+}
+
 fn ping_pong(
+    cpus: Cpus,
     mut near_in: impl Read,
     mut near_out: impl Write,
     mut far_in: impl Read + Send + 'static,
     mut far_out: impl Write + Send + 'static,
 ) -> io::Result<f64> {
     let echo = thread::Builder::new().spawn(move || {
+        // Where it can't be had, the near side has said so.
+        let _ = pin(cpus.server);
         let mut word = [0; 8];
         // The end of the near side is its end.
         while far_in.read_exact(&mut word).is_ok() && far_out.write_all(&word).is_ok() {}
@@ -112,10 +149,12 @@ fn ping_pong(
 }
 
 /// Two threads that park and wake each other.
-fn futex() -> io::Result<f64> {
+fn futex(cpus: Cpus) -> io::Result<f64> {
     let turn = Arc::new(AtomicU64::new(0));
     let (theirs, near) = (Arc::clone(&turn), thread::current());
     let far = thread::Builder::new().spawn(move || {
+        // As above.
+        let _ = pin(cpus.server);
         for round in 0..ROUNDS {
             while theirs.load(SeqCst) != 2 * round + 1 {
                 thread::park();
@@ -144,7 +183,7 @@ mod tests {
     #[test]
     fn this_process_has_used_time_and_its_floors_are_more_than_nothing() {
         let before = Used::of(std::process::id()).expect("this process");
-        let floors = Floors::measure().expect("floors");
+        let floors = Floors::measure(Cpus::default()).expect("floors");
         let used = Used::of(std::process::id()).expect("this process").since(before);
         assert!(used.cpu_ns > 0 && used.switches > 0, "{used:?}");
         for floor in [floors.futex_ns, floors.pipe_ns, floors.tcp_ns] {

@@ -3,30 +3,41 @@
 
 mod cause;
 mod host;
+mod parts;
+mod peer;
+mod show;
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use base::units::Span;
 use bytes::Bytes;
 use prost::Message as _;
-use serde_json::json;
 use service::{Outcome, out};
 use tokio::runtime::Runtime;
 
-use super::args::SessionArgs;
+use super::args::{self, SessionArgs};
+use super::ping::ToArgs;
 use super::ping::caller::{Caller, Function, Work};
-use super::ping::show::time;
 use super::ping::trial::{Limits, Trial};
-use super::ping::{ToArgs, time_limit};
 use crate::client::native::Traffic;
-use crate::protocol::proto::table::Place;
-use cause::{Facts, Side};
+use crate::protocol::proto::table::{Pause, Place};
+use cause::{Cores, Did, Facts, Idle, Side, Slow};
 use host::{Floors, Used};
+use parts::Parts;
 
 const WHO: &str = "/loadline.rpc.v1.Table/Who";
+const SLEEP: &str = "/loadline.rpc.v1.Table/Sleep";
+
+/// Calls that say where both sides run, before the trial and after it.
+const LOOKS: usize = 16;
+
+/// How long a call waits while both sides should be idle.
+const IDLE: Duration = Duration::from_millis(200);
+
+/// Calls whose allocations are counted.
+const COUNTED: u32 = 20;
 
 /// What is called, and for how long.
 #[derive(Debug, clap::Args)]
@@ -35,65 +46,246 @@ pub(super) struct WhyArgs {
     to: ToArgs,
 
     /// The most time
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time_limit)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = args::time)]
     time: Span,
+
+    /// Allocate memory this many times a call, to see what that costs
+    #[arg(long, value_name = "NUMBER", default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
+    allocate: u32,
+
+    /// What answers are decoded from
+    #[arg(long, value_name = "BUFFER", default_value = "fresh")]
+    decode: parts::From,
 }
 
-/// The process of the server, if it is another one of this host.
-fn server_process(address: &str, caller: &mut Caller<'_>) -> anyhow::Result<Option<u32>> {
-    let answer = caller.call(WHO, &Bytes::new())?;
-    let place = Place::decode(answer).context("the answer to Who")?;
-    let rest = address.split_once(':').map_or("", |(_, rest)| rest).trim_start_matches('/');
-    let is_local = !address.starts_with("tcp:") && !super::ping::caller::is_grpc(address)
-        || rest.is_empty()
-        || ["127.", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host));
-    Ok(Some(place.pid).filter(|pid| is_local && *pid != std::process::id()))
+/// Where a server is, and what it has done until now.
+fn who(caller: &mut Caller<'_>) -> anyhow::Result<Place> {
+    let answer = caller.call(WHO, &Bytes::new()).map_err(anyhow::Error::new)?;
+    Place::decode(answer).context("the answer to Who")
+}
+
+/// The server, where it is another process of this host; else why its figures are left out.
+struct Server {
+    pid: Option<u32>,
+    note: Option<String>,
+}
+
+impl Server {
+    fn find(caller: &mut Caller<'_>) -> anyhow::Result<Self> {
+        let pid = who(caller)?.pid;
+        if pid == std::process::id() {
+            return Ok(Self { pid: None, note: None });
+        }
+        if peer::is_peer(pid, caller.peer()) {
+            return Ok(Self { pid: Some(pid), note: None });
+        }
+        let note = format!(
+            "The server says that it is process {pid}. This system doesn't show that one as the \
+             other end (another host or user?), so its figures are left out."
+        );
+        Ok(Self { pid: None, note: Some(note) })
+    }
+
+    fn used(&self) -> Option<Used> {
+        self.pid.and_then(Used::of)
+    }
+}
+
+/// Where both sides ran, as they were seen.
+#[derive(Default)]
+struct Seen {
+    same: usize,
+    all: usize,
+    core: u32,
+}
+
+impl Seen {
+    fn look(&mut self, caller: &mut Caller<'_>) -> anyhow::Result<()> {
+        for _ in 0..LOOKS {
+            let before = rustix::thread::sched_getcpu();
+            let there = who(caller)?.core;
+            // One that was moved meanwhile ran on two.
+            if rustix::thread::sched_getcpu() == before {
+                self.all += 1;
+                self.same += usize::from(before == there as usize);
+                self.core = there;
+            }
+        }
+        Ok(())
+    }
+
+    fn cores(&self) -> Option<Cores> {
+        let share = self.same as f64 / self.all.max(1) as f64;
+        match share {
+            _ if self.all < LOOKS => None,
+            share if share >= 0.9 => Some(Cores::One(self.core)),
+            share if share <= 0.1 => Some(Cores::Two),
+            _ => Some(Cores::Changing),
+        }
+    }
+}
+
+/// Which share of a core each side wants while a call waits. It is not known where the server won't
+/// sleep, or has other calls meanwhile.
+fn idle(caller: &mut Caller<'_>, server: &Server) -> anyhow::Result<Idle> {
+    let now = || (Used::of(std::process::id()), server.used());
+    let (reads, before, begun) = (who(caller)?.reads, now(), Instant::now());
+    let pause = Pause { ns: IDLE.as_nanos() as u64 }.encode_to_vec();
+    if caller.call(SLEEP, &pause.into()).is_err() {
+        return Ok(Idle::default());
+    }
+    let (after, took) = (now(), begun.elapsed().as_nanos() as f64);
+    let share = |before: Option<Used>, after: Option<Used>| {
+        let used = after?.since(before?);
+        // What waits for a CPU would be on it.
+        Some((used.cpu_ns + used.ready_ns) as f64 / took)
+    };
+    let is_alone = who(caller)?.reads - reads <= 4;
+    let theirs = share(before.1, after.1).filter(|_| is_alone);
+    Ok(Idle { here: share(before.0, after.0), server: theirs })
+}
+
+/// What was counted while the calls of the trial were made.
+struct Counted {
+    calls: u64,
+    took_ns: u64,
+    median_ns: f64,
+    slow: Slow,
+    traffic: Option<Traffic>,
+    handed_ns: Option<u64>,
+    here: Option<Used>,
+    server: Option<Used>,
+    did: Option<Place>,
+}
+
+/// Makes the calls.
+fn count(
+    args: &WhyArgs,
+    caller: &mut Caller<'_>,
+    work: &mut Work,
+    server: &Server,
+) -> anyhow::Result<Counted> {
+    let now = || (Used::of(std::process::id()), server.used());
+    let did = who(caller)?;
+    let (traffic, handed, calls) = (caller.traffic(), caller.handed_ns(), work.calls());
+    let (before, begun) = (now(), Instant::now());
+    let limits = Limits { samples: 100_000, time: args.time.duration() };
+    let trial = Trial::run(limits, || {
+        parts::allocate(args.allocate);
+        work.once(caller)
+    })?;
+    let (after, took) = (now(), begun.elapsed());
+    let passed = traffic.zip(caller.traffic()).map(|(before, after)| since(before, after));
+    let handed = handed.zip(caller.handed_ns()).map(|(before, after)| after - before);
+    let since = |before: Option<Used>, after: Option<Used>| Some(after?.since(before?));
+    let done = who(caller)?;
+    Ok(Counted {
+        calls: work.calls() - calls,
+        took_ns: took.as_nanos() as u64,
+        median_ns: trial.summary().median,
+        slow: Slow::of(&trial.samples_ns),
+        traffic: passed,
+        handed_ns: handed,
+        here: since(before.0, after.0),
+        server: since(before.1, after.1),
+        did: server.pid.map(|_| Place {
+            reads: done.reads.saturating_sub(did.reads),
+            writes: done.writes.saturating_sub(did.writes),
+            system_calls: done.system_calls.saturating_sub(did.system_calls),
+            ..done
+        }),
+    })
 }
 
 /// Makes calls, and says where their time went.
 pub(super) fn why(args: &WhyArgs, session: SessionArgs, runtime: &Runtime) -> Outcome {
     let json = session.json;
-    let floors = Floors::measure()?;
+    let floors = Floors::measure(args.to.cpus())?;
     let mut started = None;
     let mut caller = args.to.caller(session, runtime, &mut started)?;
-    let server = server_process(&args.to.address, &mut caller)?;
+    let server = Server::find(&mut caller)?;
     let mut work = Work::new(Function::Echo, 8);
     // The first calls of a TCP connection are acknowledged at once: they are not like the others.
     for _ in 0..20 {
         work.once(&mut caller)?;
     }
-    let now = || (Used::of(std::process::id()), server.and_then(Used::of));
-    let (traffic, before, calls, begun) = (caller.traffic(), now(), work.calls(), Instant::now());
-    let limits = Limits { samples: 100_000, time: args.time.duration() };
-    let trial = Trial::run(limits, || work.once(&mut caller))?;
-    // As all that is divided by the calls, the mean is of all of them.
-    let (after, calls, took) = (now(), work.calls() - calls, begun.elapsed());
-    let per_call = |sum: u64| sum as f64 / calls.max(1) as f64;
-    let side = |before: Option<Used>, after: Option<Used>| {
-        let used = after?.since(before?);
-        Some(Side {
-            cpu_ns: per_call(used.cpu_ns),
-            ready_ns: per_call(used.ready_ns),
-            switches: per_call(used.switches),
-        })
-    };
-    let summary = trial.summary();
-    let passed = traffic.zip(caller.traffic()).map(|(before, after)| since(before, after));
+    let mut seen = Seen::default();
+    seen.look(&mut caller)?;
+    let counted = count(args, &mut caller, &mut work, &server)?;
+    seen.look(&mut caller)?;
+    let idle = idle(&mut caller, &server)?;
+    let parts = Parts::measure(work.request(), args.decode)?;
+    let mut failed = None;
+    let allocated = allocation_counter::measure(|| {
+        for _ in 0..COUNTED {
+            parts::allocate(args.allocate);
+            failed = work.once(&mut caller).err().or(failed.take());
+        }
+    });
+    failed.map_or(Ok(()), Err)?;
+    let is_elsewhere = server.pid.is_some();
     let facts = Facts {
-        has_nagle: args.to.nagle,
-        calls,
-        median_ns: summary.median,
-        mean_ns: per_call(took.as_nanos() as u64),
-        writes: passed.map(|passed| per_call(passed.writes)),
-        write_bytes: passed.map(|passed| per_call(passed.written_bytes)),
-        reads: passed.map(|passed| per_call(passed.reads)),
-        read_bytes: passed.map(|passed| per_call(passed.read_bytes)),
-        waits: passed.map(|passed| per_call(passed.waits)),
-        here: side(before.0, after.0),
-        server: side(before.1, after.1),
+        allocations: allocated.count_total as f64 / f64::from(COUNTED),
+        allocation_ns: parts::allocation_ns(),
+        cores: seen.cores().filter(|_| is_elsewhere),
+        idle,
+        ..facts(args, &counted, &parts)
     };
-    out::print(if json { as_json(args, &facts, &floors) } else { as_text(args, &facts, &floors) })?;
+    let facts = Facts { is_whole: is_elsewhere || server.note.is_none(), ..facts };
+    let (address, note) = (&args.to.address, server.note.as_deref());
+    out::print(match json {
+        true => show::json(address, &facts, &floors, note),
+        false => show::text(address, &facts, &floors, note),
+    })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was counted, as of one call.
+fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
+    // As all that is divided by the calls, the mean is of all of them.
+    let per_call = |sum: u64| sum as f64 / counted.calls.max(1) as f64;
+    let side = |used: Used| Side {
+        cpu_ns: per_call(used.cpu_ns),
+        ready_ns: per_call(used.ready_ns),
+        switches: per_call(used.switches),
+    };
+    let passed = counted.traffic;
+    let of = |get: fn(Traffic) -> u64| passed.map(|passed| per_call(get(passed)));
+    // Rings are read and written without the system.
+    let system_calls = match args.to.address.split(':').next() {
+        Some("here") => None,
+        Some("shm") => of(|passed| passed.waits),
+        _ => of(|passed| passed.writes + passed.reads + passed.waits),
+    };
+    Facts {
+        has_nagle: args.to.nagle,
+        is_whole: false,
+        calls: counted.calls,
+        median_ns: counted.median_ns,
+        slow: counted.slow,
+        mean_ns: per_call(counted.took_ns),
+        writes: of(|passed| passed.writes),
+        write_bytes: of(|passed| passed.written_bytes),
+        reads: of(|passed| passed.reads),
+        read_bytes: of(|passed| passed.read_bytes),
+        system_calls,
+        here: counted.here.map(side),
+        server: counted.server.map(side),
+        server_did: counted.did.as_ref().map(|did| Did {
+            reads: per_call(did.reads),
+            writes: per_call(did.writes),
+            system_calls: per_call(did.system_calls),
+        }),
+        future_ns: counted.handed_ns.map(per_call),
+        encode_ns: parts.encode_ns,
+        decode_ns: parts.decode_ns,
+        elements: parts.elements,
+        allocations: 0.0,
+        allocation_ns: 0.0,
+        cores: None,
+        idle: Idle::default(),
+    }
 }
 
 fn since(before: Traffic, after: Traffic) -> Traffic {
@@ -104,83 +296,4 @@ fn since(before: Traffic, after: Traffic) -> Traffic {
         read_bytes: after.read_bytes - before.read_bytes,
         waits: after.waits - before.waits,
     }
-}
-
-fn as_text(args: &WhyArgs, facts: &Facts, floors: &Floors) -> String {
-    let mut out = String::new();
-    let unknown = || "–".to_owned();
-    let count = |value: Option<f64>| value.map_or_else(unknown, |value| format!("{value:.2}"));
-    let pieces = |count: Option<f64>, bytes: Option<f64>| match count.zip(bytes) {
-        Some((count, bytes)) => format!("{count:.2} of {:.1} B", bytes / count.max(1e-9)),
-        None => unknown(),
-    };
-    let calls = facts.writes.zip(facts.reads).zip(facts.waits);
-    let system_calls = calls
-        .filter(|_| args.to.address != "here:")
-        .map(|((writes, reads), waits)| writes + reads + waits);
-    let of = |side: Option<Side>, get: fn(Side) -> f64| side.map(get);
-    let ns = |value: Option<f64>| value.map_or_else(unknown, time);
-    let cpu = |side: Side| side.cpu_ns;
-    let ready = |side: Side| side.ready_ns;
-    let switches = |side: Side| side.switches;
-    // A String takes all that is written.
-    let _ = writeln!(
-        out,
-        "{} · echo · {} calls, one after the other: median {}, mean {}\n",
-        args.to.address,
-        facts.calls,
-        time(facts.median_ns),
-        time(facts.mean_ns)
-    );
-    let mut row = |name: &str, here: String, server: String| {
-        let _ = writeln!(out, "  {name:<26}{here:>20}{server:>20}");
-    };
-    row("a call, in the mean", "this side".to_owned(), "the server".to_owned());
-    row("writes", pieces(facts.writes, facts.write_bytes), unknown());
-    row("reads", pieces(facts.reads, facts.read_bytes), unknown());
-    row("system calls", count(system_calls), unknown());
-    let [here, server] = [facts.here, facts.server];
-    row("context switches", count(of(here, switches)), count(of(server, switches)));
-    row("on a CPU", ns(of(here, cpu)), ns(of(server, cpu)));
-    row("ready, others run", ns(of(here, ready)), ns(of(server, ready)));
-    let _ = writeln!(out, "  {:<26}{:>20}", "on no CPU", ns(facts.off_cpu_ns()));
-    let _ = writeln!(
-        out,
-        "\n  There and back between two threads of this host: futex {}, pipe {}, TCP {}\n",
-        time(floors.futex_ns),
-        time(floors.pipe_ns),
-        time(floors.tcp_ns)
-    );
-    let _ = writeln!(out, "  {}", facts.cause());
-    out
-}
-
-fn as_json(args: &WhyArgs, facts: &Facts, floors: &Floors) -> String {
-    let side = |side: Option<Side>| {
-        side.map(|side| {
-            json!({
-                "cpu_ns": side.cpu_ns, "ready_ns": side.ready_ns, "switches": side.switches,
-            })
-        })
-    };
-    let shown = json!({
-        "schema": 1,
-        "address": args.to.address,
-        "calls": facts.calls,
-        "median_ns": facts.median_ns,
-        "mean_ns": facts.mean_ns,
-        "writes": facts.writes,
-        "write_bytes": facts.write_bytes,
-        "reads": facts.reads,
-        "read_bytes": facts.read_bytes,
-        "waits": facts.waits,
-        "here": side(facts.here),
-        "server": side(facts.server),
-        "off_cpu_ns": facts.off_cpu_ns(),
-        "floors_ns": {
-            "futex": floors.futex_ns, "pipe": floors.pipe_ns, "tcp": floors.tcp_ns,
-        },
-        "cause": facts.cause(),
-    });
-    format!("{shown}\n")
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::model::call::{Call, Info};
+use crate::model::call::{Call, Here, Info};
 use crate::protocol::message::{Anything, decode};
 use crate::protocol::proto::table::{Number, Pause, Place};
 use crate::protocol::status::{Code, Status};
@@ -41,5 +41,7 @@ pub(super) async fn sleep(mut call: Call) -> Result<(), Status> {
 
 /// Says where it runs.
 pub(super) fn who(info: &Info, (): ()) -> Result<Place, Status> {
-    Ok(Place { pid: info.pid, core: (info.core)(), carrier: info.carrier.to_owned() })
+    let Here { core, reads, writes, system_calls } = (info.here)();
+    let carrier = info.carrier.to_owned();
+    Ok(Place { pid: info.pid, core, carrier, reads, writes, system_calls })
 }

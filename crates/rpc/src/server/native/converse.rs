@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{sleep_until, timeout};
 
 use super::super::shared::{FORCED, Shared};
+use super::super::work::{has_read, has_written};
 use super::session::Session;
 
 /// Pieces of one write.
@@ -68,7 +69,10 @@ pub(in crate::server) async fn converse<S>(
             () = expired => session.expire(Instant::now()),
             read = stream.read_buf(session.space()) => match read {
                 Ok(0) => session.closed(),
-                Ok(_) => session.receive(Instant::now()),
+                Ok(_) => {
+                    has_read();
+                    session.receive(Instant::now());
+                }
                 Err(_) => return,
             },
         }
@@ -106,7 +110,10 @@ where
         });
         match written.await?? {
             0 => return Err(io::ErrorKind::WriteZero.into()),
-            count => out.advance(count),
+            count => {
+                has_written();
+                out.advance(count);
+            }
         }
     }
     if !was_empty {

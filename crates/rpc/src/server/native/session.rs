@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 
-use super::super::admit::{HEALTH, current_core};
+use super::super::admit::HEALTH;
 use super::super::memory::Taken;
 use super::super::shared::{Shared, Stage};
+use super::super::work::here;
 use super::waiting::{Step, Waiting, Wake};
 use crate::model::call::{Call, Info, Shared as Exchanged};
 use crate::model::function::{Function, Run};
@@ -382,7 +383,7 @@ impl Session {
         let timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
         let info = Info {
             pid: shared.pid,
-            core: current_core,
+            here,
             carrier: self.carrier,
             metadata,
             timeout,

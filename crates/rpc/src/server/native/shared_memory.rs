@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::shared::Shared;
+use super::super::work::{has_read, has_written, system_calls_are};
 use super::session::Session;
 use crate::shm::{For, Link};
 
@@ -26,7 +27,7 @@ pub(in crate::server) fn serve_shared(socket: UnixStream, shared: Arc<Shared>) {
 }
 
 fn serve(socket: UnixStream, shared: Arc<Shared>) -> io::Result<()> {
-    let mut link = Link::offer(socket)?;
+    let mut link = Link::offer(socket, shared.settings.wait)?;
     let mut session = Session::new(Arc::clone(&shared), "shm", Instant::now());
     let mut stage = shared.stage_now();
     let mut input = vec![0; INPUT_BYTES];
@@ -65,6 +66,8 @@ fn serve(socket: UnixStream, shared: Arc<Shared>) -> io::Result<()> {
 /// Takes what has come, and does it.
 fn take(link: &mut Link, session: &mut Session, input: &mut [u8]) -> io::Result<()> {
     let count = link.receive(input)?;
+    has_read();
+    system_calls_are(link.system_calls());
     session.space().extend_from_slice(&input[..count]);
     session.receive(Instant::now());
     Ok(())
@@ -84,7 +87,10 @@ fn flush(link: &mut Link, session: &mut Session, shared: &Shared) -> io::Result<
                     return Err(io::ErrorKind::TimedOut.into());
                 }
             }
-            count => session.out().advance(count),
+            count => {
+                has_written();
+                session.out().advance(count);
+            }
         }
     }
     if !was_empty {

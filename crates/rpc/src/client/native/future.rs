@@ -1,0 +1,399 @@
+//! Calls as futures. A thread of its own reads what comes, and hands each answer to the thread that
+//! waits for it, in one of the ways of [`FutureKind`]; so any number of threads may call by one
+//! connection. What that costs beside a caller that reads its answer itself is
+//! [`FutureClient::handed_ns`].
+//!
+//! A call is in the table of promises until its answer has come or its future is dropped, and in
+//! the session's until the server has ended it: both are empty when nothing is outstanding.
+
+use std::collections::HashMap;
+use std::io::{self, IoSlice};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::{INPUT_BYTES, NativeClient, Traffic, settle, unary, unavailable};
+use crate::carriers::{Carrier, Peer, Sender};
+use crate::protocol::native::{Begin, ClientSession};
+use crate::protocol::status::Status;
+
+/// How often the thread that reads looks whether its client is still there.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Looks of a thread that spins between two of its clock.
+const LOOKS: u32 = 64;
+
+/// Pieces of one write.
+const MOST_PIECES: usize = 64;
+
+/// How an answer is handed to the thread that waits for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum FutureKind {
+    /// Not at all: the thread that has called reads its answer itself
+    #[default]
+    Caller,
+    /// By a thread that reads, which wakes it by a condition variable
+    Condvar,
+    /// By a thread that reads, over a channel
+    Channel,
+    /// By a thread that reads; it waits for that on its CPU
+    Spin,
+}
+
+/// An answer, and when it was read.
+#[derive(Debug)]
+struct Done {
+    result: Result<Bytes, Status>,
+    at: Instant,
+}
+
+/// Where an answer is put.
+#[derive(Debug, Default)]
+struct Place {
+    done: Mutex<Option<Done>>,
+    is_done: AtomicBool,
+    wakes: Condvar,
+}
+
+/// What a reader has promised to fulfil.
+#[derive(Debug)]
+enum Promise {
+    Place(Arc<Place>),
+    Channel(SyncSender<Done>),
+}
+
+impl Promise {
+    fn fulfil(self, result: Result<Bytes, Status>) {
+        let done = Done { result, at: Instant::now() };
+        match self {
+            Self::Place(place) => {
+                *lock(&place.done) = Some(done);
+                place.is_done.store(true, Release);
+                place.wakes.notify_one();
+            }
+            // It has room for one; a future that is gone needs none.
+            Self::Channel(channel) => drop(channel.try_send(done)),
+        }
+    }
+}
+
+/// Where an answer is taken from.
+#[derive(Debug)]
+enum Source {
+    Condvar(Arc<Place>),
+    Spin(Arc<Place>),
+    Channel(Receiver<Done>),
+}
+
+impl Source {
+    /// Waits until an answer has come, or a time.
+    fn wait(&self, until: Option<Instant>) -> Option<Done> {
+        let left = || until.map(|until| until.saturating_duration_since(Instant::now()));
+        match self {
+            Self::Condvar(place) => {
+                let done = lock(&place.done);
+                let is_none = |done: &mut Option<Done>| done.is_none();
+                let mut done = match left() {
+                    None => place.wakes.wait_while(done, is_none),
+                    Some(left) => place
+                        .wakes
+                        .wait_timeout_while(done, left, is_none)
+                        .map(|(done, _)| done)
+                        .map_err(|error| PoisonError::new(error.into_inner().0)),
+                }
+                .unwrap_or_else(PoisonError::into_inner);
+                done.take()
+            }
+            Self::Spin(place) => {
+                let is_over = || until.is_some_and(|until| until <= Instant::now());
+                while !place.is_done.load(Acquire) {
+                    if is_over() {
+                        return None;
+                    }
+                    (0..LOOKS).for_each(|_| std::hint::spin_loop());
+                }
+                lock(&place.done).take()
+            }
+            Self::Channel(channel) => match left() {
+                None => channel.recv().ok(),
+                Some(left) => channel.recv_timeout(left).ok(),
+            },
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What callers and the reader share.
+#[derive(Debug)]
+struct State {
+    session: ClientSession,
+    promises: HashMap<u64, Promise>,
+    traffic: Traffic,
+    /// `None` once the connection is to end.
+    sender: Option<Arc<Sender>>,
+}
+
+impl State {
+    /// Hands out what has come.
+    fn settle(&mut self) {
+        while let Some(event) = self.session.next_event() {
+            let Some(result) = settle(event.what, &mut None) else { continue };
+            if let Some(promise) = self.promises.remove(&event.id) {
+                promise.fulfil(result);
+            }
+        }
+        if let Some(status) = self.session.broken() {
+            self.promises.drain().for_each(|(_, promise)| promise.fulfil(Err(status.clone())));
+        }
+    }
+
+    /// Sends once; `false` when there is nothing left.
+    fn send(&mut self) -> io::Result<bool> {
+        let Some(sender) = &self.sender else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let mut slices = [IoSlice::new(&[]); MOST_PIECES];
+        let count = self.session.out().slices(&mut slices);
+        if count == 0 {
+            return Ok(false);
+        }
+        let sent = sender.send(slices.get(..count).unwrap_or_default())?;
+        self.session.out().advance(sent);
+        self.traffic.writes += 1;
+        self.traffic.written_bytes += sent as u64;
+        Ok(true)
+    }
+}
+
+#[derive(Debug)]
+struct Connection {
+    state: Mutex<State>,
+    handed_ns: AtomicU64,
+}
+
+impl Connection {
+    /// Sends all that waits. It is sent in order, as one thread at a time has the state; no one has
+    /// it while there is no room.
+    fn flush<'a>(&'a self, mut state: MutexGuard<'a, State>) {
+        while state.session.broken().is_none() {
+            match state.send() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let sender = state.sender.clone();
+                    drop(state);
+                    // Whatever it ends with, sending says what is wrong.
+                    let until = Some(Instant::now() + LOOK);
+                    let _ = sender.map(|sender| sender.wait_for_room(until));
+                    state = lock(&self.state);
+                }
+                Err(error) => {
+                    state.session.breaks(unavailable(format!("the connection broke: {error}")));
+                    state.settle();
+                }
+            }
+        }
+    }
+
+    /// Ends the calls whose deadlines have passed.
+    fn expire(&self) {
+        let mut state = lock(&self.state);
+        state.session.expire(Instant::now());
+        state.settle();
+        self.flush(state);
+    }
+
+    /// What the thread that reads does, until the connection ends.
+    fn read(&self, mut carrier: Box<dyn Carrier>) {
+        let mut input = vec![0; INPUT_BYTES];
+        loop {
+            let came = carrier.receive(&mut input, Some(Instant::now() + LOOK));
+            let mut state = lock(&self.state);
+            state.traffic.waits = carrier.waits();
+            match came {
+                Ok(0) => drop(state.session.closed()),
+                Ok(count) => {
+                    state.traffic.reads += 1;
+                    state.traffic.read_bytes += count as u64;
+                    // What is wrong has broken the session.
+                    let _ = state.session.receive(input.get(..count).unwrap_or_default());
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => {
+                    drop(state.session.breaks(unavailable(format!("cannot read: {error}"))));
+                }
+            }
+            state.settle();
+            if state.session.broken().is_some() || state.sender.is_none() {
+                return;
+            }
+            self.flush(state);
+        }
+    }
+}
+
+/// A connection whose answers are read by a thread of its own.
+#[derive(Debug)]
+pub struct FutureClient {
+    connection: Arc<Connection>,
+    kind: FutureKind,
+    peer: Peer,
+    reader: Option<JoinHandle<()>>,
+}
+
+/// A call under way. Dropping it gives the call up.
+#[derive(Debug)]
+pub struct CallFuture {
+    connection: Arc<Connection>,
+    id: u64,
+    source: Source,
+    deadline: Option<Instant>,
+}
+
+impl FutureClient {
+    /// Of a client without calls, over a carrier whose sending half is another thread's.
+    ///
+    /// # Errors
+    /// When the carrier can't be divided, or there is no thread.
+    pub fn of(client: NativeClient, kind: FutureKind) -> io::Result<Self> {
+        let NativeClient { mut carrier, session, traffic, .. } = client;
+        let (peer, sender) = (carrier.peer(), Some(Arc::new(carrier.sender()?)));
+        let state = State { session, promises: HashMap::new(), traffic, sender };
+        let connection =
+            Arc::new(Connection { state: Mutex::new(state), handed_ns: AtomicU64::new(0) });
+        let theirs = Arc::clone(&connection);
+        let reader = std::thread::Builder::new().name("rpc-reader".to_owned());
+        let reader = Some(reader.spawn(move || theirs.read(carrier))?);
+        Ok(Self { connection, kind, peer, reader })
+    }
+
+    /// The number of a method of one message for one message, `/package.Service/Method`.
+    ///
+    /// # Errors
+    /// When the server has none of this name, or it is one of streams.
+    pub fn method(&self, name: &str) -> Result<u32, Status> {
+        unary(&lock(&self.connection.state).session, name)
+    }
+
+    /// Begins a call.
+    ///
+    /// # Errors
+    /// When as many calls are outstanding as the server allows, the message is larger than it
+    /// takes, or the connection has ended.
+    pub fn start(
+        &self,
+        method: u32,
+        request: &Bytes,
+        timeout: Option<Duration>,
+    ) -> Result<CallFuture, Status> {
+        let begin = Begin::within(timeout, Instant::now);
+        let deadline = begin.now.zip(timeout).and_then(|(now, time)| now.checked_add(time));
+        let mut state = lock(&self.connection.state);
+        let id = state.session.call(method, request, &begin)?.id;
+        let (promise, source) = match self.kind {
+            FutureKind::Channel => {
+                let (sender, receiver) = sync_channel(1);
+                (Promise::Channel(sender), Source::Channel(receiver))
+            }
+            FutureKind::Spin => {
+                let place = Arc::<Place>::default();
+                (Promise::Place(Arc::clone(&place)), Source::Spin(place))
+            }
+            FutureKind::Caller | FutureKind::Condvar => {
+                let place = Arc::<Place>::default();
+                (Promise::Place(Arc::clone(&place)), Source::Condvar(place))
+            }
+        };
+        state.promises.insert(id, promise);
+        self.connection.flush(state);
+        Ok(CallFuture { connection: Arc::clone(&self.connection), id, source, deadline })
+    }
+
+    /// One call: waits for its answer.
+    ///
+    /// # Errors
+    /// As the call ends, or the connection.
+    pub fn call(
+        &self,
+        method: u32,
+        request: &Bytes,
+        timeout: Option<Duration>,
+    ) -> Result<Bytes, Status> {
+        self.start(method, request, timeout)?.wait()
+    }
+
+    /// Calls that have no end yet, and futures that have no answer.
+    pub fn outstanding(&self) -> (usize, usize) {
+        let state = lock(&self.connection.state);
+        (state.session.outstanding(), state.promises.len())
+    }
+
+    /// What has passed until now.
+    pub fn traffic(&self) -> Traffic {
+        lock(&self.connection.state).traffic
+    }
+
+    /// How long all answers until now took from the thread that has read them to the one that has
+    /// waited, in nanoseconds.
+    pub fn handed_ns(&self) -> u64 {
+        self.connection.handed_ns.load(Relaxed)
+    }
+
+    /// Which process is at the other end, as the system knows it.
+    pub fn peer(&self) -> Peer {
+        self.peer
+    }
+}
+
+impl Drop for FutureClient {
+    fn drop(&mut self) {
+        lock(&self.connection.state).sender = None;
+        if let Some(reader) = self.reader.take() {
+            // A thread that panicked has said so.
+            let _ = reader.join();
+        }
+    }
+}
+
+impl CallFuture {
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// As the call ends, or the connection.
+    pub fn wait(self) -> Result<Bytes, Status> {
+        loop {
+            if let Some(done) = self.source.wait(self.deadline) {
+                let took = done.at.elapsed().as_nanos() as u64;
+                self.connection.handed_ns.fetch_add(took, Relaxed);
+                return done.result;
+            }
+            self.connection.expire();
+            if !lock(&self.connection.state).promises.contains_key(&self.id)
+                && let Some(done) = self.source.wait(Some(Instant::now()))
+            {
+                return done.result;
+            }
+        }
+    }
+
+    /// Whether the answer has come, so that [`CallFuture::wait`] doesn't wait.
+    pub fn is_done(&self) -> bool {
+        !lock(&self.connection.state).promises.contains_key(&self.id)
+    }
+}
+
+impl Drop for CallFuture {
+    fn drop(&mut self) {
+        let mut state = lock(&self.connection.state);
+        if state.promises.remove(&self.id).is_some() {
+            state.session.cancel(self.id);
+            state.settle();
+            self.connection.flush(state);
+        }
+    }
+}

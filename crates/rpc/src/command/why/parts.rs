@@ -1,0 +1,96 @@
+//! What a call has besides its way: messages that are encoded and decoded, and memory that is
+//! allocated. Each is measured by itself, by this side.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use bytes::{Buf as _, Bytes};
+use prost::Message as _;
+
+use crate::protocol::proto::table::Sample;
+
+/// How often each is done.
+const ROUNDS: u32 = 2_000;
+
+/// What is decoded from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum From {
+    /// The bytes of an answer, each time
+    #[default]
+    Fresh,
+    /// A buffer that each decoding goes on with, to see what a careless benchmark measures
+    Consumed,
+}
+
+/// Means of one message, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    pub(super) encode_ns: f64,
+    pub(super) decode_ns: f64,
+    /// How many elements decoding has returned at the least, and how many it had to.
+    pub(super) elements: (usize, usize),
+}
+
+fn elements(sample: &Sample) -> usize {
+    sample.blob.len() + sample.samples.len() + sample.reals.len()
+}
+
+impl Parts {
+    /// Measures both with an answer, and compares each result.
+    pub(super) fn measure(answer: &Bytes, from: From) -> anyhow::Result<Self> {
+        let right = Sample::decode(answer.clone())?;
+        let mut written = Vec::with_capacity(answer.len());
+        let begun = Instant::now();
+        for _ in 0..ROUNDS {
+            written.clear();
+            black_box(&right).encode(black_box(&mut written))?;
+        }
+        let encode_ns = begun.elapsed().as_nanos() as f64 / f64::from(ROUNDS);
+        let mut buffer = answer.clone();
+        let (mut least, mut took_ns) = (usize::MAX, 0);
+        for _ in 0..ROUNDS {
+            if from == From::Fresh {
+                buffer = answer.clone();
+            }
+            let begun = Instant::now();
+            let decoded = Sample::decode(black_box(&mut buffer))?;
+            took_ns += begun.elapsed().as_nanos();
+            // What was decoded is looked at, or nothing would show that it is empty.
+            least = least.min(elements(black_box(&decoded)));
+            debug_assert!(!buffer.has_remaining());
+        }
+        let decode_ns = took_ns as f64 / f64::from(ROUNDS);
+        Ok(Self { encode_ns, decode_ns, elements: (least, elements(&right)) })
+    }
+}
+
+/// Allocates as often, to see what that costs.
+pub(super) fn allocate(count: u32) {
+    for _ in 0..count {
+        black_box(Box::new(black_box([0_u8; 64])));
+    }
+}
+
+/// How long an allocation takes here, and its end, in nanoseconds.
+pub(super) fn allocation_ns() -> f64 {
+    let begun = Instant::now();
+    allocate(ROUNDS);
+    begun.elapsed().as_nanos() as f64 / f64::from(ROUNDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_that_is_used_up_decodes_to_an_empty_message() {
+        let answer =
+            Bytes::from(Sample { blob: vec![7; 8].into(), ..Sample::default() }.encode_to_vec());
+        let fresh = Parts::measure(&answer, From::Fresh).expect("it decodes");
+        assert_eq!(fresh.elements, (8, 8));
+        assert!(fresh.encode_ns > 0.0 && fresh.decode_ns > 0.0);
+        let consumed = Parts::measure(&answer, From::Consumed).expect("nothing is a message");
+        assert_eq!(consumed.elements, (0, 8));
+        assert!(allocation_ns() > 0.0);
+    }
+}

@@ -1,0 +1,151 @@
+//! Calls as futures: answers that one thread reads and others wait for.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rpc::client::native::{FutureClient, FutureKind, NativeClient};
+use rpc::protocol::status::Code;
+
+use crate::native::{ADD, SLEEP, connect, field, pause};
+use crate::served::{PROGRAM, Served, lines, rpc, said};
+
+const KINDS: [FutureKind; 3] = [FutureKind::Condvar, FutureKind::Channel, FutureKind::Spin];
+
+/// Does something in every way, over a carrier of each sort.
+fn in_every_way(mut check: impl FnMut(&str, FutureClient)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket").display().to_string();
+    let server = Served::start(&["--unix", &path]);
+    let pipe = format!("pipe:exec {PROGRAM} serve --pipe");
+    for address in [&pipe, &format!("tcp:{}", server.address()), &format!("unix:{path}")] {
+        for kind in KINDS {
+            check(address, FutureClient::of(connect(address), kind).expect("a thread"));
+        }
+    }
+}
+
+/// Waits until nothing is outstanding.
+fn is_idle(client: &FutureClient) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while client.outstanding() != (0, 0) {
+        assert!(Instant::now() < until, "{:?}", client.outstanding());
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn the_tables_are_empty_once_all_futures_have_their_answers_or_are_dropped() {
+    in_every_way(|address, client| {
+        let (add, sleep) = (client.method(ADD).expect("add"), client.method(SLEEP).expect("sleep"));
+        let minute = pause(Duration::from_secs(60));
+        let given_up = client.start(sleep, &minute, None).expect("a call");
+        let soon = client.start(sleep, &pause(Duration::from_millis(5)), None).expect("a call");
+        let nothing = field(8, 0);
+        let futures: Vec<_> =
+            (0..50).map(|_| client.start(add, &nothing, None).expect("a call")).collect();
+        assert!(client.outstanding().1 <= 52, "{address}");
+        for future in futures {
+            assert!(future.wait().is_ok(), "{address}");
+        }
+        assert!(!given_up.is_done());
+        drop(given_up);
+        assert_eq!(soon.wait(), Ok(Bytes::new()), "{address}");
+        let late = client.start(sleep, &minute, Some(Duration::from_millis(5))).expect("a call");
+        assert_eq!(late.wait().expect_err("late").code, Code::DeadlineExceeded, "{address}");
+        is_idle(&client);
+        let unknown = client.call(9_999, &minute, None).expect_err("no such method");
+        assert_eq!(unknown.code, Code::Unimplemented);
+        is_idle(&client);
+    });
+}
+
+#[test]
+fn many_threads_call_by_one_connection_and_totals_are_exact() {
+    let server = Served::start(&[]);
+    for kind in KINDS {
+        let client = connect(&format!("tcp:{}", server.address()));
+        let client = Arc::new(FutureClient::of(client, kind).expect("a thread"));
+        let add = client.method(ADD).expect("add");
+        let total = || client.call(add, &field(8, 0), None).expect("a total");
+        let before = total();
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let client = Arc::clone(&client);
+                std::thread::spawn(move || {
+                    (0..100).for_each(|_| drop(client.call(add, &field(8, 1), None).expect("it")));
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+        let value = |total: Bytes| {
+            let digits = total.iter().skip(1).enumerate();
+            digits.map(|(at, byte)| u64::from(byte & 127) << (7 * at)).sum::<u64>()
+        };
+        assert_eq!(value(total()) - value(before), 400, "{kind:?}");
+        is_idle(&client);
+    }
+}
+
+#[test]
+fn a_server_that_ends_ends_all_futures() {
+    for kind in KINDS {
+        let mut server = Served::start(&[]);
+        let client = connect(&format!("tcp:{}", server.address()));
+        let client = FutureClient::of(client, kind).expect("a thread");
+        let sleep = client.method(SLEEP).expect("sleep");
+        let minute = pause(Duration::from_secs(60));
+        let futures: Vec<_> =
+            (0..3).map(|_| client.start(sleep, &minute, None).expect("a call")).collect();
+        server.child.kill().expect("killed");
+        server.wait();
+        for future in futures {
+            assert_eq!(future.wait().expect_err("no server").code, Code::Unavailable);
+        }
+        assert_eq!(client.outstanding(), (0, 0));
+        let refused = client.start(sleep, &minute, None).expect_err("no server");
+        assert_eq!(refused.code, Code::Unavailable);
+    }
+}
+
+#[test]
+fn what_one_thread_sends_and_receives_has_no_futures() {
+    let client: NativeClient = connect("here:");
+    assert!(FutureClient::of(client, FutureKind::Condvar).is_err());
+}
+
+#[test]
+fn every_way_to_wait_and_to_hand_over_has_exact_totals() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket").display().to_string();
+    let memory = folder.path().join("memory").display().to_string();
+    let server = Served::start(&["--unix", &path, "--shm", &memory, "--wait", "park"]);
+    let tcp = format!("tcp:{}", server.address());
+    let (unix, shm) = (format!("unix:{path}"), format!("shm:{memory}"));
+    let pipe = format!("pipe:exec {PROGRAM} serve --pipe");
+    let ping = |address: &str, more: &[&str]| {
+        let args = ["ping", address, "--count", "40", "--time", "10s", "--json"];
+        let out = rpc(&[&args, more].concat());
+        assert!(out.status.success(), "{address} {more:?}: {}", said(&out));
+        let trial = &lines(&out)[0];
+        let total = |at: usize| trial["totals"][at].as_i64().expect("a total");
+        assert_eq!(total(1) - total(0), trial["calls"].as_i64().expect("calls"), "{trial}");
+    };
+    for address in [&tcp, &unix, &pipe, &shm] {
+        for wait in ["spin", "hybrid", "park"] {
+            ping(address, &["--wait", wait]);
+        }
+    }
+    for address in [&tcp, &unix, &pipe] {
+        for future in ["caller", "condvar", "channel", "spin"] {
+            ping(address, &["--future", future]);
+        }
+    }
+    for (address, flag) in [("here:", "--wait"), ("grpc://127.0.0.1:1", "--wait")] {
+        let out = rpc(&["ping", address, flag, "spin"]);
+        assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+        assert!(said(&out).contains("for tcp:, unix:, pipe:, shm: addresses"), "{}", said(&out));
+    }
+    let out = rpc(&["ping", &shm, "--future", "spin"]);
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+}
