@@ -13,6 +13,7 @@ use wire::Waker;
 
 use super::fault::Fault;
 use super::filter::filtered;
+use crate::model::{NodeId, Snapshot};
 use crate::protocol::frame::HEAD_BYTES;
 use crate::protocol::{
     Answer as Read, Body, Child, Command, Reply, Report, Request, Standard, User, read_answer,
@@ -32,6 +33,9 @@ pub(super) const BODY_WITHIN: Duration = Duration::from_secs(60);
 /// The most bytes of all requests' bodies together, in KiB.
 const BODIES_KIB: usize = 256 << 10;
 
+/// An answer about more nodes than these is a large one.
+const LARGE: usize = 1_000;
+
 /// Who asks, where a token stands for the user.
 const USER: &str = "http";
 
@@ -43,6 +47,8 @@ pub(in crate::server) struct App {
     /// Whether what only reads needs a token, too.
     pub(super) is_public: bool,
     pub(super) bodies: Arc<Semaphore>,
+    /// One large answer is made at a time, so that small ones don't wait for many.
+    large: Arc<Semaphore>,
     pub(super) requests: AtomicU64,
     pub(super) errors: AtomicU64,
     /// Requests that needed nothing but a snapshot.
@@ -63,6 +69,7 @@ impl App {
             tokens,
             is_public,
             bodies: Arc::new(Semaphore::new(BODIES_KIB)),
+            large: Arc::new(Semaphore::new(1)),
             requests: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             snapshots: AtomicU64::new(0),
@@ -155,6 +162,23 @@ impl App {
             }
         });
         self.sent(StatusCode::OK, bytes.await?)
+    }
+
+    /// The same of a node and all below it, which waits for its turn where those are many.
+    pub(super) async fn json_of(
+        self: &Arc<Self>,
+        filter: Option<String>,
+        (tree, id): (Snapshot, NodeId),
+        make: impl FnOnce(&Snapshot, NodeId) -> Result<Vec<u8>, Fault> + Send + 'static,
+    ) -> Result<Response, Fault> {
+        let is_large = tree.walk(id).nth(LARGE).is_some();
+        let turn =
+            if is_large { Some(Arc::clone(&self.large).acquire_owned().await) } else { None };
+        self.json(filter, move || {
+            let _turn = turn;
+            make(&tree, id)
+        })
+        .await
     }
 
     /// An answer whose memory is counted until it is sent.

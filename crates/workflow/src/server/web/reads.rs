@@ -76,16 +76,10 @@ pub(super) async fn tree(app: &Arc<App>, path: String, query: &Query) -> Result<
         }
     };
     let tree = app.look().await?.snapshot;
-    app.json(query.filter(), move || {
-        let ids = match path.as_str() {
-            "/" => tree.suites().collect(),
-            path => vec![find(&tree, path)?],
-        };
-        if is_full {
-            rendered(&Full { tree: &tree, ids, with })
-        } else {
-            rendered(&Basic { tree: &tree, ids })
-        }
+    let id = if path == "/" { NodeId::ROOT } else { find(&tree, &path)? };
+    app.json_of(query.filter(), (tree, id), move |tree, id| {
+        let ids = if id == NodeId::ROOT { tree.suites().collect() } else { vec![id] };
+        if is_full { rendered(&Full { tree, ids, with }) } else { rendered(&Basic { tree, ids }) }
     })
     .await
 }
@@ -102,9 +96,9 @@ pub(super) async fn definition(
     query: &Query,
 ) -> Result<Response, Fault> {
     let tree = app.look().await?.snapshot;
-    app.json(query.filter(), move || {
-        let id = find(&tree, &path)?;
-        let definition = print_node(&tree, id, Style::Defs, true);
+    let id = find(&tree, &path)?;
+    app.json_of(query.filter(), (tree, id), move |tree, id| {
+        let definition = print_node(tree, id, Style::Defs, true);
         rendered(&Definition { definition, path })
     })
     .await
