@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -13,10 +14,13 @@ use tokio::sync::mpsc;
 
 use super::input::{self, Read1};
 use super::session::{Session, exit, failure};
-use crate::client::Sender;
+use crate::client::{CallOptions, Sender};
 use crate::protocol::proto::health::health_check_response::ServingStatus;
 use crate::protocol::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use crate::protocol::status::{Code, Status};
+
+/// How long `health` waits unless it is told.
+const HEALTH_TIME: Duration = Duration::from_secs(10);
 
 const NO_REQUEST: &str = "there is no request: {} is one without fields";
 
@@ -121,7 +125,10 @@ pub(super) async fn health(session: &Session, service: String, json: bool) -> Ou
     let client = session.connect().await?;
     let path = "/grpc.health.v1.Health/Check";
     let request = HealthCheckRequest { service: service.clone() };
-    let answer = match client.open(path, &session.options).await {
+    // It is asked by scripts, which a server that hangs must not hold.
+    let timeout = session.options.timeout.unwrap_or(HEALTH_TIME);
+    let options = CallOptions { timeout: Some(timeout), ..session.options.clone() };
+    let answer = match client.open(path, &options).await {
         Ok((mut sender, mut receiver)) => {
             // The receiver reports how a call ends.
             let _ = sender.send(&request.encode_to_vec()).await;
@@ -137,7 +144,10 @@ pub(super) async fn health(session: &Session, service: String, json: bool) -> Ou
         Ok(answer) => answer,
         Err(mut ended) => {
             if ended.status.code == Code::Unimplemented {
-                ended.status.message += ": the server has no service grpc.health.v1.Health";
+                let words = "the server has no service grpc.health.v1.Health";
+                let said = std::mem::take(&mut ended.status.message);
+                ended.status.message =
+                    if said.is_empty() { words.to_owned() } else { format!("{said}: {words}") };
             }
             return Ok(exit(&ended));
         }

@@ -31,6 +31,18 @@ impl Expression {
     /// # Errors
     /// What is wrong with it, and where.
     pub(super) fn parse(text: &str, request: &MessageDescriptor) -> Result<Self, String> {
+        Self::parse_about(text, Some(request))
+    }
+
+    /// Whether it can be an expression, whatever requests are.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub(super) fn check(text: &str) -> Result<(), String> {
+        Self::parse_about(text, None).map(|_| ())
+    }
+
+    fn parse_about(text: &str, request: Option<&MessageDescriptor>) -> Result<Self, String> {
         let mut parser = Parser { text, at: 0, request, depth: 0 };
         let expression = parser.sum()?;
         match parser.peek() {
@@ -143,7 +155,8 @@ pub(super) fn path(written: &str, message: &MessageDescriptor) -> Result<Vec<Str
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    request: &'a MessageDescriptor,
+    /// Not known before the server is asked.
+    request: Option<&'a MessageDescriptor>,
     depth: usize,
 }
 
@@ -249,7 +262,10 @@ impl Parser<'_> {
             let shown = if word.is_empty() { self.word(|one| one != ' ') } else { word };
             return Err(self.wrong(&format!("\"{shown}\" is not expected")));
         };
-        let names = path(name, self.request).map_err(|why| self.wrong(&why))?;
+        let names = match self.request {
+            Some(request) => path(name, request).map_err(|why| self.wrong(&why))?,
+            None => Vec::new(),
+        };
         self.at += word.len();
         Ok(Expression::Field(names))
     }

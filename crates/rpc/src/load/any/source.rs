@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use load::{Part, SpecError};
 
+use super::expression::Expression;
 use super::learn::Reflection;
 use super::plan::{Plan, REQUESTS};
 use super::{AnySpec, Source};
@@ -39,6 +40,11 @@ pub(in crate::load) fn source(
     if said.iter().filter(|said| **said).count() > 1 {
         let words = "an answer is compared with one thing: echo, message or fields";
         return Err(part.error("expect", words));
+    }
+    // Names are looked up once the method is known; what can't be right is said now.
+    for (name, text) in &spec.expect.fields {
+        let wrong = |why| part.error(&format!("expect.fields.{name}"), why);
+        Expression::check(text).map_err(wrong)?;
     }
     let plan = Plan::new(spec.clone(), length, messages, part.seed);
     let Some(proto) = &spec.proto else {

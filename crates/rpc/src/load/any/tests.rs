@@ -149,6 +149,11 @@ fn a_suite_that_is_wrong_says_where() {
             "compared with one thing",
         ),
         (
+            format!("method = '{ADD}'\nexpect.fields.value = 'request.value +'"),
+            "workload.expect.fields.value",
+            "it ends early",
+        ),
+        (
             format!("{files}method = '{ADD}'\nexpect.fields.value = 'request.x'"),
             "workload.expect.fields.value",
             "has no field x: it has value",
