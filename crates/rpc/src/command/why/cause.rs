@@ -100,6 +100,8 @@ pub(super) struct Facts {
     pub(super) allocations: f64,
     pub(super) allocation_ns: f64,
     pub(super) cores: Option<Cores>,
+    /// Two threads of this host that wake each other, there and back.
+    pub(super) futex_ns: f64,
     pub(super) idle: Idle,
 }
 
@@ -248,6 +250,12 @@ impl Facts {
                 "both ends on one core ({core}): a call is two switches between them, and neither \
                  works while the other does."
             )),
+            Cores::Two if self.futex_ns >= LEAST_SHARE * self.mean_ns => Some(format!(
+                "two cores: waking the other side takes {} there and back here (futex), of {}. \
+                 Ends that wait on the CPU (--wait) or share a core have less of it.",
+                time(self.futex_ns),
+                time(self.mean_ns)
+            )),
             Cores::Two if self.off_share() > 0.5 => Some(format!(
                 "two cores: {} each way on no CPU, most of it the wake-up of the other core. Ends \
                  that wait on the CPU (--wait) or share a core have none.",
@@ -301,6 +309,7 @@ mod tests {
             allocations: 4.0,
             allocation_ns: 20.0,
             cores: None,
+            futex_ns: 1e3,
             idle: Idle::default(),
         }
     }
@@ -346,6 +355,8 @@ mod tests {
         let cores = |cores| first(Facts { cores: Some(cores), ..plain });
         assert!(cores(Cores::One(1)).starts_with("both ends on one core (1)"));
         assert!(cores(Cores::Two).starts_with("two cores: 5.500 μs each way"));
+        let woken = Facts { cores: Some(Cores::Two), futex_ns: 9e3, ..plain };
+        assert!(first(woken).starts_with("two cores: waking the other side takes 9.000 μs there"));
         assert!(cores(Cores::Changing).contains("wake-ups"));
         let unseen = Facts { server: None, is_whole: false, ..plain };
         assert!(first(unseen).contains("is not on this side's CPU: the server's work"));

@@ -228,6 +228,7 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs, runtime: &Runtime) -> Ou
     let facts = Facts {
         allocations: allocated.count_total as f64 / f64::from(COUNTED),
         allocation_ns: parts::allocation_ns(),
+        futex_ns: floors.futex_ns,
         cores: seen.cores().filter(|_| is_elsewhere),
         idle,
         ..facts(args, &counted, &parts)
@@ -284,6 +285,7 @@ fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
         allocations: 0.0,
         allocation_ns: 0.0,
         cores: None,
+        futex_ns: 0.0,
         idle: Idle::default(),
     }
 }
