@@ -77,7 +77,7 @@ static ROWS: &[Row] = &[
     Row(Some(&records::SERVICE), &[&records::load::SERVICE], Some(&RECORDS)),
     Row(Some(&conditions::SERVICE), &conditions::load::SERVICES, Some(&CONDITIONS)),
     Row(Some(&rpc::SERVICE), &[&rpc::load::SERVICE, &rpc::load::CODECS], Some(&RPC)),
-    Row(Some(&workflow::SERVICE), &[&workflow::load::SERVICE], None),
+    Row(Some(&workflow::SERVICE), &[&workflow::load::SERVICE, &workflow::load::TREE], None),
     Row(Some(&null::SERVICE), &[&load::null::SERVICE], Some(&NULL)),
     Row(None, &[&http::load::SERVICE, &http::load::CODECS], None),
 ];

@@ -52,6 +52,34 @@ fn a_whole_definition_has_the_label_that_was_written_last() {
 }
 
 #[test]
+fn a_client_that_follows_and_tasks_that_run_are_answered_rightly_by_both_servers() {
+    answers_rightly(
+        "mix = { label = 3, sync = 3, get = 1, init-complete = 2, requeue = 1 }\n\
+         keys = { count = 5 }\n[[clients]]\nconnections = 4\npipeline = 2\ntimeout = \"20s\"\n",
+    );
+}
+
+#[test]
+fn whole_trees_and_jobs_are_answered_rightly_by_both_servers() {
+    let suite = suite(
+        "scale = 0.001\ncommands = 8\njobs = 20\npairs = 5\nsteps = [\"load\", \"begin\", \
+         \"sync-cold\", \"evaluate\", \"sync\", \"get\", \"sync-full\", \"checkpoint\", \
+         \"suspend\", \"sync\", \"resume\", \"sync\", \"force\", \"sync\", \"requeue\", \
+         \"sync\", \"commands\", \"delete\", \"load\", \"restart\", \"load-jobs\", \"jobs\", \
+         \"load-pairs\", \"dependent * 2\", \"checkpoint-busy\", \"get\"]\n\
+         [[clients]]\narrivals = \"steps\"\n",
+    );
+    let suite = suite.replace("service = \"workflow\"", "service = \"workflow-tree\"");
+    let suite = suite.replace("serve = \"workflow\"", "serve = \"workflow\"\nspeaks = \"ecflow\"");
+    let suite = suite.replace("slice = \"none\"\nwarm_up = \"50ms\"\n", "");
+    let trials = Place::with(&suite).trials();
+    assert!(trials.iter().all(|trial| trial["missing"] == 0), "{trials:#?}");
+    let has = |all: &serde_json::Value| all.to_string().contains("\"jobs_per_s\"");
+    let steps = |trial: &serde_json::Value| has(&trial["values"]);
+    assert!(trials.iter().all(steps), "{trials:#?}");
+}
+
+#[test]
 fn what_the_workload_cannot_be_is_refused_with_its_key() {
     let of = |rest: &str| {
         suite(&format!("operation = \"label\"\n{rest}\n[[clients]]\nconnections = 1\n"))

@@ -1,7 +1,7 @@
 //! The client side of one connection: one request, its answer, and the end. Data plane.
 //!
 //! Where several requests are under way, the later ones wait: the connection is made again after
-//! each answer, which is part of their latency.
+//! each answer, which is part of their latency. So it is between the requests of one operation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use load::{Dialect, Done, Events, Finding, Op, Tag};
 use wire::{Input, Ns, Output, ProtocolError};
 
-use super::made::Made;
-use super::operations::OPERATIONS;
+use super::made::{Made, sync};
+use super::operations::{OPERATIONS, PING};
 use super::target::{Sent, Target};
 use crate::protocol::frame::{HEAD_BYTES, length};
 use crate::protocol::{Answer, read_answer};
@@ -25,8 +25,18 @@ struct Asked {
     tag: Option<Tag>,
     /// `None` for the preparation.
     op: Option<Op>,
-    /// What is known of it; `None` while it waits for its connection.
-    sent: Option<Sent>,
+    /// Which of the operation's requests is under way, or comes next.
+    place: usize,
+    /// What is known of the operation, from its first request on.
+    known: Option<Sent>,
+    /// Whether it waits for its connection.
+    waits: bool,
+}
+
+impl Asked {
+    fn new(tag: Tag, op: Option<Op>) -> Self {
+        Self { tag: Some(tag), op, place: 0, known: None, waits: true }
+    }
 }
 
 /// The client side of one connection.
@@ -46,42 +56,70 @@ impl EcFlow {
     /// Sends the first request, unless it is under way.
     #[inline]
     fn send(&mut self, out: &mut Output) {
-        let Some(first) = self.asked.front_mut().filter(|first| first.sent.is_none()) else {
-            return;
-        };
+        let Some(first) = self.asked.front_mut().filter(|first| first.waits) else { return };
+        first.waits = false;
         let Some(op) = first.op else {
-            first.sent = Some(Sent::Nothing);
+            first.known = Some(Sent::Nothing);
             return out.share(self.made.prepare.clone());
         };
-        let (sent, number) = self.target.begin(op.operation, op.what);
-        first.sent = Some(sent);
-        self.made.send(op.operation, (&self.target.keys, op.what), number, out);
+        let number = match first.known {
+            Some(_) => 0,
+            None => {
+                let (known, number) = self.target.begin(op.operation, op.what);
+                first.known = Some(known);
+                number
+            }
+        };
+        match first.known {
+            Some(Sent::Follow(_, numbers)) => sync(numbers, out),
+            _ => {
+                let request = (op.operation, first.place);
+                self.made.send(request, (&self.target.keys, op.what), number, out);
+            }
+        }
     }
 
-    /// Reports the answer to the first request.
-    fn settle(&self, asked: Asked, document: &[u8], events: &mut Events) {
-        let (operation, key) = asked.op.map_or((None, 0), |op| (Some(op.operation), op.what));
+    /// What the answer to a request is worth.
+    fn judge(&self, asked: &Asked, document: &[u8]) -> Judged {
+        let (operation, key) = asked.op.map_or((PING, 0), |op| (op.operation, op.what));
+        if let Some(Sent::Follow(floor, numbers)) = asked.known {
+            let followed = self.target.follow(key, (floor, numbers), document);
+            return followed.map_or_else(Judged::Wrong, |()| Judged::Right);
+        }
+        let is_last = asked.op.is_none() || asked.place + 1 == self.made.requests(operation);
         let answer = read_answer(document);
-        let judged = match (&answer, asked.sent) {
+        match (&answer, asked.known) {
             (Ok(Answer::Error(why)), _) => Judged::Refused(why.clone().into_owned()),
+            (Ok(Answer::Standard(0)), Some(_)) if !is_last => Judged::GoOn,
             (Ok(Answer::Standard(0)), Some(Sent::Nothing)) => Judged::Right,
             (Ok(Answer::Standard(0)), Some(Sent::Write(write))) => {
-                if let Some(operation) = operation {
-                    self.target.end(operation, key, write);
-                }
+                self.target.end(operation, key, write);
                 Judged::Right
             }
+            (Ok(Answer::Text(text)), Some(Sent::Run(run))) => {
+                let ended = self.target.end_run(operation, key, run, text);
+                ended.map_or_else(Judged::Wrong, |()| Judged::Right)
+            }
             (Ok(Answer::Text(text) | Answer::Definition(text)), Some(Sent::Read(floor))) => {
-                let checked = self.target.check(operation.unwrap_or(0), key, floor, text);
+                let checked = self.target.check(operation, key, floor, text);
                 checked.map_or_else(|why| Judged::Wrong(why.to_string()), |()| Judged::Right)
             }
             (Ok(_), _) => Judged::Wrong("an answer to another kind of request".to_owned()),
             (Err(why), _) => Judged::Wrong(why.to_string()),
-        };
+        }
+    }
+
+    /// Reports the answer to a request, unless another one of its operation follows.
+    fn settle(&mut self, asked: Asked, document: &[u8], events: &mut Events) {
+        let judged = self.judge(&asked, document);
+        if matches!(judged, Judged::GoOn) && asked.tag.is_some() {
+            return self.asked.push_front(Asked { place: asked.place + 1, waits: true, ..asked });
+        }
+        let (operation, key) = asked.op.map_or((None, 0), |op| (Some(op.operation), op.what));
         let Some(tag) = asked.tag else { return };
         let right = Done::right(tag);
         let (done, note) = match judged {
-            Judged::Right => return events.done.push(right),
+            Judged::Right | Judged::GoOn => return events.done.push(right),
             Judged::Refused(why) => (Done { refused: 1, ..right }, why),
             Judged::Wrong(why) => (Done::wrong(tag), why),
         };
@@ -106,6 +144,8 @@ impl EcFlow {
 /// What an answer is worth.
 enum Judged {
     Right,
+    /// Right, and another request of the operation follows.
+    GoOn,
     Refused(String),
     Wrong(String),
 }
@@ -113,12 +153,12 @@ enum Judged {
 impl Dialect for EcFlow {
     #[inline]
     fn request(&mut self, _now: Ns, tag: Tag, op: Op, out: &mut Output) {
-        self.asked.push_back(Asked { tag: Some(tag), op: Some(op), sent: None });
+        self.asked.push_back(Asked::new(tag, Some(op)));
         self.send(out);
     }
 
     fn prepare(&mut self, _now: Ns, tag: Tag, _part: u64, out: &mut Output) {
-        self.asked.push_back(Asked { tag: Some(tag), op: None, sent: None });
+        self.asked.push_back(Asked::new(tag, None));
         self.send(out);
     }
 
@@ -135,7 +175,7 @@ impl Dialect for EcFlow {
             .map_err(|why| ProtocolError::new(format!("an answer's head: {why}")))?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let Some(document) = rest.get(..length) else { return Ok(()) };
-        let is_under_way = self.asked.front().is_some_and(|first| first.sent.is_some());
+        let is_under_way = self.asked.front().is_some_and(|first| !first.waits);
         let Some(asked) = self.asked.pop_front().filter(|_| is_under_way) else {
             return Err(ProtocolError::new("an answer came that no request asked for"));
         };
@@ -150,11 +190,11 @@ impl Dialect for EcFlow {
 
     /// Only a request that wasn't sent.
     fn may_repeat(&self, tag: Tag) -> bool {
-        self.asked.iter().any(|one| one.tag == Some(tag) && one.sent.is_none())
+        self.asked.iter().any(|one| one.tag == Some(tag) && one.waits)
     }
 
     fn repeat(&mut self, out: &mut Output) {
-        self.asked.retain(|one| one.tag.is_some() && one.sent.is_none());
+        self.asked.retain(|one| one.tag.is_some() && one.waits);
         self.send(out);
     }
 
@@ -167,17 +207,17 @@ impl Dialect for EcFlow {
 
 #[cfg(test)]
 mod tests {
-    use load::kv::{Keys, Versions};
+    use load::kv::Keys;
 
     use super::*;
-    use crate::load::{LABEL, PING, QUERY_LABEL};
+    use crate::load::{INIT_COMPLETE, LABEL, METER, QUERY_LABEL};
     use crate::protocol::Reply;
 
     fn client() -> EcFlow {
         let keys = Keys::new(4, 8).expect("keys");
         let made = Arc::new(Made::new(&keys, None));
-        let (labels, meters) = (Versions::prepared(4), Versions::prepared(4));
-        EcFlow::new(made, Arc::new(Target { keys, labels, meters }))
+        let target = Target::of(keys, &[LABEL, METER, INIT_COMPLETE]);
+        EcFlow::new(made, Arc::new(target))
     }
 
     /// What one request comes to that is answered so.
@@ -220,6 +260,37 @@ mod tests {
         let (done, notes) = answered(&mut client, LABEL, &Reply::error("no such node"));
         assert_eq!((done.refused, done.wrong), (1, 0));
         assert_eq!(notes, ["no such node"]);
+    }
+
+    #[test]
+    fn a_task_is_run_by_three_requests_of_one_operation() {
+        let run = |last: &Reply| {
+            let (mut client, mut out) = (client(), Output::new(1 << 20));
+            let mut events = Events::default();
+            client.request(0, 7, Op { operation: INIT_COMPLETE, what: 2 }, &mut out);
+            let mut requests = Vec::new();
+            for reply in [&Reply::OK, &Reply::OK, last] {
+                assert_eq!(events.done, []);
+                requests.push(String::from_utf8_lossy(&out.take()).into_owned());
+                let mut answer = Vec::new();
+                reply.write(&mut answer);
+                let mut input = Input::of(&answer);
+                client.receive(0, &mut input, &mut events, &mut out).expect("an answer");
+                assert!(events.close);
+                events.close = false;
+                if events.done.is_empty() {
+                    assert!(client.may_repeat(7));
+                    client.repeat(&mut out);
+                }
+            }
+            for (request, said) in requests.iter().zip(["InitCmd", "CompleteCmd", "QueryCmd"]) {
+                assert!(request.contains(said) && request.contains("/load/tasks/k0000002"));
+            }
+            events.done.first().copied().expect("an answer")
+        };
+        assert_eq!(run(&Reply::Text("complete".to_owned())), Done::right(7));
+        assert_eq!(run(&Reply::Text("active".to_owned())), Done::wrong(7));
+        assert_eq!(run(&Reply::error("no such node")).refused, 1);
     }
 
     #[test]

@@ -7,10 +7,15 @@ use load::kv::Keys;
 use wire::Output;
 
 use super::generate::{Counts, generate, suite};
+use super::numbers::Numbers;
 use super::operations::{
-    EVENT, LABEL, METER, OPERATIONS, PING, QUERY_LABEL, QUERY_METER, SYNC_FULL,
+    EVENT, GET, INIT_COMPLETE, LABEL, METER, OPERATIONS, PING, QUERY_LABEL, QUERY_METER, REQUEUE,
+    SYNC_FULL,
 };
-use crate::protocol::{Ask, Asker, ServerCommand, SyncKind, Told};
+use super::requests::{command, report};
+use crate::protocol::{
+    Ask, Asker, Command, NodeCommand, Report, Requeue, ServerCommand, SyncKind, Told,
+};
 
 /// The suite of the tasks that are asked about.
 pub(super) const SUITE: &str = "load";
@@ -44,7 +49,8 @@ type Template = Vec<Piece>;
 /// What all connections of a target send.
 #[derive(Debug)]
 pub(super) struct Made {
-    templates: [Template; OPERATIONS.len()],
+    /// Of each operation its requests, one after another; none of a sync, which says numbers.
+    templates: [Vec<Template>; OPERATIONS.len()],
     /// The request that prepares a target.
     pub(super) prepare: Bytes,
 }
@@ -77,24 +83,44 @@ impl Made {
                 SYNC_FULL,
                 Ask::Sync { kind: SyncKind::Full, state_change_no: 0, modify_change_no: 0 },
             ),
+            (GET, Ask::Node(NodeCommand::Get, "")),
         ] {
             let mut frame = Vec::new();
             ask.write(ASKER, &mut frame);
-            templates[operation] = split(&frame, task.as_bytes());
+            templates[operation] = vec![split(&frame, task.as_bytes())];
+        }
+        let mut state = Vec::new();
+        query("state", "").write(ASKER, &mut state);
+        let paths = vec![path.to_owned()];
+        let requeue = command(Command::Requeue { paths, option: Requeue::Force });
+        let init = report(path, Report::Init(Vec::new()));
+        let complete = report(path, Report::Complete(Vec::new()));
+        for (operation, requests) in
+            [(INIT_COMPLETE, vec![&init, &complete, &state]), (REQUEUE, vec![&requeue, &state])]
+        {
+            let template = |request: &Vec<u8>| split(request, task.as_bytes());
+            templates[operation] = requests.into_iter().map(template).collect();
         }
         Self { templates, prepare: preparation(keys, counts) }
     }
 
-    /// Appends a request.
+    /// How many requests an operation has, one after another.
+    #[inline]
+    pub(super) fn requests(&self, operation: usize) -> usize {
+        self.templates.get(operation).map_or(1, |requests| requests.len().max(1))
+    }
+
+    /// Appends a request of an operation, by its place among them.
     #[inline]
     pub(super) fn send(
         &self,
-        operation: usize,
+        (operation, place): (usize, usize),
         (keys, key): (&Keys, u64),
         version: u64,
         out: &mut Output,
     ) {
-        for piece in self.templates.get(operation).into_iter().flatten() {
+        let template = self.templates.get(operation).and_then(|requests| requests.get(place));
+        for piece in template.into_iter().flatten() {
             match piece {
                 Piece::Bytes(bytes) => out.put(bytes),
                 Piece::Task => keys.put(key, out.tail()),
@@ -102,6 +128,15 @@ impl Made {
             }
         }
     }
+}
+
+/// Appends a sync since these numbers.
+pub(super) fn sync(numbers: Numbers, out: &mut Output) {
+    let Numbers { state: state_change_no, modify: modify_change_no } = numbers;
+    let ask = Ask::Sync { kind: SyncKind::Changes, state_change_no, modify_change_no };
+    let mut frame = Vec::new();
+    ask.write(ASKER, &mut frame);
+    out.put(&frame);
 }
 
 /// A number below 10^10 in ten digits.
@@ -179,6 +214,7 @@ fn write_tasks(keys: &Keys, out: &mut Vec<u8>) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::operations::SYNC;
     use super::*;
     use crate::protocol::frame::{HEAD_BYTES, length};
 
@@ -188,7 +224,11 @@ mod tests {
         let made = Made::new(&keys, None);
         for operation in 0..OPERATIONS.len() {
             let mut out = Output::new(1 << 20);
-            made.send(operation, (&keys, 42), METER_BASE + 7, &mut out);
+            let last = made.requests(operation) - 1;
+            match operation {
+                SYNC => sync(Numbers { state: 57, modify: 5 }, &mut out),
+                _ => made.send((operation, last), (&keys, 42), METER_BASE + 7, &mut out),
+            }
             let bytes = out.take();
             let (head, document) = bytes.split_first_chunk::<HEAD_BYTES>().expect("a head");
             assert_eq!(length(*head, 1 << 20), Ok(document.len() as u64));
@@ -199,6 +239,8 @@ mod tests {
                 EVENT => "chd:event e 1 /load/tasks/k0000042",
                 QUERY_LABEL => "--query=label /load/tasks/k0000042:l",
                 QUERY_METER => "--query=meter /load/tasks/k0000042:m",
+                INIT_COMPLETE | REQUEUE => "--query=state /load/tasks/k0000042",
+                SYNC => "--sync=0 57 5",
                 _ => "--",
             };
             assert!(line.starts_with(said), "{line}");

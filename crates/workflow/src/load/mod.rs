@@ -5,21 +5,35 @@
 //! |---|---|
 //! | `workload` | `[workload]`: which tasks there are, and what is loaded beside them |
 //! | `operations` | the operations |
+//! | `numbers` | the numbers by which a client follows |
+//! | `requests` | requests as bytes |
 //! | `made` | what requests say, made once, and the definition that prepares a target |
 //! | `target` | what the tasks' labels and meters should be |
+//! | `follower`, `runs` | of that: what a client that follows has, and who changes states |
 //! | `ecflow` | the dialect |
+//! | `tree` | another workload: steps about whole trees, and starts of jobs |
 //! | `generate` | a definition of any size, with the counts of ECMWF's own performance tests |
 
 mod ecflow;
+mod follower;
 mod generate;
 mod made;
+mod numbers;
 mod operations;
+mod requests;
+mod runs;
 mod target;
+mod tree;
 mod workload;
 
 pub use ecflow::EcFlow;
 pub use generate::{Counts, SCALES, generate};
-pub use operations::{EVENT, LABEL, METER, PING, QUERY_LABEL, QUERY_METER, SYNC_FULL};
+pub use operations::{
+    EVENT, GET, INIT_COMPLETE, LABEL, METER, PING, QUERY_LABEL, QUERY_METER, REQUEUE, SYNC,
+    SYNC_FULL,
+};
+
+pub use tree::SERVICE as TREE;
 
 use load::{DialectRow, Reach, Service};
 

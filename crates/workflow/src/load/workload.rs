@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use load::kv::{KeysSpec, Sampler, Versions};
+use load::kv::{KeysSpec, Sampler};
 use load::{
     Dialect, Draw, Mix, Op, Operation, Ops, Part, Preparation, Speaks, SpecError, Workload,
 };
@@ -13,7 +13,7 @@ use wire::ProtocolError;
 use super::ecflow::EcFlow;
 use super::generate::{Counts, SCALES};
 use super::made::Made;
-use super::operations::{LABEL, METER, OPERATIONS};
+use super::operations::OPERATIONS;
 use super::target::Target;
 
 /// The longest name of a task.
@@ -52,7 +52,7 @@ pub(super) fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
         return Err(part.error("beside", why));
     }
     let about = format!("{keys:?} {}", spec.beside);
-    let (made, target) = (Arc::default(), Arc::new(Target::of(keys)));
+    let (made, target) = (Arc::default(), Arc::new(Target::of(keys, &[])));
     Ok(Arc::new(Tasks { sampler, beside, about, made, target }))
 }
 
@@ -93,18 +93,13 @@ impl Workload for Tasks {
     }
 
     fn begin(self: Arc<Self>, operations: &[usize]) -> Arc<dyn Workload> {
-        let keys = self.target.keys.clone();
-        let kept = |operation: usize| {
-            let count = if operations.contains(&operation) { keys.count() } else { 0 };
-            Versions::prepared(count)
-        };
-        let (labels, meters) = (kept(LABEL), kept(METER));
+        let target = Target::of(self.target.keys.clone(), operations);
         Arc::new(Self {
             sampler: self.sampler.clone(),
             beside: self.beside,
             about: self.about.clone(),
             made: Arc::clone(&self.made),
-            target: Arc::new(Target { keys, labels, meters }),
+            target: Arc::new(target),
         })
     }
 

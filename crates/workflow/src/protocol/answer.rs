@@ -77,3 +77,140 @@ fn pointer<'a>(reader: &mut Reader<'a>) -> Result<Answer<'a>, BadJson> {
         _ => Answer::Other(kind),
     })
 }
+
+/// What a client that follows is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Synced<'a> {
+    /// The whole definition.
+    Whole(Cow<'a, str>),
+    /// What has changed.
+    Changes {
+        /// The number of the last change of state.
+        state_change_no: i64,
+        /// The number of the last change of structure.
+        modify_change_no: i64,
+        /// The nodes that have changed.
+        nodes: Vec<ChangedNode<'a>>,
+    },
+}
+
+/// A node that has changed, as far as its labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangedNode<'a> {
+    /// Its path; of the server `/`.
+    pub path: Cow<'a, str>,
+    /// The labels that are sent, with their values.
+    pub labels: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+/// Reads the document of an answer to a sync.
+///
+/// # Errors
+/// When it is none; the error says where, or what it is instead.
+pub fn read_sync(document: &[u8]) -> Result<Synced<'_>, BadJson> {
+    let mut reader = Reader::new(document)?;
+    let (mut kind, mut why) = (Cow::Borrowed(""), Cow::Borrowed(""));
+    let (mut is_whole, mut text) = (false, None);
+    let (mut numbers, mut nodes) = ((0, 0), Vec::new());
+    reader.object(|reader, _| {
+        reader.object(|reader, _| {
+            of_pointer(reader, &mut kind, |reader, name| match name {
+                "full_defs_" => {
+                    is_whole = reader.boolean()?;
+                    Ok(())
+                }
+                "value1" => {
+                    text = Some(reader.string()?);
+                    Ok(())
+                }
+                "error_msg_" => {
+                    why = reader.string()?;
+                    Ok(())
+                }
+                "incremental_changes_" => changes(reader, &mut numbers, &mut nodes),
+                _ => reader.skip(),
+            })
+        })
+    })?;
+    match (kind.as_ref(), is_whole, text) {
+        ("SSyncCmd", true, Some(text)) => Ok(Synced::Whole(text)),
+        ("SSyncCmd", false, _) => {
+            let (state_change_no, modify_change_no) = numbers;
+            Ok(Synced::Changes { state_change_no, modify_change_no, nodes })
+        }
+        (kind, ..) => reader.bad(format!("not an answer to a sync: {kind} {why}")),
+    }
+}
+
+/// Takes the members of what a pointer points to; `kind` is the name of its type, where it is said.
+fn of_pointer<'a>(
+    reader: &mut Reader<'a>,
+    kind: &mut Cow<'a, str>,
+    mut take: impl FnMut(&mut Reader<'a>, &str) -> Result<(), BadJson>,
+) -> Result<(), BadJson> {
+    reader.object(|reader, name| match name {
+        "polymorphic_name" => {
+            *kind = reader.string()?;
+            Ok(())
+        }
+        "ptr_wrapper" => reader.object(|reader, name| match name {
+            "data" => reader.object(&mut take),
+            _ => reader.skip(),
+        }),
+        _ => reader.skip(),
+    })
+}
+
+fn changes<'a>(
+    reader: &mut Reader<'a>,
+    numbers: &mut (i64, i64),
+    nodes: &mut Vec<ChangedNode<'a>>,
+) -> Result<(), BadJson> {
+    reader.object(|reader, name| match name {
+        "server_state_change_no_" => {
+            numbers.0 = reader.integer()?;
+            Ok(())
+        }
+        "server_modify_change_no_" => {
+            numbers.1 = reader.integer()?;
+            Ok(())
+        }
+        "compound_mementos_" => reader.list(|reader| {
+            let mut node = ChangedNode::default();
+            of_pointer(reader, &mut Cow::Borrowed(""), |reader, name| match name {
+                "absNodePath_" => {
+                    node.path = reader.string()?;
+                    Ok(())
+                }
+                "vec_" => reader.list(|reader| {
+                    of_pointer(reader, &mut Cow::Borrowed(""), |reader, name| match name {
+                        "label_" => {
+                            node.labels.push(label(reader)?);
+                            Ok(())
+                        }
+                        _ => reader.skip(),
+                    })
+                }),
+                _ => reader.skip(),
+            })?;
+            nodes.push(node);
+            Ok(())
+        }),
+        _ => reader.skip(),
+    })
+}
+
+/// A label's name, and its value: the new one where it was changed.
+fn label<'a>(reader: &mut Reader<'a>) -> Result<(Cow<'a, str>, Cow<'a, str>), BadJson> {
+    let (mut name, mut value, mut changed) = (Cow::Borrowed(""), Cow::Borrowed(""), None);
+    reader.object(|reader, member| {
+        match member {
+            "n_" => name = reader.string()?,
+            "v_" => value = reader.string()?,
+            "new_v_" => changed = Some(reader.string()?).filter(|text| !text.is_empty()),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok((name, changed.unwrap_or(value)))
+}

@@ -51,8 +51,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut build = Command::new("cargo");
     // The bound in records-array-client is an example of its service.
     build.args(["build", "--release", "--locked", "-p", "loadline", "-p", "loadline-records"]);
-    // The peers of conditions are spoken to by features.
-    build.args(["--features", "loadline/postgres,loadline/sqlite"]);
+    // Servers of rpc, and the peers of conditions, are behind features.
+    build.args(["--features", "loadline/postgres,loadline/rpc,loadline/sqlite"]);
     // Profiles name functions by their symbols.
     build.env("CARGO_PROFILE_RELEASE_STRIP", "none");
     run_command(build.args(["--bins", "--example", "bare_sender"]))?;

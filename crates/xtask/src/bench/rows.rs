@@ -44,6 +44,7 @@ impl Row {
 const CACHE: &[&str] = &["cache", "load", "wire"];
 const RECORDS: &[&str] = &["load", "records", "wire"];
 const CONDITIONS: &[&str] = &["conditions", "journal", "load", "wire"];
+const WORKFLOW: &[&str] = &["journal", "load", "wire", "workflow"];
 /// The lab itself is measured.
 const LAB: &[&str] = &["lab", "load", "wire"];
 
@@ -61,6 +62,15 @@ const fn records(name: &'static str, run: &'static str) -> Row {
 
 const fn conditions(name: &'static str, run: &'static str) -> Row {
     Row { name, run, shown: Shown::Table, crates: CONDITIONS }
+}
+
+const fn workflow(name: &'static str, run: &'static str) -> Row {
+    Row { name, run, shown: Shown::Table, crates: WORKFLOW }
+}
+
+/// Steps have figures of their own, which tables don't show.
+const fn steps(name: &'static str, run: &'static str) -> Row {
+    Row { shown: Shown::Printed, ..workflow(name, run) }
 }
 
 /// All figures of documents.
@@ -93,6 +103,13 @@ pub(super) const ROWS: &[Row] = &[
     records("records-connect", "run suites/records-connect.toml"),
     records("records-slow-client", "run suites/records-slow-client.toml"),
     conditions("conditions-reconstruction", "run suites/conditions-reconstruction.toml"),
+    workflow("workflow-children", "run suites/workflow-children.toml"),
+    workflow("workflow-changes", "run suites/workflow-changes.toml"),
+    steps("workflow-large", "run suites/workflow-large.toml"),
+    steps("workflow-jobs", "run suites/workflow-jobs.toml"),
+    steps("workflow-checkpoint", "run suites/workflow-checkpoint.toml"),
+    steps("workflow-triggers", "run suites/workflow-triggers.toml"),
+    steps("workflow-parser", "run suites/workflow-parser.toml"),
 ];
 
 #[cfg(test)]

@@ -1,0 +1,41 @@
+//! The numbers by which a client follows: those of the last changes that it has.
+
+/// The numbers of the last change of state and of structure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::load) struct Numbers {
+    pub(in crate::load) state: i64,
+    pub(in crate::load) modify: i64,
+}
+
+impl Numbers {
+    /// Those of a text that a client takes whole: on its line `defs_state`.
+    pub(in crate::load) fn of(text: &str) -> Self {
+        let line = text.lines().take(2).find(|line| line.starts_with("defs_state "));
+        let number = |name: &str| {
+            let words = line.unwrap_or_default().split(' ');
+            words.into_iter().find_map(|word| word.strip_prefix(name)?.parse().ok()).unwrap_or(0)
+        };
+        Self { state: number("state_change:"), modify: number("modify_change:") }
+    }
+
+    /// Whether these come after others, in one number at least, and before in none.
+    pub(in crate::load) fn follow(self, others: Self) -> bool {
+        self != others && self.state >= others.state && self.modify >= others.modify
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_and_go_on() {
+        let text = "#5.9.2\ndefs_state NET state>:queued state_change:52 modify_change:8 cal:1\n";
+        let numbers = Numbers::of(text);
+        assert_eq!(numbers, Numbers { state: 52, modify: 8 });
+        assert_eq!(Numbers::of("#5.9.2\ndefs_state NET\n"), Numbers::default());
+        assert!(numbers.follow(Numbers { state: 51, modify: 8 }));
+        assert!(!numbers.follow(numbers));
+        assert!(!numbers.follow(Numbers { state: 3, modify: 9 }));
+    }
+}

@@ -1,0 +1,185 @@
+//! Steps about all nodes: the request, and whether what came of it is right.
+
+use std::time::{Duration, Instant};
+
+use super::super::numbers::Numbers;
+use super::super::requests::command;
+use super::exchange::text;
+use super::known::State;
+use super::made::Made;
+use super::names::Names;
+use super::operations::Step;
+use super::site::{Result, Site, sync, wrong};
+use crate::protocol::{
+    Command, NodeCommand, PathsCommand, Requeue, ServerCommand, SyncKind, Synced, read_sync,
+};
+
+/// The request of a step about all nodes.
+pub(super) fn request(step: Step, made: &Made, state: &State) -> Vec<u8> {
+    let paths = |command| Command::Paths { command, paths: made.tasks.clone(), force: false };
+    command(match step {
+        Step::Load => return made.load.clone(),
+        Step::Restart => Command::Server(ServerCommand::Restart),
+        Step::Begin => Command::Begin { suite: String::new(), force: false },
+        Step::Evaluate => Command::Server(ServerCommand::EvaluateAll),
+        Step::CheckPoint | Step::CheckPointBusy => {
+            Command::CheckPoint { mode: 3, interval: 0, alarm: 0 }
+        }
+        Step::Get => Command::Node(NodeCommand::Get, String::new()),
+        Step::SyncFull => return sync(SyncKind::Full, Numbers::default()),
+        Step::SyncCold => return sync(SyncKind::Changes, Numbers::default()),
+        Step::Suspend => paths(PathsCommand::Suspend),
+        Step::Resume => paths(PathsCommand::Resume),
+        Step::Force => forced(made.suites.clone()),
+        Step::Requeue => requeued(made.suites.clone()),
+        Step::Delete => Command::Delete { paths: Vec::new(), force: true },
+        _ => return sync(SyncKind::Changes, state.numbers),
+    })
+}
+
+fn forced(paths: Vec<String>) -> Command {
+    let word = "complete".to_owned();
+    Command::Force { paths, word, recursive: true, repeats_to_last: false }
+}
+
+fn requeued(paths: Vec<String>) -> Command {
+    Command::Requeue { paths, option: Requeue::Force }
+}
+
+/// Whether what came of a step is right; what else was measured goes to `figures`.
+pub(super) fn check(
+    step: Step,
+    made: &Made,
+    (site, state): (&mut Site, &mut State),
+    figures: &mut Vec<(&'static str, f64)>,
+) -> Result<()> {
+    let last = made.suites.last().map_or("", String::as_str);
+    let task = made.tasks.last().map_or("", String::as_str);
+    match step {
+        Step::Get | Step::SyncFull | Step::SyncCold => return taken(step, site, state, figures),
+        Step::Sync => {
+            let numbers = synced(site, state, figures)?;
+            (state.numbers, state.has_changed) = (numbers, false);
+            return Ok(());
+        }
+        _ => super::exchange::agreed(&site.answer)?,
+    }
+    state.has_changed |= !matches!(step, Step::CheckPoint | Step::Evaluate);
+    match step {
+        Step::Load => state.names = state.names + made.names,
+        Step::Begin | Step::Evaluate => site.hold_state("state", last, "queued")?,
+        Step::CheckPoint => return checkpoint(site, state, figures),
+        Step::Suspend => site.hold_state("dstate", task, "suspended")?,
+        Step::Resume if site.query("dstate", task, "")? == "suspended" => {
+            return wrong(format!("{task} is suspended after it was resumed"));
+        }
+        Step::Force => site.hold_state("state", last, "complete")?,
+        Step::Requeue => site.hold_state("state", last, "queued")?,
+        Step::Delete => {
+            state.names = Names::default();
+            if let Ok(found) = site.query("state", last, "") {
+                return wrong(format!("{last} is {found} after it was deleted"));
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A text with the whole tree: each node has to be in it.
+fn taken(
+    step: Step,
+    site: &mut Site,
+    state: &mut State,
+    figures: &mut Vec<(&'static str, f64)>,
+) -> Result<()> {
+    figures.push(("answer_bytes", site.answer.len() as f64));
+    let begun = Instant::now();
+    let text = text(&site.answer)?;
+    let tree = crate::definition::parse(&text, "answer").map_err(|why| why.to_string())?;
+    figures.push(("decode_ns", begun.elapsed().as_nanos() as f64));
+    let begun = Instant::now();
+    drop(tree);
+    figures.push(("destroy_ns", begun.elapsed().as_nanos() as f64));
+    hold_names(Names::of(&text), state.names, "the answer")?;
+    if step != Step::Get {
+        (state.numbers, state.has_changed) = (Numbers::of(&text), false);
+    }
+    Ok(())
+}
+
+fn hold_names(found: Names, expected: Names, whose: &str) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let (found, expected) = (found.nodes, expected.nodes);
+    wrong(format!("{whose} has {found} nodes, not the {expected} that should be there"))
+}
+
+/// The answer to a sync: its numbers go on where something was changed.
+fn synced(site: &Site, state: &State, figures: &mut Vec<(&'static str, f64)>) -> Result<Numbers> {
+    figures.push(("answer_bytes", site.answer.len() as f64));
+    let begun = Instant::now();
+    let synced = read_sync(&site.answer).map_err(|why| why.to_string())?;
+    figures.push(("decode_ns", begun.elapsed().as_nanos() as f64));
+    let numbers = match synced {
+        Synced::Whole(text) => {
+            hold_names(Names::of(&text), state.names, "the answer")?;
+            Numbers::of(&text)
+        }
+        Synced::Changes { state_change_no, modify_change_no, nodes } => {
+            figures.push(("nodes", nodes.len() as f64));
+            Numbers { state: state_change_no, modify: modify_change_no }
+        }
+    };
+    let before = state.numbers;
+    if numbers.follow(before) || (numbers == before && !state.has_changed) {
+        return Ok(numbers);
+    }
+    let changed = if state.has_changed { "something" } else { "nothing" };
+    wrong(format!("numbers {numbers:?} after {before:?}, and {changed} was changed"))
+}
+
+/// The file of a checkpoint: each node has to be in it.
+pub(super) fn checkpoint(
+    site: &Site,
+    state: &State,
+    figures: &mut Vec<(&'static str, f64)>,
+) -> Result<()> {
+    let path = &site.check_file;
+    let file = std::fs::read_to_string(path).map_err(|why| format!("{}: {why}", path.display()))?;
+    figures.push(("file_bytes", file.len() as f64));
+    hold_names(Names::of(&file), state.names, "the checkpoint")
+}
+
+/// Mixed commands, each about one task and followed by a sync, as a user's window does it. Returns
+/// how long all of them took.
+pub(super) fn commands(
+    count: u64,
+    made: &Made,
+    site: &mut Site,
+    state: &mut State,
+) -> Result<Duration> {
+    let mut took = Duration::ZERO;
+    let tasks = made.tasks.len() as u64;
+    for number in 0..count {
+        // Four commands a task; tasks evenly over the tree.
+        let place = (number / 4).wrapping_mul(7_919) % tasks.max(1);
+        let paths = vec![made.tasks[place as usize].clone()];
+        let simple = |command| Command::Paths { command, paths: paths.clone(), force: false };
+        let asked = command(match number % 4 {
+            0 => simple(PathsCommand::Suspend),
+            1 => forced(paths.clone()),
+            2 => requeued(paths.clone()),
+            _ => simple(PathsCommand::Resume),
+        });
+        took += site.tell(&asked)?;
+        // A task that is complete by default is not changed by each of them.
+        state.has_changed = number % 4 == 0;
+        let sync = request(Step::Sync, made, state);
+        took += site.ask(&sync)?;
+        state.numbers = synced(site, state, &mut Vec::new())?;
+        state.has_changed = false;
+    }
+    Ok(took)
+}

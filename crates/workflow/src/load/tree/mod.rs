@@ -1,0 +1,47 @@
+//! The lab's side of whole trees: steps that concern all nodes of a server, such as loading,
+//! beginning, downloading and deleting 320,830 of them, or starting 2,000 jobs. Control plane.
+//!
+//! Each call is one step, by one client that waits: what it takes, what it costs the server's
+//! process, and how long others wait for a ping meanwhile. The server is on this host.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `workload` | `[workload]`: how large the tree is, how many jobs |
+//! | `operations` | the steps |
+//! | `made` | definitions and paths, made once |
+//! | `names` | the digest by which a tree's nodes are compared |
+//! | `exchange` | one request over a connection of its own |
+//! | `process` | the server's process: CPU time, memory, until it is idle again |
+//! | `site` | the server: its address, process and folder, and what it says |
+//! | `others` | pings beside a step |
+//! | `known` | what the server's tree should be |
+//! | `bulk` | steps about all nodes |
+//! | `starts` | steps that start jobs |
+//! | `client` | the client: a step, its time, its cost and its check |
+
+mod bulk;
+mod client;
+mod exchange;
+mod known;
+mod made;
+mod names;
+mod operations;
+mod others;
+mod process;
+mod site;
+mod starts;
+mod workload;
+
+use load::{DialectRow, Reach, Service};
+
+/// The service.
+pub static SERVICE: Service = Service {
+    name: "workflow-tree",
+    doc: "Steps about a whole tree of nodes, and starts of jobs, over ecFlow's protocol.",
+    read: workload::read,
+    dialects: &[DialectRow::new(
+        "ecflow",
+        "ecFlow 5.9.2's requests, a connection for each; the server is on this host.",
+        Reach::Calls,
+    )],
+};

@@ -1,0 +1,123 @@
+//! The server that is loaded: its address, its process and its folder, and what it says.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::super::numbers::Numbers;
+use super::super::requests::command;
+use super::exchange::{agreed, exchange, text};
+use super::process::Process;
+use crate::protocol::{Command, SyncKind};
+
+/// Why a step is not what it should be.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The server was not reached, or closed the connection.
+    Broken(std::io::Error),
+    /// It said or did something else than it should.
+    Wrong(String),
+}
+
+pub(super) type Result<T> = std::result::Result<T, Fault>;
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<String> for Fault {
+    fn from(why: String) -> Self {
+        Self::Wrong(why)
+    }
+}
+
+/// A wrong answer.
+pub(super) fn wrong<T>(why: impl Into<String>) -> Result<T> {
+    Err(Fault::Wrong(why.into()))
+}
+
+/// The server.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) at: SocketAddr,
+    pub(super) process: Process,
+    home: PathBuf,
+    /// Where checkpoints are written.
+    pub(super) check_file: PathBuf,
+    /// The document of the last answer.
+    pub(super) answer: Vec<u8>,
+}
+
+impl Site {
+    /// Asks the server at an address for its process and its folder, which are on this host.
+    pub(super) fn find(at: SocketAddr) -> Result<Self> {
+        let mut answer = Vec::new();
+        exchange(at, &sync(SyncKind::Full, Numbers::default()), &mut answer)?;
+        let text = text(&answer)?;
+        let variable = |name: &str| {
+            let line = |line: &str| {
+                let value = line.strip_prefix("edit ")?.strip_prefix(name)?.strip_prefix(" '")?;
+                Some(value.strip_suffix("' # server")?.to_owned())
+            };
+            text.lines().find_map(line).unwrap_or_default()
+        };
+        let (pid, home) = (variable("ECF_PID"), variable("ECF_HOME"));
+        let check_file = Path::new(&home).join(variable("ECF_CHECK"));
+        let process = pid.parse().ok().and_then(Process::of);
+        let Some(process) = process.filter(|_| Path::new(&home).is_dir()) else {
+            let why = format!("the server's process {pid} and folder {home} aren't on this host");
+            return wrong(why + ": run it here");
+        };
+        Ok(Self { at, process, home: PathBuf::from(home), check_file, answer })
+    }
+
+    /// Sends a request; its answer is in `answer`.
+    pub(super) fn ask(&mut self, request: &[u8]) -> Result<Duration> {
+        Ok(exchange(self.at, request, &mut self.answer)?)
+    }
+
+    /// Sends a request that is answered without contents.
+    pub(super) fn tell(&mut self, request: &[u8]) -> Result<Duration> {
+        let took = self.ask(request)?;
+        agreed(&self.answer)?;
+        Ok(took)
+    }
+
+    /// What a node or an attribute of it is.
+    pub(super) fn query(&mut self, kind: &str, path: &str, attribute: &str) -> Result<String> {
+        self.ask(&query(kind, path, attribute))?;
+        Ok(text(&self.answer)?)
+    }
+
+    /// Whether a node is in a state.
+    pub(super) fn hold_state(&mut self, kind: &str, path: &str, state: &str) -> Result<()> {
+        let found = self.query(kind, path, "")?;
+        if found == state {
+            return Ok(());
+        }
+        wrong(format!("{path} is {found} and should be {state}"))
+    }
+
+    /// A folder of this load in the server's.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.home.join("loadline-load")
+    }
+}
+
+/// The request of a client that follows and has these numbers.
+pub(super) fn sync(kind: SyncKind, numbers: Numbers) -> Vec<u8> {
+    let Numbers { state: state_change_no, modify: modify_change_no } = numbers;
+    command(Command::Sync { kind, handle: 0, state_change_no, modify_change_no })
+}
+
+/// The request that asks for an attribute.
+fn query(kind: &str, path: &str, attribute: &str) -> Vec<u8> {
+    command(Command::Query {
+        kind: kind.to_owned(),
+        path: path.to_owned(),
+        attribute: attribute.to_owned(),
+        task: String::new(),
+    })
+}

@@ -1,0 +1,165 @@
+//! Steps that start jobs: each job's command has to be carried out once.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::super::requests::{command, group, report};
+use super::exchange::{agreed, exchange};
+use super::known::{Sizes, State};
+use super::made::{JOBS, PAIRS, first, job, jobs, loaded, pairs, second, started};
+use super::names::Names;
+use super::site::{Fault, Result, Site, wrong};
+use crate::protocol::{Command, Report, ServerCommand};
+
+/// The script of all jobs.
+const SCRIPT: &str = "\
+%comment
+no part of the job
+%end
+echo task %TASK% of %FAMILY% in %SUITE%, try %ECF_TRYNO%, parameter %PARAMETER:none%
+%manual
+What the task does.
+%end
+";
+
+/// How long jobs may take to start, and a dependent task to be submitted.
+const STARTED_WITHIN: Duration = Duration::from_secs(60);
+
+/// The interval at which started jobs are counted.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Makes the folder of the jobs with their scripts, and loads their suite.
+pub(super) fn load_jobs(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Duration> {
+    let folder = prepared(site, (0..sizes.jobs).map(|number| format!("t{number}.ecf")))?;
+    let text = jobs(&folder, sizes.jobs);
+    state.names = state.names + Names::of(&text);
+    state.has_changed = true;
+    site.tell(&loaded(text))
+}
+
+/// The same for the pairs, which begin at once, for the server runs.
+pub(super) fn load_pairs(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Duration> {
+    let folder = prepared(site, (0..sizes.pairs).map(|pair| format!("b{pair}.ecf")))?;
+    let text = pairs(&folder, sizes.pairs);
+    state.names = state.names + Names::of(&text);
+    state.has_changed = true;
+    let load = Command::Load { force: false, definition: text, file: "pairs.def".to_owned() };
+    let begin = Command::Begin { suite: PAIRS.to_owned(), force: false };
+    site.tell(&group(vec![load, begin, Command::Server(ServerCommand::Restart)]))
+}
+
+/// A folder with one script under these names.
+fn prepared(site: &Site, scripts: impl Iterator<Item = String>) -> Result<PathBuf> {
+    let folder = site.folder();
+    std::fs::create_dir_all(&folder)?;
+    let script = folder.join("script");
+    std::fs::write(&script, SCRIPT)?;
+    for name in scripts {
+        std::fs::hard_link(&script, folder.join(name))?;
+    }
+    Ok(folder)
+}
+
+/// Begins the suite of the jobs, and waits until the command of each was carried out. Returns how
+/// long that took; how long the answer took goes to `figures`.
+pub(super) fn start_jobs(
+    sizes: &Sizes,
+    site: &mut Site,
+    state: &mut State,
+    figures: &mut Vec<(&'static str, f64)>,
+) -> Result<Duration> {
+    let begun = Instant::now();
+    let answered = site.tell(&begin(JOBS))?;
+    figures.push(("answer_ns", answered.as_nanos() as f64));
+    state.has_changed = true;
+    let file = started(JOBS, &site.folder());
+    // A line a job, of which the first are the shortest.
+    let shortest = sizes.jobs * (job(0).len() as u64 + 1);
+    while lines(&file, shortest) < sizes.jobs {
+        if begun.elapsed() > STARTED_WITHIN {
+            let (found, expected) = (lines(&file, 0), sizes.jobs);
+            return wrong(format!("{found} of {expected} jobs were started in {STARTED_WITHIN:?}"));
+        }
+        std::thread::sleep(LOOK);
+    }
+    let took = begun.elapsed();
+    figures.push(("per_s", sizes.jobs as f64 / took.as_secs_f64()));
+    Ok(took)
+}
+
+fn begin(suite: &str) -> Vec<u8> {
+    command(Command::Begin { suite: suite.to_owned(), force: false })
+}
+
+/// How many lines a file has; it isn't read while it is shorter than `shortest`.
+fn lines(file: &Path, shortest: u64) -> u64 {
+    let length = std::fs::metadata(file).map_or(0, |file| file.len());
+    if length < shortest {
+        return 0;
+    }
+    let bytes = std::fs::read(file).unwrap_or_default();
+    memchr::memchr_iter(b'\n', &bytes).count() as u64
+}
+
+/// Whether each job was started once, and none that was not asked for.
+pub(super) fn hold_started(sizes: &Sizes, site: &Site) -> Result<()> {
+    let file = std::fs::read_to_string(started(JOBS, &site.folder()))?;
+    let mut times: HashMap<&str, u64> = HashMap::new();
+    for line in file.lines() {
+        *times.entry(line).or_default() += 1;
+    }
+    let right = (0..sizes.jobs).all(|number| times.get(job(number).as_str()) == Some(&1));
+    if right && times.len() as u64 == sizes.jobs {
+        return Ok(());
+    }
+    let twice = times.values().filter(|times| **times > 1).count();
+    wrong(format!("{} paths of {} jobs were started, {twice} twice", times.len(), sizes.jobs))
+}
+
+/// Ends the first task of the next pair. Returns how long it takes from the answer until the second
+/// one is submitted.
+pub(super) fn dependent(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Duration> {
+    let pair = state.pairs;
+    if pair == sizes.pairs {
+        return wrong(format!("all {pair} pairs are used up: workload.pairs says how many"));
+    }
+    (state.pairs, state.has_changed) = (pair + 1, true);
+    site.tell(&report(&first(pair), Report::Complete(Vec::new())))?;
+    let begun = Instant::now();
+    let path = second(pair);
+    loop {
+        let found = site.query("state", &path, "")?;
+        let took = begun.elapsed();
+        match found.as_str() {
+            "submitted" => return Ok(took),
+            "queued" if took < STARTED_WITHIN => {}
+            _ => return wrong(format!("{path} is {found} after {took:?}, not submitted")),
+        }
+    }
+}
+
+/// Sends a request, and ends the first tasks of pairs one after another until it is answered.
+/// Returns how long that took; how long the second tasks took goes to `figures`.
+pub(super) fn meanwhile(
+    request: &[u8],
+    sizes: &Sizes,
+    (site, state): (&mut Site, &mut State),
+    figures: &mut Vec<(&'static str, f64)>,
+) -> Result<Duration> {
+    let at = site.at;
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| {
+            let mut answer = Vec::new();
+            let took = exchange(at, request, &mut answer)?;
+            agreed(&answer)?;
+            Ok(took)
+        });
+        while !asked.is_finished() && state.pairs < sizes.pairs {
+            let took = dependent(sizes, site, state)?;
+            figures.push(("dependent_ns", took.as_nanos() as f64));
+        }
+        let ended = || Fault::Wrong("the thread that asks ended".to_owned());
+        asked.join().unwrap_or_else(|_| Err(ended()))
+    })
+}
