@@ -10,8 +10,8 @@ use crate::Failure;
 /// `--listen`, for services without a command line of another program to keep to.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ListenArgs {
-    /// Where to listen: ADDRESS, ADDRESS:PORT (port 0 takes any that is free) or unix:PATH; may be
-    /// given several times
+    /// Where to listen: ADDRESS, ADDRESS:PORT (port 0 takes any that is free) or, with services
+    /// that take it, unix:PATH; may be given several times
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_delimiter = ',')]
     listen: Vec<ListenAddress>,
 }

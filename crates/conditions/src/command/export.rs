@@ -121,14 +121,45 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
             Ok(file.metadata()?.len())
         }
         _ => {
-            let mut file = Noted::new(BufWriter::new(file));
+            let begin: &[u8] = if matches!(format, ExportFormat::Csv) { CSV_BEGIN } else { b"" };
+            let mut file = Begins { to: Noted::new(BufWriter::new(file)), left: begin };
             let bytes = context.client.get_to("/export", &parameters, &mut file)?;
             file.flush()?;
+            anyhow::ensure!(file.left.is_empty(), NO_EXPORT);
             Ok(bytes)
         }
     })?;
     let json = serde_json::json!({ "schema": 1, "file": path, "bytes": bytes });
     context.print(&json, &format!("{}: {}", path.display(), many(bytes, "byte")))
+}
+
+/// The first bytes of every CSV.
+const CSV_BEGIN: &[u8] = b"channel,since,until,record";
+
+/// What is wrong with another answer.
+const NO_EXPORT: &str = "what the server answers is no export: is it a server of conditions?";
+
+/// Refuses what begins otherwise.
+struct Begins<W> {
+    to: W,
+    /// What has to come next.
+    left: &'static [u8],
+}
+
+impl<W: Write> Write for Begins<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (looked_at, left) = self.left.split_at(bytes.len().min(self.left.len()));
+        if !bytes.starts_with(looked_at) {
+            return Err(io::Error::other(NO_EXPORT));
+        }
+        self.left = left;
+        self.to.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }
 
 /// Says once a second how many bytes were written.
@@ -157,5 +188,24 @@ impl<W: Write> Write for Noted<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_csv_is_refused_however_it_comes() {
+        let written = |pieces: &[&str]| {
+            let mut to = Begins { to: Vec::new(), left: CSV_BEGIN };
+            let all = pieces.iter().try_for_each(|piece| to.write_all(piece.as_bytes()));
+            all.is_ok() && to.left.is_empty()
+        };
+        assert!(written(&["channel,since,until,record,v\n"]));
+        assert!(written(&["chan", "", "nel,since,until,record", "\n"]));
+        for pieces in [&["{}"][..], &[], &["channel,since"], &["chan", "x"]] {
+            assert!(!written(pieces), "{pieces:?}");
+        }
     }
 }

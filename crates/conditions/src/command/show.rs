@@ -443,7 +443,10 @@ fn aligned(lines: &[Vec<String>]) -> String {
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |words: &Vec<String>| {
-        let padded = words.iter().zip(&widths).map(|(word, width)| format!("{word:<width$}"));
+        let padded = words.iter().zip(&widths).map(|(word, width)| {
+            // A format's width has 16 bits, and a word may be longer.
+            format!("{word}{}", " ".repeat(width - word.chars().count()))
+        });
         format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
     };
     lines.iter().map(line).collect()
@@ -453,6 +456,14 @@ fn aligned(lines: &[Vec<String>]) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn words_of_any_length_are_put_below_each_other() {
+        let long = "x".repeat(1 << 17);
+        let lines = [["a".to_owned(), "b".to_owned()].to_vec(), vec![long.clone()]];
+        let expected = format!("a{}  b\n{long}\n", " ".repeat(long.len() - 1));
+        assert_eq!(aligned(&lines), expected);
+    }
 
     #[test]
     fn an_answer_is_a_table_with_a_line_for_each_record() {

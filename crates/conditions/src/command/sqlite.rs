@@ -21,6 +21,8 @@ pub(super) fn write(
     folders: &[(String, Vec<ColumnSpec>)],
 ) -> anyhow::Result<()> {
     let mut database = Connection::open(path)?;
+    // The file is removed where this fails, and a journal would be left beside it.
+    database.execute_batch("PRAGMA journal_mode = OFF")?;
     let all = database.transaction()?;
     let mut made = Tables::default();
     for Bulk { columns, batch } in bulks(export)? {

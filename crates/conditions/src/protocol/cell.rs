@@ -75,6 +75,9 @@ pub fn cell_from_json(kind: Kind, json: &Json) -> Result<Value, Rejected> {
         }
         (Json::Number(number), _) => {
             let value = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
+            // `-0` is read as a double.
+            let is_minus_zero = number.as_f64().map(f64::to_bits) == Some((-0.0_f64).to_bits());
+            let value = value.or(is_minus_zero.then_some(0));
             value.filter(|value| is_in_range(kind, *value)).map(Value::Integer)
         }
         (Json::String(text), Kind::String) => Some(Value::Text(text.clone())),
@@ -100,7 +103,11 @@ pub fn cell_from_text(kind: Kind, text: &str) -> Result<Value, Rejected> {
             "false" | "0" => Some(Value::Bool(false)),
             _ => None,
         },
-        Kind::Float | Kind::Double => text.parse().ok().and_then(|value| float(kind, value)),
+        Kind::Float | Kind::Double => {
+            // A number beyond all doubles is read as infinite, too.
+            let is_meant = |value: &f64| value.is_finite() || !text.contains(char::is_numeric);
+            text.parse().ok().filter(is_meant).and_then(|value| float(kind, value))
+        }
         Kind::String => Some(Value::Text(text.to_owned())),
         Kind::Blob => STANDARD.decode(text).ok().map(Value::Bytes),
         _ => {
@@ -167,6 +174,8 @@ mod tests {
             (Kind::Float, json!(0.1), "0.1", Value::Float(0.1)),
             (Kind::Float, json!("-inf"), "-inf", Value::Float(f32::NEG_INFINITY)),
             (Kind::Double, json!(3), "3", Value::Double(3.0)),
+            (Kind::Double, json!("inf"), "infinity", Value::Double(f64::INFINITY)),
+            (Kind::Int32, json!(-0.0), "-0", Value::Integer(0)),
             (Kind::String, json!("é"), "é", Value::Text("é".to_owned())),
             (Kind::Blob, json!("AAE="), "AAE=", Value::Bytes(vec![0, 1])),
             (Kind::Blob, json!(null), "", Value::Null),
@@ -180,6 +189,8 @@ mod tests {
             (Kind::Int32, json!(1.5), "1.5"),
             (Kind::Int64, json!(9_223_372_036_854_775_808_u64), "9223372036854775808"),
             (Kind::Float, json!(1e39), "1e39"),
+            (Kind::Float, json!("1e400"), "1e400"),
+            (Kind::Double, json!("-1e400"), "-1e400"),
             (Kind::Double, json!("x"), "x"),
             (Kind::Blob, json!("A"), "A"),
         ] {

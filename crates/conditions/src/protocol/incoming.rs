@@ -176,8 +176,12 @@ impl Rows<'_> {
 
     /// The value of a cell.
     fn value(&self, place: usize, json: &Json) -> Result<Value, String> {
-        let column = &self.columns[place];
-        cell_from_json(column.kind, json).map_err(|why| format!("column {:?}: {why}", column.name))
+        cell_from_json(self.columns[place].kind, json).map_err(|why| self.at(place, &why))
+    }
+
+    /// What is wrong with a cell, with its column.
+    fn at(&self, place: usize, why: &(impl fmt::Display + ?Sized)) -> String {
+        format!("column {:?}: {why}", self.columns[place].name)
     }
 
     /// Ends the reading with this reason.
@@ -224,9 +228,9 @@ impl<'de> Visitor<'de> for Record<'_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut cells: A) -> Result<(), A::Error> {
         let rows = self.0;
         let (count, mut found) = (rows.columns.len(), 0);
-        while found < count
-            && let Some(Scalar(json)) = cells.next_element()?
-        {
+        while found < count {
+            let next = cells.next_element().map_err(|why| rows.at(found, &why));
+            let Some(Scalar(json)) = rows.refuse::<_, A::Error>(next)? else { break };
             let pushed = rows.value(found, &json).and_then(|value| rows.push(found, &value));
             rows.refuse::<_, A::Error>(pushed)?;
             found += 1;
@@ -245,7 +249,7 @@ impl<'de> Visitor<'de> for Record<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut cells: A) -> Result<(), A::Error> {
         let rows = self.0;
-        let mut values = vec![Value::Null; rows.columns.len()];
+        let mut values = vec![None; rows.columns.len()];
         while let Some(name) = cells.next_key::<String>()? {
             let place = rows.places.get(name.as_str()).copied().ok_or_else(|| {
                 let known = rows.columns.iter().map(|column| column.name.as_str());
@@ -254,12 +258,16 @@ impl<'de> Visitor<'de> for Record<'_, '_> {
                 format!("no column is {name:?}; there are {known}")
             });
             let place = rows.refuse::<_, A::Error>(place)?;
-            let Scalar(json) = cells.next_value()?;
-            let value = rows.value(place, &json);
-            values[place] = rows.refuse::<_, A::Error>(value)?;
+            let json = cells.next_value().map_err(|why| rows.at(place, &why));
+            let value = json.and_then(|Scalar(json)| rows.value(place, &json));
+            let value = match values[place] {
+                None => value,
+                Some(_) => Err(rows.at(place, "it has a value already: give it one")),
+            };
+            values[place] = Some(rows.refuse::<_, A::Error>(value)?);
         }
         for (place, value) in values.iter().enumerate() {
-            let pushed = rows.push(place, value);
+            let pushed = rows.push(place, value.as_ref().unwrap_or(&Value::Null));
             rows.refuse::<_, A::Error>(pushed)?;
         }
         let counted = rows.take(size_of::<u32>());
@@ -369,6 +377,23 @@ mod tests {
             object["channel"] = 1.into();
             object["since"] = 5.into();
             let why = batch(&object, &columns(), MAX_COLUMN_BYTES).expect_err("refused");
+            assert!(why.contains(said), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_no_value_of_json_can_hold_is_refused_with_its_column() {
+        for (values, said) in [
+            (r#"{"a": 1, "a": 2}"#, "column \"a\": it has a value already"),
+            (r#"{"a": 1e400}"#, "column \"a\": number out of range"),
+            (r#"[1, 1e400]"#, "column \"b\": number out of range"),
+        ] {
+            let body = format!(
+                r#"{{"batches":[{{"folder":"/f","objects":[
+                    {{"channel":1,"since":5,"values":{values}}}]}}]}}"#
+            );
+            let mut body: Incoming = serde_json::from_str(&body).expect("a body");
+            let why = body.batches.remove(0).batch(&columns(), &mut 1_000).expect_err("refused");
             assert!(why.contains(said), "{why}");
         }
     }

@@ -84,7 +84,11 @@ impl Params {
         for (place, (name, value)) in pairs.iter().enumerate() {
             let (name, value) = (name.as_ref(), value.as_ref());
             if !allowed.contains(&name) {
-                return Err(format!("{name:?} is no parameter here; there are {allowed:?}"));
+                let known = match allowed {
+                    [] => "none".to_owned(),
+                    some => some.join(", "),
+                };
+                return Err(format!("{name:?} is no parameter here; there are {known}"));
             }
             let is_one = name != "where";
             if is_one && pairs[..place].iter().any(|(before, _)| before.as_ref() == name) {
@@ -216,7 +220,7 @@ mod tests {
         for (pairs, said) in [
             (&[("t", "-1")][..], "t=-1: write a time of 0 to 9223372036854775807, or max"),
             (&[("t", "1"), ("t", "1")], "\"t\" is given twice"),
-            (&[("tag", "x")], "\"tag\" is no parameter here; there are [\"t\","),
+            (&[("tag", "x")], "\"tag\" is no parameter here; there are t,"),
             (&[("channels", "5-1")], "\"5-1\" is no range of channels"),
             (&[("channels", "")], "\"\" is no range"),
             (&[("as_of", "9999")], "as_of=9999: \"9999\" is no date: write one as YYYY-MM-DDTHH:"),

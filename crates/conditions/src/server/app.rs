@@ -262,8 +262,9 @@ mod tests {
         looked_at();
         (0..20).for_each(|_| may_end.send(()).expect("they wait"));
         assert_eq!(client(at).get("/big", &[]).expect("an answer").body, b"2");
-        // Each of the two threads had begun with one.
-        assert_eq!(begins.try_iter().count(), 2);
+        // Each of the two threads had begun with one at most.
+        let more = begins.try_iter().count();
+        assert!((1..=2).contains(&more), "{more}");
     }
 
     #[test]

@@ -54,6 +54,12 @@ pub fn backup(
     progress: &mut dyn FnMut(Copied),
 ) -> anyhow::Result<BackedUp> {
     check_format(data)?;
+    let beside = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let beside = beside.unwrap_or(Path::new(".")).canonicalize();
+    let data_itself = data.canonicalize();
+    if beside.is_ok_and(|beside| data_itself.is_ok_and(|data| beside.starts_with(data))) {
+        return Err(BadDirectory::new(out, "it is within the data: name one beside them").into());
+    }
     fs::create_dir(out).map_err(|why| match why.kind() {
         io::ErrorKind::AlreadyExists => BadDirectory::new(out, "it is there: name a new one"),
         _ => BadDirectory::new(out, format!("it can't be made: {why}")),

@@ -61,8 +61,14 @@ pub(super) fn check_format(data: &Path) -> Result<(), BadDirectory> {
     })?;
     let meant = format!("{NAME} {DATA_VERSION}");
     let found = text.trim();
+    let has_journal = folders(data)[0].is_dir();
     match found == meant {
-        true => Ok(()),
+        true if has_journal => Ok(()),
+        true => Err(refused(
+            "it has copies of what several servers share: `loadline conditions check --metadata … \
+             --segments …` reads that"
+                .to_owned(),
+        )),
         false => Err(refused(format!("it holds {found:?}, and this program reads {meant:?}"))),
     }
 }

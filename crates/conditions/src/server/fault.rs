@@ -152,7 +152,7 @@ impl From<Refusal> for Fault {
             Refusal::TooMany(..) => (S::PAYLOAD_TOO_LARGE, "ask for less, or insert it in parts"),
             Refusal::Damaged(_) => (
                 S::INTERNAL_SERVER_ERROR,
-                "`loadline conditions check DIR` names all that is damaged; what is elsewhere is \
+                "`loadline conditions check` names all that is damaged; what is elsewhere is \
                  served",
             ),
         };

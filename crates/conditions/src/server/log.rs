@@ -54,6 +54,12 @@ pub(super) trait Log: Send {
     /// When one is being made already.
     fn begin_base(&mut self, revision: Revision) -> anyhow::Result<Box<dyn NewBase>>;
 
+    /// Whether what replaces all changes through a revision is there for good: where nothing came
+    /// since, nothing can be put in its place.
+    fn has_base(&self, _: Revision) -> bool {
+        false
+    }
+
     /// Whether a seal may begin now.
     fn may_seal(&self) -> bool {
         true

@@ -456,7 +456,10 @@ impl Owner {
         }
         if is_due && self.sealing.is_none() && self.log.may_seal() {
             self.asked.0.append(&mut self.asked.1);
-            if let Err(why) = self.begin_seal() {
+            if self.log.has_base(self.shared.read().revision()) {
+                self.joins = false;
+                self.asked.0.drain(..).for_each(|answer| drop(answer.send(Ok(()))));
+            } else if let Err(why) = self.begin_seal() {
                 tracing::error!("{why}: nothing is sealed; changes are made, and kept");
                 self.seal_failed(&why.to_string());
             }

@@ -55,7 +55,8 @@ fn every_request_takes_the_method_and_the_parameters_that_it_is_described_with()
             assert_eq!(answer.status, 400, "{path}");
             let error = answer.json()["error"].as_str().expect("text").to_owned();
             let (_, list) = error.split_once("there are ").expect("a list");
-            let taken: BTreeSet<String> = serde_json::from_str(list).expect("a list");
+            let taken: BTreeSet<String> =
+                list.split(", ").filter(|name| *name != "none").map(str::to_owned).collect();
             assert_eq!(taken, expected, "{path}");
         }
     }

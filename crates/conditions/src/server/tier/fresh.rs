@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State as Extract};
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 
 use super::groups::Contact;
-use crate::model::Revision;
+use crate::model::{Refusal, Revision};
 use crate::protocol::{BASE, REVISION};
 use crate::server::app::App;
 use crate::server::fault::Fault;
@@ -37,9 +37,22 @@ async fn fresh(
     next: Next,
 ) -> Response {
     let needed = Needed::of(request.method(), request.uri(), request.headers());
-    match bring(&app, &contact, needed).await {
+    let brought = match needed {
+        Ok(needed) => bring(&app, &contact, needed).await,
+        Err(fault) => Err(fault),
+    };
+    match brought {
         Ok(()) => next.run(request).await,
         Err(fault) => fault.into_response(),
+    }
+}
+
+/// The last revision that this server knows.
+async fn known(app: &Arc<App>) -> Result<Revision, Fault> {
+    let known = app.state.try_read().map(|state| state.revision());
+    match known {
+        Some(known) => Ok(known),
+        None => app.blocking(|app| Ok(app.state.read().revision())).await,
     }
 }
 
@@ -48,23 +61,26 @@ async fn bring(app: &Arc<App>, contact: &Contact, needed: Needed) -> Result<(), 
         Needed::Nothing => return Ok(()),
         Needed::Head if contact.age() <= HEAD_AGE => return Ok(()),
         Needed::Head | Needed::Now => {}
-        Needed::Revision(revision) => {
-            let known = app.state.try_read().map(|state| state.revision());
-            let known = match known {
-                Some(known) => known,
-                None => app.blocking(|app| Ok(app.state.read().revision())).await?,
-            };
-            if revision <= known {
-                return Ok(());
-            }
-        }
+        Needed::Revision(revision) if revision <= known(app).await? => return Ok(()),
+        Needed::Revision(_) => {}
     }
     let followed = tokio::time::timeout(FOLLOW_WITHIN, app.writer.follow()).await;
-    followed.unwrap_or_else(|_| Err("it doesn't answer".to_owned())).map_err(|why| {
+    followed.unwrap_or_else(|_| Err("PostgreSQL doesn't answer".to_owned())).map_err(|why| {
         let error = format!("what other servers have changed isn't known: {why}");
-        let fix = "ask again later, or ask a revision that this server knows";
+        let fix = match needed {
+            Needed::Now => "nothing was changed: make the change again later",
+            _ => "ask again later, or ask a revision that this server knows",
+        };
         Fault::new(StatusCode::SERVICE_UNAVAILABLE, error, fix)
-    })
+    })?;
+    match needed {
+        // A client may have seen it in another store, or before changes were lost.
+        Needed::Revision(revision) => match known(app).await? {
+            known if revision > known => Err(Refusal::NoRevision(revision, known).into()),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
 }
 
 /// What a server has to know before it answers.
@@ -80,20 +96,23 @@ enum Needed {
 }
 
 impl Needed {
-    fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
+    fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Self, Fault> {
         if ["/metrics", "/api/v1/openapi.json"].contains(&uri.path()) {
-            return Self::Nothing;
+            return Ok(Self::Nothing);
         }
         if ![Method::GET, Method::HEAD].contains(method) {
-            return Self::Now;
+            return Ok(Self::Now);
         }
         // A client states what it has seen, whatever server has answered it.
-        let seen = headers.get(REVISION).and_then(|seen| seen.to_str().ok()?.parse().ok());
-        match (Self::pinned(uri), seen) {
+        let read = |seen: &HeaderValue| seen.to_str().ok()?.parse().ok();
+        let bad =
+            || Fault::bad(format!("{REVISION} is no revision"), "it is a number of 0 or more");
+        let seen = headers.get(REVISION).map(|seen| read(seen).ok_or_else(bad)).transpose()?;
+        Ok(match (Self::pinned(uri), seen) {
             (Some(revision), seen) => Self::Revision(revision.max(seen.unwrap_or(0))),
             (None, Some(seen)) => Self::Revision(seen),
             (None, None) => Self::Head,
-        }
+        })
     }
 
     /// The newest revision that a request names, if all that it asks is of revisions.
@@ -129,8 +148,9 @@ mod tests {
             if let Some(seen) = seen {
                 headers.insert(REVISION, seen.parse().expect("a value"));
             }
-            Needed::of(&method, &uri.parse().expect("a path"), &headers)
+            Needed::of(&method, &uri.parse().expect("a path"), &headers).ok()
         };
+        let of = |method, uri, seen| of(method, uri, seen).expect("a need");
         let get = |uri| of(Method::GET, uri, None);
         assert_eq!(get("/api/v1/slice/17/5?under=/a"), Needed::Revision(17));
         assert_eq!(get("/api/v1/find?folder=/a&t=1&revision=9"), Needed::Revision(9));
@@ -143,5 +163,11 @@ mod tests {
         assert_eq!(of(Method::GET, "/api/v1/folders", Some("12")), Needed::Revision(12));
         assert_eq!(of(Method::POST, "/api/v1/objects", None), Needed::Now);
         assert_eq!(of(Method::PUT, "/upload/key", None), Needed::Now);
+        let mut headers = HeaderMap::new();
+        for seen in ["", "x", "-1", "18446744073709551616"] {
+            headers.insert(REVISION, HeaderValue::from_static(seen));
+            let uri = Uri::from_static("/api/v1/folders");
+            assert!(Needed::of(&Method::GET, &uri, &headers).is_err(), "{seen:?}");
+        }
     }
 }

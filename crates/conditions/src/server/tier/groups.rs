@@ -329,6 +329,11 @@ impl Log for Groups {
         }))
     }
 
+    /// Servers that follow know a snapshot by its revision.
+    fn has_base(&self, revision: Revision) -> bool {
+        self.base == revision
+    }
+
     fn may_seal(&self) -> bool {
         self.loading.is_none() && self.not_loaded.is_none()
     }

@@ -91,8 +91,12 @@ fn check_store(bucket: &Bucket, store: &str) -> anyhow::Result<()> {
              belong to each other, or an empty place to a new database"
         ),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let put = bucket.put(STORE, Bytes::from(store.to_owned()));
-            put.context("--segments can't be written")
+            match bucket.put(STORE, Bytes::from(store.to_owned())) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    anyhow::bail!("--segments names a bucket that isn't there: make it first")
+                }
+                put => put.context("--segments can't be written"),
+            }
         }
         Err(error) => Err(error).context("--segments can't be read"),
     }

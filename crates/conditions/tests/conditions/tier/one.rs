@@ -70,6 +70,30 @@ fn a_server_without_its_copies_answers_as_before() {
 }
 
 #[test]
+fn what_is_sealed_is_compacted_once_and_then_there_is_nothing_to_do() {
+    let Some(place) = Place::new() else { return };
+    let (_killed, at) = place.start("a", 3_000);
+    folder(at, "/a/b", "multi");
+    let last = insert(at, "/a/b", 1, (0, None), 2.5);
+    let before = said(at, last);
+    let compact = || {
+        let answer = post(at, "/compact", &[("content-type", "application/json")], b"{}");
+        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+        serde_json::from_slice::<serde_json::Value>(&answer.body).expect("JSON")
+    };
+    let (first, again) = (compact(), compact());
+    assert_eq!(first["segments"], again["segments_before"]);
+    assert_eq!(again["segments_before"], again["segments"]);
+    // What comes then is sealed by the next one.
+    let last = insert(at, "/a/b", 2, (0, None), 3.5).max(last);
+    assert!(compact()["segments"].as_u64() > Some(0));
+    assert!(said(at, last - 1) == before);
+    let ahead = (last + 1).to_string();
+    let seen = |seen: &str| get(at, "/api/v1/folders", &[("conditions-revision", seen)]).status;
+    assert_eq!([seen(&last.to_string()), seen(&ahead), seen("x")], [200, 404, 400]);
+}
+
+#[test]
 fn without_postgresql_known_revisions_are_served_and_changes_refused() {
     let Some(mut place) = Place::new() else { return };
     let (_killed, at) = place.start("a", 3_000);
