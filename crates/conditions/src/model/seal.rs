@@ -7,6 +7,7 @@
 //! durable and a snapshot that names them is, too ([`Seal::records`]), [`State::rebuild`] puts what
 //! came meanwhile over them and [`State::end_seal`] goes on with that.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -373,7 +374,7 @@ fn is_ended(folder: &Folder, view: &View, channel: u32, found: &Found<'_>) -> Re
         return Ok(segment.is_ended(piece));
     }
     let recent = view.recent.get(&channel);
-    let before = recent.map(|recent| recent.at(since, from.saturating_sub(1)));
+    let before = recent.map(|recent| recent.at(since, from.saturating_sub(1), &Cell::default()));
     let Some(Recent::Shown(Some(before))) = before else { return Ok(false) };
     Ok(leaves(folder, before, Piece { since, until, object, from }))
 }
@@ -410,7 +411,7 @@ fn past<'a>(
     for (&channel, recent) in view.recent.range(first.0..=last.0) {
         for ended in recent.ended(revision) {
             let piece = ended.piece;
-            let left = recent.at(piece.since, revision);
+            let left = recent.at(piece.since, revision, &Cell::default());
             let is_left = matches!(left, Recent::Shown(Some(left))
                 if left.from == ended.to && leaves(folder, piece, left));
             if !is_left {

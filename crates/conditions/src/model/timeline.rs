@@ -6,6 +6,7 @@
 //! cleared is kept as a piece of [`NOTHING`]: wherever there is a piece here, now or at any
 //! revision, what is sealed as shown does not count.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::past::{Ended, Past};
@@ -75,9 +76,10 @@ impl Timeline {
         self.shown.at(time).is_some()
     }
 
-    /// What is known of a time.
-    pub(super) fn at(&self, time: u64, revision: Revision) -> Recent {
-        match self.shown.at(time) {
+    /// What is known of a time. `near` is where the piece of another channel was that is shown
+    /// then, which is looked at first.
+    pub(super) fn at(&self, time: u64, revision: Revision, near: &Cell<Place>) -> Recent {
+        match self.shown.at_near(time, near) {
             Some(piece) if piece.from <= revision => {
                 Recent::Shown(Some(piece).filter(|piece| piece.object != NOTHING))
             }
@@ -158,12 +160,29 @@ struct Chunk {
 }
 
 /// A piece by its chunk, and its place there.
-type Place = (usize, usize);
+pub(super) type Place = (usize, usize);
 
 impl Pieces {
     fn at(&self, time: u64) -> Option<Piece> {
         let (chunk, place) = self.before(time)?;
         Some(self.chunks[chunk].pieces[place]).filter(|piece| piece.until > time)
+    }
+
+    /// The same, which is likely to be `near`: where it is, once it is found.
+    fn at_near(&self, time: u64, near: &Cell<Place>) -> Option<Piece> {
+        if !self.is_before(time, near.get()) {
+            near.set(self.before(time)?);
+        }
+        let (chunk, place) = near.get();
+        Some(self.chunks[chunk].pieces[place]).filter(|piece| piece.until > time)
+    }
+
+    /// Whether the last piece that starts at `time` or before is in this place.
+    fn is_before(&self, time: u64, (chunk, place): Place) -> bool {
+        let Some(found) = self.chunks.get(chunk) else { return false };
+        let starts = found.starts.get(place..).unwrap_or_default();
+        let next = starts.get(1).or_else(|| self.firsts.get(chunk + 1));
+        starts.first().is_some_and(|start| *start <= time) && next.is_none_or(|next| time < *next)
     }
 
     /// The last piece that starts at `time` or before.

@@ -9,7 +9,7 @@ use super::base::Base;
 use super::past::Bounds;
 use super::piece::{Around, Piece, Revision};
 use super::segment::{Damage, Segment};
-use super::timeline::{Recent, Timeline};
+use super::timeline::{self, Recent, Timeline};
 
 /// What is sealed, and what came since, by channel.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl View {
     /// What all channels show at one time.
     pub(super) fn moment(&self, time: u64, revision: Revision) -> Moment<'_> {
         let block = self.base.place(time);
-        Moment { view: self, block, time, revision, guess: Cell::default() }
+        Moment { view: self, block, time, revision, guess: Cell::default(), near: Cell::default() }
     }
 
     /// The pieces of a channel that are shown at some time of `first..=last`, in their order.
@@ -176,6 +176,8 @@ pub(super) struct Moment<'a> {
     /// Where the channel after the last one is likely to be, and its piece: channels are asked for
     /// in order, and often begin together.
     guess: Cell<(usize, usize)>,
+    /// Where the last channel's piece was of what isn't sealed.
+    near: Cell<timeline::Place>,
 }
 
 impl<'a> Moment<'a> {
@@ -273,7 +275,7 @@ impl<'a> Moment<'a> {
 
     fn recent(&self, channel: u32) -> Recent {
         match self.view.recent.get(&channel) {
-            Some(recent) => recent.at(self.time, self.revision),
+            Some(recent) => recent.at(self.time, self.revision, &self.near),
             None => Recent::Unknown,
         }
     }
