@@ -110,6 +110,9 @@ pub(super) const ROWS: &[Row] = &[
     steps("workflow-checkpoint", "run suites/workflow-checkpoint.toml"),
     steps("workflow-triggers", "run suites/workflow-triggers.toml"),
     steps("workflow-parser", "run suites/workflow-parser.toml"),
+    conditions("conditions-insert", "run suites/conditions-insert.toml"),
+    conditions("conditions-nopayloaddb", "run suites/conditions-nopayloaddb.toml"),
+    Row { crates: CONDITIONS, ..printed("conditions-cache", "run suites/conditions-cache.toml") },
 ];
 
 #[cfg(test)]
