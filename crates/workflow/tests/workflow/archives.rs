@@ -2,7 +2,7 @@
 
 use testing::program;
 
-use crate::edited::{assert_same, said};
+use crate::edited::{assert_same, is_as_with_ecflow, said};
 use crate::jobs::normalised;
 use crate::place::Place;
 use crate::served::{self, Served};
@@ -119,22 +119,7 @@ fn run(place: &Place) -> Vec<String> {
 
 #[test]
 fn nodes_are_archived_and_restored_as_with_ecflow() {
-    if program("ecflow_client").is_none() || program("ecflow_server").is_none() {
-        return;
-    }
-    let (own, other) = (Place::new(), Place::new());
-    let served = Served::ours(&own);
-    let ours = run(&own);
-    let last = normalised(&own, &own.told(&["--migrate"]));
-    served.kill();
-    // What the journal has makes the same again.
-    let served = Served::ours(&own);
-    assert_eq!(last, normalised(&own, &own.told(&["--migrate"])));
-    served.kill();
-    let served = Served::theirs(&other);
-    let theirs = run(&other);
-    served.kill();
-    assert_same(&ours, &theirs);
+    is_as_with_ecflow(run);
 }
 
 #[test]

@@ -169,8 +169,8 @@ pub(crate) fn assert_same(ours: &[String], theirs: &[String]) {
     assert!(shown.is_empty() && ours.len() == theirs.len(), "{shown}");
 }
 
-#[test]
-fn scripts_are_shown_edited_and_run_as_with_ecflow() {
+/// Has the same told of this server, once more after a start from its journal, and of ecFlow's.
+pub(crate) fn is_as_with_ecflow(run: fn(&Place) -> Vec<String>) {
     if program("ecflow_client").is_none() || program("ecflow_server").is_none() {
         return;
     }
@@ -187,6 +187,11 @@ fn scripts_are_shown_edited_and_run_as_with_ecflow() {
     let theirs = run(&other);
     served.kill();
     assert_same(&ours, &theirs);
+}
+
+#[test]
+fn scripts_are_shown_edited_and_run_as_with_ecflow() {
+    is_as_with_ecflow(run);
 }
 
 #[test]
