@@ -44,6 +44,8 @@ http {
             proxy_set_header Connection "";
             proxy_set_header Host $server;
             proxy_cache answers;
+            # What the server spent is not spent again.
+            proxy_hide_header Server-Timing;
             proxy_cache_key \$request_uri;
             proxy_cache_lock on;
         }

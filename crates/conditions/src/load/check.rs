@@ -104,7 +104,10 @@ mod tests {
         let (folders, channels, intervals, fields) = (2, 3, 4, 5);
         let long = Long::None;
         let repeats = Share { fraction: 0.0 };
-        Made::new(Spec { folders, channels, intervals, fields, since, long, bulk: 1, repeats }, 7)
+        let (bulk, browse) = (1, 1);
+        let spec =
+            Spec { folders, channels, intervals, fields, since, long, bulk, browse, repeats };
+        Made::new(spec, 7)
     }
 
     /// Reads interval 1 after `change` has changed what is there.

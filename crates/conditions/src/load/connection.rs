@@ -55,6 +55,8 @@ pub(super) struct Head {
     pub(super) digest: Option<String>,
     /// The revision that it was made at.
     pub(super) revision: Option<u64>,
+    /// How long the server took by its own clock: `Server-Timing`.
+    pub(super) server_ns: Option<f64>,
     length: usize,
     is_last: bool,
 }
@@ -97,9 +99,10 @@ impl Connection {
         Self { address, stream: None, request: Vec::new(), input }
     }
 
-    /// Leaves the connection: the next request makes another one.
-    pub(super) fn leave(&mut self) {
-        self.stream = None;
+    /// Leaves the connection: the next request makes another one. Returns whether the server had
+    /// closed it before, where there was one.
+    pub(super) fn leave(&mut self) -> Option<bool> {
+        self.stream.take().map(|stream| has_ended(&stream))
     }
 
     /// Asks for a path with its query, unless the answer is still that of `tag`: its head has
@@ -184,6 +187,12 @@ fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
+/// Whether the server has closed a connection on which nothing is awaited.
+fn has_ended(stream: &TcpStream) -> bool {
+    let looked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+    looked.map_or_else(|error| error.kind() != ErrorKind::WouldBlock, |read| read == 0)
+}
+
 fn is_closed(error: &io::Error) -> bool {
     use ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     [BrokenPipe, ConnectionReset, UnexpectedEof].contains(&error.kind())
@@ -220,6 +229,8 @@ fn read_head(input: &[u8]) -> io::Result<Option<(Head, usize)>> {
             head.tag = Some(value.to_owned());
         } else if is("repr-digest") {
             head.digest = Some(value.to_owned());
+        } else if is("server-timing") {
+            head.server_ns = server_ns(value);
         } else if is(crate::protocol::REVISION) {
             head.revision = value.parse().ok();
         }
@@ -230,6 +241,13 @@ fn read_head(input: &[u8]) -> io::Result<Option<(Head, usize)>> {
         true => Ok(Some((head, ends))),
         false => Err(bad("it is too long")),
     }
+}
+
+/// The first duration of `Server-Timing`, which is in ms.
+fn server_ns(value: &str) -> Option<f64> {
+    let mut parts = value.split([';', ',']).map(str::trim);
+    let took_ms: f64 = parts.find_map(|part| part.strip_prefix("dur="))?.parse().ok()?;
+    (took_ms.is_finite() && took_ms >= 0.0).then_some(took_ms * 1e6)
 }
 
 #[cfg(test)]
@@ -252,6 +270,34 @@ mod tests {
         }
         let (head, _) = read_head(b"HTTP/1.0 304 X\r\n\r\n").expect("a head").expect("all of it");
         assert!(head.is_last && head.length == 0);
+    }
+
+    #[test]
+    fn the_time_that_a_server_took_is_the_first_duration_that_it_names() {
+        assert_eq!(server_ns("total;dur=0.125"), Some(125_000.0));
+        assert_eq!(server_ns("cache;desc=\"hit\", db;dur=2, app;dur=3"), Some(2e6));
+        for value in ["", "total", "total;dur=", "dur=x", "dur=-1", "dur=inf", "dur=NaN"] {
+            assert_eq!(server_ns(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_connection_that_the_server_has_closed_meanwhile_is_told_from_one_that_it_keeps() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
+        let at = listener.local_addr().expect("bound");
+        let connected = || {
+            let mut connection = Connection::new(at);
+            connection.stream = Some(connect(at).expect("a connection"));
+            (connection, listener.accept().expect("a client").0)
+        };
+        let (mut kept, _open) = connected();
+        assert_eq!((kept.leave(), kept.leave()), (Some(false), None));
+        let (mut closed, socket) = connected();
+        drop(socket);
+        // Until the end has come.
+        let stream = closed.stream.as_mut().expect("connected");
+        assert_eq!(stream.read(&mut [0]).expect("its end"), 0);
+        assert_eq!(closed.leave(), Some(true));
     }
 
     #[test]

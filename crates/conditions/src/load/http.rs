@@ -11,11 +11,12 @@ use serde::Deserialize;
 use serde_json::json;
 use wire::ProtocolError;
 
+use super::browse::{self, Shown};
 use super::check::Check;
 use super::connection::{Body, Connection, Failed, Head, outcome};
 use super::made::{Made, Piece};
 use super::operations::Do;
-use super::written::{Written, read, right, wrong_answer};
+use super::written::{Written, read, right, with_server_time, wrong_answer};
 use crate::client::{Client, ClientError};
 use crate::model::{Answer, ColumnSpec, Kind, MAX_TIME, Versioning};
 use crate::protocol::{BASE, BatchBody, FolderBody, InsertBody, ObjectBody, decode_slice};
@@ -68,6 +69,16 @@ struct FoundObject {
     records: Vec<Vec<f32>>,
 }
 
+impl From<FoundObject> for Shown {
+    fn from(found: FoundObject) -> Self {
+        let values = found.records.concat();
+        Self { channel: found.channel, since: found.since, until: found.until, values }
+    }
+}
+
+/// The figure of how many jobs found their connection closed by the server while it was idle.
+const CLOSED: &str = "closed_while_idle";
+
 /// The most tags that a slot remembers; then it begins anew.
 const MAX_TAGS: usize = 4_096;
 
@@ -95,9 +106,11 @@ impl Slot {
         let time = self.made.time(interval);
         self.bodies.resize_with(paths.len().max(self.bodies.len()), Body::default);
         let watch = Stopwatch::start();
+        let mut server_ns = Some(0.0);
         for (path, body) in paths.iter().zip(&mut self.bodies) {
             let query = format_args!("t={time}&under={path}&format=binary&redirect=false");
-            self.connection.get(format_args!("{BASE}/slice?{query}"), None, body)?;
+            let head = self.connection.get(format_args!("{BASE}/slice?{query}"), None, body)?;
+            server_ns = server_ns.zip(head.server_ns).map(|(sum, one)| sum + one);
         }
         // Whether it is right is looked at when it is here.
         let took = watch.stop();
@@ -108,7 +121,7 @@ impl Slot {
                 Err(error) => check.unreadable(error.to_string()),
             }
         }
-        Ok(self::read(op, interval, check.wrong(), took))
+        Ok(with_server_time(self::read(op, interval, check.wrong(), took), server_ns))
     }
 
     fn slice(&mut self, op: Op) -> Result<Outcome, Failed> {
@@ -118,6 +131,20 @@ impl Slot {
     fn read_folders(&mut self, op: Op) -> Result<Outcome, Failed> {
         let paths: Vec<String> = (0..self.made.spec.folders).map(path).collect();
         self.read(op, &paths)
+    }
+
+    fn browse(&mut self, op: Op) -> Result<Outcome, Failed> {
+        let (folder, intervals) = self.made.browsed(op.what);
+        let (since, until) = self.made.range(&intervals);
+        let (path, last) = (path(folder), until - 1);
+        let watch = Stopwatch::start();
+        let head =
+            self.ask(format_args!("/browse?folder={path}&since={since}&until={last}"), None)?;
+        let took = watch.stop();
+        let found: Found = read_json(&self.bodies[0])?;
+        let found = found.objects.into_iter().map(Shown::from).collect();
+        let outcome = browse::outcome(op, &self.made, folder, intervals, found, took);
+        Ok(with_server_time(outcome, head.server_ns))
     }
 
     fn insert(&mut self, op: Op, count: u32) -> Result<Outcome, Failed> {
@@ -239,8 +266,11 @@ impl Slot {
 
     /// Leaves the connection of the job before, and reads by a new one.
     fn job(&mut self, op: Op) -> Result<Outcome, Failed> {
-        self.connection.leave();
-        self.slice(op)
+        let closed = self.connection.leave();
+        let mut outcome = self.slice(op)?;
+        let closed = closed.map(|closed| (CLOSED.to_owned(), f64::from(u8::from(closed))));
+        outcome.figures.extend(closed);
+        Ok(outcome)
     }
 }
 
@@ -305,6 +335,7 @@ impl Caller for Slot {
             Do::Job => self.job(op),
             Do::Append => self.append(),
             Do::LookUp => self.look_up(op),
+            Do::Browse => self.browse(op),
         })
     }
 }

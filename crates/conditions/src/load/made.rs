@@ -238,6 +238,19 @@ impl Made {
         (since, since + LENGTH)
     }
 
+    /// What a browse reads where `drawn` is drawn: a folder, and intervals of it.
+    pub(super) fn browsed(&self, drawn: u64) -> (u32, Range<u32>) {
+        let Spec { folders, intervals, browse, .. } = self.spec;
+        let folder = scramble(!drawn) % u64::from(folders);
+        let first = self.interval(drawn);
+        (folder as u32, first..first.saturating_add(browse).min(intervals))
+    }
+
+    /// From when on and until when these intervals last.
+    pub(super) fn range(&self, intervals: &Range<u32>) -> (u64, u64) {
+        (self.bounds(intervals.start).0, self.bounds(intervals.end).0)
+    }
+
     /// A time in the middle of an interval.
     pub(super) fn time(&self, interval: u32) -> u64 {
         self.bounds(interval).0 + LENGTH / 2

@@ -4,6 +4,7 @@
 //! Peers hold the same objects in tables of their own and answer the same operations: each is a
 //! dialect, and what it answers is checked as our own server's answers are.
 
+mod browse;
 mod check;
 mod connection;
 mod http;

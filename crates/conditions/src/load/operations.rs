@@ -13,10 +13,11 @@ pub(super) enum Do {
     Job,
     Append,
     LookUp,
+    Browse,
 }
 
 /// [`load::Op::operation`] is an index into them.
-pub(super) static OPERATIONS: [Operation; 8] = [
+pub(super) static OPERATIONS: [Operation; 9] = [
     Operation::new("slice", Kind::Read, "Reads what all folders show at a time, at once."),
     Operation::new("read-folders", Kind::Read, "Reads the same with a request for each folder."),
     Operation::new("insert", Kind::Write, "Inserts the next object of the slot's own channel."),
@@ -25,6 +26,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
     Operation::new("job", Kind::Read, "Connects anew, reads as `slice`, and stays connected."),
     Operation::new("append", Kind::Write, "Inserts the next interval of all channels."),
     Operation::new("look-up", Kind::Read, "Looks up one object by time, most of them again."),
+    Operation::new("browse", Kind::Read, "Reads all that a folder shows in `browse` intervals."),
 ];
 
 /// Why other dialects have no look-ups.
@@ -35,7 +37,7 @@ pub(super) const OVER_HTTP: &str =
 impl Do {
     /// What the operation of this index is.
     pub(super) fn of(operation: usize) -> Self {
-        use Do::{Append, Find, Insert, InsertBulk, Job, LookUp, ReadFolders, Slice};
-        [Slice, ReadFolders, Insert, InsertBulk, Find, Job, Append, LookUp][operation]
+        use Do::{Append, Browse, Find, Insert, InsertBulk, Job, LookUp, ReadFolders, Slice};
+        [Slice, ReadFolders, Insert, InsertBulk, Find, Job, Append, LookUp, Browse][operation]
     }
 }

@@ -26,6 +26,17 @@ pub(super) struct PostgresOptions {
     /// Whether what is read is asked for by folder and channel.
     #[serde(default)]
     pub(super) order: bool,
+    /// How many servers there are: the one that is written to at the target's address, and its
+    /// replicas at the addresses after it. Slots are divided among them.
+    #[serde(default = "one")]
+    pub(super) servers: u8,
+    /// Whether it says how long it takes by its own clock, which is two messages more a statement.
+    #[serde(default)]
+    pub(super) server_time: bool,
+}
+
+fn one() -> u8 {
+    1
 }
 
 fn yes() -> bool {

@@ -9,6 +9,9 @@ pub(super) const OBJECTS_PER_PART: u32 = 10_000;
 /// The most values of one slice: 256 MiB of them.
 const MAX_SLICE_VALUES: u64 = 64 << 20;
 
+/// The most objects of one browse.
+const MAX_BROWSED: u32 = 1_000_000;
+
 /// Which interval jobs read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Written")]
@@ -105,6 +108,9 @@ pub(super) struct Spec {
     /// Objects of one insertion in bulk.
     #[serde(default = "thousand")]
     pub(super) bulk: u32,
+    /// Intervals of one browse.
+    #[serde(default = "ten")]
+    pub(super) browse: u32,
     /// The share of look-ups that ask for what was asked before.
     #[serde(default = "nine_of_ten")]
     pub(super) repeats: Share,
@@ -112,6 +118,10 @@ pub(super) struct Spec {
 
 fn nine_of_ten() -> Share {
     Share { fraction: 0.9 }
+}
+
+fn ten() -> u32 {
+    10
 }
 
 fn thousand() -> u32 {
@@ -131,6 +141,12 @@ impl Spec {
             if !(1..=most).contains(&value) {
                 return Err((key, format!("{key} has to be 1 to {most}, not {value}")));
             }
+        }
+        // What is prepared may be less than what `browse` is where it isn't stated.
+        let browsed = self.channels.saturating_mul(self.browse);
+        if self.browse == 0 || browsed > MAX_BROWSED {
+            let why = format!("browse × channels has to be 1 to {MAX_BROWSED}, not {browsed}");
+            return Err(("browse", why));
         }
         let values = self.values();
         if values > MAX_SLICE_VALUES {

@@ -13,6 +13,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, Params, Row, TransactionBehavior, params, params_from_iter};
 use wire::ProtocolError;
 
+use super::browse::{self, Shown};
 use super::check::Check;
 use super::made::{Made, Piece};
 use super::operations::{Do, OVER_HTTP};
@@ -54,6 +55,14 @@ const FOLDER: &str = "
             SELECT max(since) FROM conditions
             WHERE folder = c.folder AND channel = c.channel AND since <= ?1)
     WHERE o.until > ?1 AND c.folder = ?2";
+
+/// What the folder ?1 shows in [?2, ?3).
+const BROWSE: &str = "
+    SELECT o.* FROM channels c JOIN conditions o
+        ON o.folder = c.folder AND o.channel = c.channel AND o.since < ?3 AND o.since >= coalesce((
+            SELECT max(since) FROM conditions
+            WHERE folder = c.folder AND channel = c.channel AND since <= ?2), ?2)
+    WHERE c.folder = ?1 AND o.until > ?2";
 
 const FIND: &str = "
     SELECT since, value FROM written WHERE channel = ?1 AND since <= ?2 AND until > ?2
@@ -136,6 +145,21 @@ impl Slot {
             check.objects(folder, channel..channel.saturating_add(1), times, values);
         }
         Ok(self::read(op, interval, check.wrong(), took))
+    }
+
+    fn browse(&self, op: Op) -> rusqlite::Result<Outcome> {
+        let (folder, intervals) = self.made.browsed(op.what);
+        let (since, until) = self.made.range(&intervals);
+        let parameters = params![folder, since.cast_signed(), until.cast_signed()];
+        let watch = Stopwatch::start();
+        let found = self.objects(BROWSE, parameters)?;
+        let took = Took { by_target: true, ..watch.stop() };
+        let shown = |(_, channel, since, until, values): Object| {
+            let (since, until) = (since.cast_unsigned(), until.cast_unsigned());
+            Shown { channel, since, until, values }
+        };
+        let found = found.into_iter().map(shown).collect();
+        Ok(browse::outcome(op, &self.made, folder, intervals, found, took))
     }
 
     fn insert(&mut self, count: u32) -> rusqlite::Result<Outcome> {
@@ -279,6 +303,7 @@ impl Caller for Slot {
             Do::Find => self.find(op),
             Do::Job => self.job(op),
             Do::Append => self.append(),
+            Do::Browse => self.browse(op),
             Do::LookUp => return Err(ProtocolError::new(OVER_HTTP)),
         })
     }

@@ -38,6 +38,9 @@ impl Written {
     }
 }
 
+/// The figure of how long a server took by its own clock.
+const SERVER_TIME: &str = "server_time_ns";
+
 /// Answers: as many as objects.
 pub(super) fn right(objects: u32) -> Outcome {
     Outcome { answers: objects, ..Outcome::default() }
@@ -50,6 +53,12 @@ pub(super) fn read(op: Op, interval: u32, wrong: Option<String>, took: Took) -> 
         Some(why) => wrong_answer(op, &format!("interval {interval}"), "its values", &why),
     };
     Outcome { took: Some(took), ..outcome }
+}
+
+/// The same with how long the server took by its own clock, where it says so.
+pub(super) fn with_server_time(mut outcome: Outcome, server_ns: Option<f64>) -> Outcome {
+    outcome.figures.extend(server_ns.map(|ns| (SERVER_TIME.to_owned(), ns)));
+    outcome
 }
 
 /// The outcome of a call that has connected first.

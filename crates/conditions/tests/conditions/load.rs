@@ -45,7 +45,7 @@ pub(crate) fn holds(made: &dyn Workload, slot: &mut dyn Caller) {
 
 /// Has every interval answered rightly by every operation that reads.
 fn reads(slot: &mut dyn Caller) {
-    for operation in ["slice", "read-folders", "job"] {
+    for operation in ["slice", "read-folders", "job", "browse"] {
         for interval in 0..5 {
             let outcome = call(slot, operation, interval);
             assert_eq!((outcome.answers, outcome.wrong), (1, 0), "{operation}: {outcome:?}");
@@ -99,7 +99,18 @@ fn what_was_prepared_is_right_and_what_another_seed_prepared_is_not() {
     let made = workload(SMALL, 7).expect("a workload");
     let mut first = slot(made.clone().begin(&[0]), &at);
     holds(&*made, &mut *first);
+    for operation in ["slice", "read-folders", "job", "browse"] {
+        let outcome = call(&mut *first, operation, 1);
+        let (name, ns) = outcome.figures.first().expect("a figure");
+        assert_eq!(name, "server_time_ns");
+        // The job before has left its connection itself.
+        let closed = outcome.figures.get(1).map(|(name, closed)| (&name[..], *closed));
+        assert_eq!(closed, (operation == "job").then_some(("closed_while_idle", 0.0)));
+        let took = outcome.took.expect("a time").elapsed_ns;
+        assert!((0.0..=took as f64).contains(ns), "{ns} of {took}");
+    }
     let mut other = slot(workload(SMALL, 8).expect("a workload").begin(&[0]), &at);
+    assert_eq!(call(&mut *other, "browse", 1).wrong, 1);
     let finding = call(&mut *other, "slice", 1).finding.expect("a wrong answer");
     let received = String::from_utf8(finding.received).expect("text");
     assert!(received.starts_with("folder 0, channels 0..1: Some(0."), "{received}");

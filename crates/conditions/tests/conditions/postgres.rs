@@ -28,6 +28,15 @@ fn is_held_against_the_seed(dialect: &str, plant: &str, options: &str) {
     let spoken = speaks(dialect, options);
     let mut slot: Box<dyn Caller> = made.clone().caller(&spoken, &at).expect("a client");
     holds(&*made, &mut *slot);
+    for operation in ["slice", "read-folders", "job", "browse"] {
+        let (outcome, says) =
+            (call(&mut *slot, operation, 1), options.contains("server_time = true"));
+        assert_eq!(outcome.figures.len(), usize::from(says), "{operation}: {outcome:?}");
+        let took = outcome.took.expect("a time").elapsed_ns as f64;
+        let named = |(name, ns): &(String, f64)| name == "server_time_ns" && *ns > 0.0;
+        assert!(outcome.figures.iter().all(named), "{outcome:?}");
+        assert!(outcome.figures.iter().all(|(_, ns)| *ns < took), "{took}: {outcome:?}");
+    }
     // Another slot has a channel of its own.
     let mut other = made.clone().caller(&spoken, &at).expect("a client");
     assert_eq!(call(&mut *other, "insert", 0).refused, 0);
@@ -55,7 +64,7 @@ fn ranges_under_gist_are_held_against_the_seed() {
 
 #[test]
 fn the_latest_rows_are_held_against_the_seed() {
-    is_held_against_the_seed("postgres-lateral", PLANT, "");
+    is_held_against_the_seed("postgres-lateral", PLANT, "server_time = true");
 }
 
 #[test]

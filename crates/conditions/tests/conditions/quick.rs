@@ -10,7 +10,8 @@ use crate::served::{Said, ask, change, folder, get, insert, post, serve};
 const FULL: (&str, &str) = ("te", "trailers");
 
 fn essence(said: &Said) -> (u16, Vec<(String, String)>, &[u8]) {
-    let headers = said.headers.iter().filter(|(name, _)| *name != "date");
+    let of_its_time = ["date", "server-timing"];
+    let headers = said.headers.iter().filter(|(name, _)| !of_its_time.contains(&name.as_str()));
     let text = |value: &ureq::http::HeaderValue| value.to_str().expect("text").to_owned();
     let mut headers: Vec<_> =
         headers.map(|(name, value)| (name.to_string(), text(value))).collect();

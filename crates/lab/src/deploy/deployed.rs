@@ -51,6 +51,7 @@ impl Deployed {
             "host" => host,
             "port" => port,
             "socket" => self.address.to_string().trim_start_matches("unix:").to_owned(),
+            "loadline" => std::env::current_exe().ok()?.display().to_string(),
             "dir" => site()?.folder.display().to_string(),
             "data" => site()?.data().display().to_string(),
             _ => return None,

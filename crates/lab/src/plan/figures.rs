@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use judge::{Direction, Metric, Metrics, Unit};
+use load::Reach;
 
 use super::check::Result;
 use super::error::{Source, nearest};
@@ -88,6 +89,8 @@ fn reports(source: &Source, point: &Point, target: &Target, figure: &str) -> Res
             Err(source.error_at(&key("batch"), message, Some(help)))
         }
         TargetKind::InProcess => Ok(()),
+        // Which of them a call reports, its service's documents say.
+        _ if target.speaks.dialect.reach == Reach::Calls => Ok(()),
         _ if target.client.is_some() || is_in_steps => Ok(()),
         _ => {
             let message = format!("{figure} is reported by programs, and this target has none");

@@ -57,6 +57,7 @@ const AT_CLIENT: &[&str] = &[
     "socket",
     "dir",
     "data",
+    "loadline",
     "seconds",
     "connections",
     "pipeline",

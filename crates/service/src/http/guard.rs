@@ -2,6 +2,7 @@
 //! and may want more than to read.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use axum::http::uri::Authority;
 use axum::http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
@@ -22,6 +23,9 @@ const HEADERS: [(HeaderName, HeaderValue); 3] = [
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
 ];
+
+/// What the server spent on the answer.
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// What caches may keep, unless an answer of an interface says otherwise.
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -54,7 +58,11 @@ impl Guard {
         let tokens = self.tokens.as_ref().filter(|_| self.face == Face::Pages || !is_read);
         if !tokens.is_none_or(|tokens| carries_one(request, tokens)) {
             let fix = "send Authorization: Bearer TOKEN";
-            let mut answer = self.say(StatusCode::UNAUTHORIZED, "a token is needed", fix);
+            let error = match request.headers().contains_key(header::AUTHORIZATION) {
+                true => "a token is needed, and this is none of them",
+                false => "a token is needed",
+            };
+            let mut answer = self.say(StatusCode::UNAUTHORIZED, error, fix);
             let challenge = HeaderValue::from_static("Bearer");
             answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
             return Some(answer);
@@ -80,9 +88,14 @@ impl Guard {
         self.takes_names || std::str::from_utf8(host).is_ok_and(is_ours)
     }
 
-    /// Adds the headers that every answer has.
-    pub(super) fn add_headers<B>(&self, answer: &mut axum::http::Response<B>) {
+    /// Adds the headers that every answer has. An interface says how long the answer took, from its
+    /// request's head to its own (Server-Timing, in ms).
+    pub(super) fn add_headers<B>(&self, answer: &mut axum::http::Response<B>, took: Duration) {
         let headers = answer.headers_mut();
+        if self.face == Face::Api {
+            let took = format!("total;dur={:.3}", took.as_secs_f64() * 1e3);
+            headers.extend(HeaderValue::try_from(took).ok().map(|took| (SERVER_TIMING, took)));
+        }
         for (name, value) in HEADERS {
             // A page of a service that runs a script of its own says so.
             if self.face == Face::Pages || !headers.contains_key(&name) {

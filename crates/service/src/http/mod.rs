@@ -13,7 +13,7 @@ use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use axum::Router;
@@ -267,6 +267,7 @@ async fn converse(
     // The stream has limits of its own, which tell a head without an end from a client that waits.
     builder.header_read_timeout(None).max_buf_size(MAX_HEAD_BYTES);
     let service = service_fn(move |request| {
+        let begun = Instant::now();
         // What is not for this server, or wants more than to read, doesn't come to the router.
         let answer = match guard.refusal(&request) {
             Some(refusal) => Err(refusal),
@@ -278,7 +279,7 @@ async fn converse(
                 Ok(routed) => routed.await?,
                 Err(refusal) => refusal,
             };
-            guard.add_headers(&mut answer);
+            guard.add_headers(&mut answer, begun.elapsed());
             Ok::<_, Infallible>(open.until_sent(answer))
         }
     });

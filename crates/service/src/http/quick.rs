@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
 use axum::http::{Response, StatusCode};
@@ -93,6 +93,7 @@ impl Talk {
         let (mut input, mut out) = (Vec::with_capacity(INPUT_BYTES), Vec::new());
         // The host that was named and taken last.
         let mut host = Vec::new();
+        let mut begun = Instant::now();
         loop {
             match self.step(&input, &mut host) {
                 Step::Read => tokio::select! {
@@ -101,9 +102,10 @@ impl Talk {
                 },
                 Step::Send(mut answer, ends) => {
                     let _open = self.requests.begin();
-                    self.guard.add_headers(&mut answer);
+                    self.guard.add_headers(&mut answer, begun.elapsed());
                     send(stream, &answer, &mut out).await?;
                     input.drain(..ends);
+                    begun = Instant::now();
                     continue;
                 }
                 Step::Wait(over) => {
@@ -113,6 +115,7 @@ impl Talk {
                 }
                 Step::Other => return Some(input),
             };
+            begun = Instant::now();
         }
     }
 
@@ -231,7 +234,7 @@ fn add_date(out: &mut String) {
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::TcpStream;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use axum::Router;
     use axum::routing::get;
@@ -291,6 +294,7 @@ mod tests {
             assert_eq!(bodies, ["1", "2", "routed", "routed", "routed"], "{answer}");
             assert_eq!(answer.matches("\r\ndate: ").count(), 5);
             assert_eq!(answer.matches("\r\ncontent-security-policy: ").count(), 5);
+            assert_eq!(answer.matches("\r\nserver-timing: total;dur=").count(), 5);
         }
     }
 

@@ -70,6 +70,7 @@ pub(super) fn advisor(
     let asked = vec![
         read(schema.slice, vec![Box::new(time)]),
         read(schema.folder, vec![Box::new(folder), Box::new(time)]),
+        read(schema.browse, vec![Box::new(folder), Box::new(time), Box::new(time + 1)]),
         read(schema.find, vec![Box::new(channel), Box::new(time)]),
         insert,
     ];

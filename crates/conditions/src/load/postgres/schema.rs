@@ -32,6 +32,8 @@ pub(super) struct Schema {
     pub(super) slice: &'static str,
     /// What the folder $1 shows at the time $2.
     pub(super) folder: &'static str,
+    /// What the folder $1 shows in [$2, $3).
+    pub(super) browse: &'static str,
     /// Inserts channel $1, since $2, until $3, value $4 into `written`.
     pub(super) insert: &'static str,
     /// Since and value of what `written` shows in channel $1 at the time $2.
@@ -79,6 +81,9 @@ pub(super) const SCHEMAS: &[Schema] = &[
         folder: "
             SELECT o.folder, o.channel, lower(o.period), upper(o.period), {values}
             FROM conditions o WHERE o.folder = $1 AND o.period @> $2::int8",
+        browse: "
+            SELECT o.folder, o.channel, lower(o.period), upper(o.period), {values}
+            FROM conditions o WHERE o.folder = $1 AND o.period && int8range($2, $3)",
         insert: "INSERT INTO written VALUES ($1, int8range($2, $3), $4)",
         find: "
             SELECT lower(period), value FROM written WHERE channel = $1 AND period @> $2::int8",
@@ -100,6 +105,14 @@ pub(super) const SCHEMAS: &[Schema] = &[
                 SELECT o.folder, o.channel, o.since, o.until, {values} FROM conditions o
                 WHERE o.folder = c.folder AND o.channel = c.channel AND o.since <= $2
                 ORDER BY o.since DESC LIMIT 1) o
+            WHERE c.folder = $1 AND o.until > $2",
+        browse: "
+            SELECT o.* FROM channels c CROSS JOIN LATERAL (
+                SELECT o.folder, o.channel, o.since, o.until, {values} FROM conditions o
+                WHERE o.folder = c.folder AND o.channel = c.channel AND o.since < $3
+                    AND o.since >= coalesce((
+                        SELECT max(b.since) FROM conditions b WHERE b.folder = c.folder
+                            AND b.channel = c.channel AND b.since <= $2), $2)) o
             WHERE c.folder = $1 AND o.until > $2",
         insert: INSERT,
         find: FIND_LATEST,
@@ -124,6 +137,10 @@ pub(super) const SCHEMAS: &[Schema] = &[
             SELECT * FROM (SELECT folder, since, until, payload FROM conditions
                            WHERE folder = $1 AND since <= $2 ORDER BY since DESC LIMIT 1) o
             WHERE until > $2",
+        browse: "
+            SELECT folder, since, until, payload FROM conditions
+            WHERE folder = $1 AND since < $3 AND until > $2 AND since >= coalesce((
+                SELECT max(since) FROM conditions WHERE folder = $1 AND since <= $2), $2)",
         insert: INSERT,
         find: FIND_LATEST,
     },
@@ -139,6 +156,9 @@ pub(super) const SCHEMAS: &[Schema] = &[
         folder: "
             SELECT o.folder, o.channel, o.since, o.until, {values}
             FROM conditions o WHERE o.folder = $1 AND o.since <= $2 AND o.until > $2",
+        browse: "
+            SELECT o.folder, o.channel, o.since, o.until, {values}
+            FROM conditions o WHERE o.folder = $1 AND o.since < $3 AND o.until > $2",
         insert: INSERT,
         find: "
             SELECT since, value FROM written WHERE channel = $1 AND since <= $2 AND until > $2",

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use load::{Caller, Op, Outcome, Stopwatch};
@@ -13,16 +14,22 @@ use postgres::types::ToSql;
 use postgres::{Client, Config, Error, NoTls, Row, Statement};
 use wire::ProtocolError;
 
+use super::super::browse::{self, Shown};
 use super::super::check::Check;
 use super::super::made::{Made, Piece};
 use super::super::operations::{Do, OVER_HTTP};
 use super::super::options::PostgresOptions;
-use super::super::written::{Written, read, refused, right, with_connecting, wrong_answer};
+use super::super::written::{
+    Written, read, refused, right, with_connecting, with_server_time, wrong_answer,
+};
 use super::copy::Rows;
 use super::schema::{LISTS, Schema, Shape, fill};
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long it may take until a replica is there.
+const REPLICA_WITHIN: Duration = Duration::from_secs(30);
 
 /// One slot, with a channel of its own.
 pub(super) struct Slot {
@@ -33,6 +40,8 @@ pub(super) struct Slot {
     made: Arc<Made>,
     written: Written,
     prepared: HashMap<&'static str, Statement>,
+    /// How long the server took by its own clock since it was last asked, in ns.
+    spent_ns: Arc<AtomicU64>,
 }
 
 impl Slot {
@@ -43,10 +52,16 @@ impl Slot {
         made: Arc<Made>,
         channel: u32,
     ) -> Result<Self, ProtocolError> {
-        let config = config(address);
-        let client = patiently(&config).map_err(fault)?;
+        let server = channel % u32::from(options.servers.max(1));
+        let (mut config, spent_ns) = (config(nth(address, server)), Arc::new(AtomicU64::new(0)));
+        if options.server_time {
+            note_durations(&mut config, &spent_ns);
+        }
+        // A replica is there once it has a copy of the first server's data.
+        let client = if server == 0 { patiently(&config) } else { at_last(&config) };
+        let client = client.map_err(fault)?;
         let (written, prepared) = (Written::new(channel), HashMap::new());
-        Ok(Self { config, client, schema, options, made, written, prepared })
+        Ok(Self { config, client, schema, options, made, written, prepared, spent_ns })
     }
 
     /// Executes a statement of the schema, which is prepared the first time.
@@ -72,6 +87,7 @@ impl Slot {
         let made = Arc::clone(&self.made);
         let interval = made.interval(op.what);
         let time = made.time(interval) as i64;
+        self.spent_ns.store(0, Relaxed);
         let watch = Stopwatch::start();
         let mut answers = Vec::new();
         if at_once {
@@ -89,7 +105,31 @@ impl Slot {
                 check.unreadable(error.to_string());
             }
         }
-        Ok(self::read(op, interval, check.wrong(), took))
+        let outcome = self::read(op, interval, check.wrong(), took);
+        Ok(with_server_time(outcome, self.server_ns()))
+    }
+
+    /// How long the server took since its time was last set to zero, where that is known.
+    fn server_ns(&self) -> Option<f64> {
+        self.options.server_time.then(|| self.spent_ns.load(Relaxed) as f64)
+    }
+
+    fn browse(&mut self, op: Op) -> Result<Outcome, Error> {
+        let made = Arc::clone(&self.made);
+        let (folder, intervals) = made.browsed(op.what);
+        let (since, until) = made.range(&intervals);
+        let parameters: [&(dyn ToSql + Sync); 3] =
+            [&(folder as i32), &(since as i64), &(until as i64)];
+        self.spent_ns.store(0, Relaxed);
+        let watch = Stopwatch::start();
+        let rows = self.query(self.schema.browse, &parameters)?;
+        let took = watch.stop();
+        let mut found = Vec::with_capacity(rows.len());
+        for row in &rows {
+            shown(&mut found, self.schema.shape, &made, row)?;
+        }
+        let outcome = browse::outcome(op, &made, folder, intervals, found, took);
+        Ok(with_server_time(outcome, self.server_ns()))
     }
 
     /// Leaves the connection of the job before, and reads by a new one.
@@ -164,6 +204,17 @@ impl Slot {
         writer.finish().map(drop)
     }
 
+    /// Waits until all replicas show what was written: the preparation limits how long that takes.
+    fn wait_for_replicas(&mut self) -> Result<(), Error> {
+        let behind = "SELECT $1 - count(*) FROM pg_stat_replication
+                      WHERE replay_lsn >= pg_current_wal_lsn()";
+        let replicas = i64::from(self.options.servers) - 1;
+        while replicas > 0 && self.client.query_one(behind, &[&replicas])?.get::<_, i64>(0) > 0 {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
     /// Everything is loaded in one transaction, which makes the tables: so nothing of it is logged
     /// where `wal_level` is minimal, and rows are frozen from the start.
     fn fill(&mut self, piece: &Piece) -> Result<(), Error> {
@@ -185,8 +236,31 @@ impl Slot {
                     self.client.batch_execute("VACUUM ANALYZE")?;
                 }
                 // What is kept of it begins with nothing left to be written.
-                self.client.batch_execute("CHECKPOINT")
+                self.client.batch_execute("CHECKPOINT")?;
+                self.wait_for_replicas()
             }
+        }
+    }
+}
+
+/// The address that is so many after this one.
+fn nth(address: SocketAddr, number: u32) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) => Ipv4Addr::from_bits(ip.to_bits().wrapping_add(number)).into(),
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits().wrapping_add(number.into())).into(),
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Connects to a server that may not be there yet.
+fn at_last(config: &Config) -> Result<Client, Error> {
+    let start = Instant::now();
+    loop {
+        match patiently(config) {
+            Err(_) if start.elapsed() < REPLICA_WITHIN => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            connected => return connected,
         }
     }
 }
@@ -271,6 +345,41 @@ fn see(check: &mut Check<'_>, shape: Shape, made: &Made, row: &Row) -> Result<()
     Ok(())
 }
 
+/// Adds the objects of a row of a browse.
+fn shown(found: &mut Vec<Shown>, shape: Shape, made: &Made, row: &Row) -> Result<(), Error> {
+    let time = |column: usize| row.try_get::<_, i64>(column).map(i64::cast_unsigned);
+    if shape == Shape::Vectors {
+        let (since, until, payload) = (time(1)?, time(2)?, row.try_get::<_, &[u8]>(3)?);
+        let float = |bytes: &[u8]| bytes.try_into().map_or(f32::NAN, f32::from_le_bytes);
+        for (channel, bytes) in (0..).zip(payload.chunks(4 * made.spec.fields as usize)) {
+            let values = bytes.chunks(4).map(float).collect();
+            found.push(Shown { channel, since, until, values });
+        }
+        return Ok(());
+    }
+    let channel = row.try_get::<_, i32>(1)?.cast_unsigned();
+    let values = (4..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>()?;
+    found.push(Shown { channel, since: time(2)?, until: time(3)?, values });
+    Ok(())
+}
+
+/// Has the server say how long each step of a statement took, as it logs it (`log_duration`), to
+/// its client only.
+fn note_durations(config: &mut Config, spent_ns: &Arc<AtomicU64>) {
+    config.options("-c log_duration=on -c client_min_messages=log -c log_min_messages=fatal");
+    let spent_ns = Arc::clone(spent_ns);
+    config.notice_callback(move |notice| {
+        let ns = duration_ns(notice.message()).unwrap_or_default();
+        spent_ns.fetch_add(ns, Relaxed);
+    });
+}
+
+/// `duration: 0.125 ms`
+fn duration_ns(message: &str) -> Option<u64> {
+    let took_ms = message.strip_prefix("duration: ")?.split(' ').next()?.parse::<f64>().ok()?;
+    Some((took_ms * 1e6) as u64)
+}
+
 /// An error with what the server says of it.
 pub(in crate::load) fn fault(error: Error) -> ProtocolError {
     let said = error.as_db_error().map(|said| format!(": {}", said.message()));
@@ -303,6 +412,7 @@ impl Caller for Slot {
             Do::Find => self.find(op),
             Do::Job => self.job(op),
             Do::Append => self.append(),
+            Do::Browse => self.browse(op),
             Do::LookUp => return Err(ProtocolError::new(OVER_HTTP)),
         })
     }
