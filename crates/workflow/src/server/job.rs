@@ -18,12 +18,13 @@ use crate::script::{Origin, Scope, Source, job, locate, substitute};
 /// Makes the job of a submission and starts it; for other commands, starts them. The owner learns
 /// of each step.
 pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Sender<Message>) {
-    let Submission { kind, path, try_no, .. } = &submission;
-    let (kind, path, try_no) = (*kind, path.clone(), *try_no);
+    let Submission { kind, path, try_no, password, .. } = &submission;
+    let (kind, path, try_no, password) = (*kind, path.clone(), *try_no, password.clone());
     let tell = {
         let owner = owner.clone();
         move |what| {
-            let end = CommandEnd { kind, path: path.clone(), try_no, what };
+            let (path, password) = (path.clone(), password.clone());
+            let end = CommandEnd { kind, path, try_no, password, what };
             // It ends last.
             let _ = owner.send(Message::Command(end));
         }

@@ -38,6 +38,8 @@ pub(super) struct CommandEnd {
     pub(super) kind: CommandKind,
     pub(super) path: String,
     pub(super) try_no: i32,
+    /// The password of the job, of which this is.
+    pub(super) password: String,
     pub(super) what: CommandWhat,
 }
 

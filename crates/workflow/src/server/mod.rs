@@ -19,6 +19,7 @@ mod log;
 mod message;
 mod metrics;
 mod mover;
+mod own_commands;
 mod owner;
 mod passwords;
 mod pending;

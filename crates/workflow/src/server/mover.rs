@@ -30,35 +30,57 @@ impl Mover {
     /// Sends one, and has the owner know what came of it.
     pub(super) fn start(&self, one: Move, environment: &Environment, owner: &Sender<Message>) {
         let own = (environment.host.clone(), environment.port.to_string());
-        let owner = owner.clone();
-        let path = one.path.clone();
-        let tell = move |done: Result<(), String>| {
-            let what = done.map_or_else(CommandWhat::NotMoved, |()| CommandWhat::Moved);
-            let end = CommandEnd { kind: CommandKind::Move, path, try_no: MOVING, what };
-            // It ends last.
-            let _ = owner.send(Message::Command(end));
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let end = End {
+            count: Arc::clone(&self.0),
+            path: one.path.clone(),
+            owner: owner.clone(),
+            done: Err("MoveCmd Failed: it broke off, see the server's log".to_owned()),
         };
         if environment.is_encrypted() {
             let why = "nodes aren't moved between servers that encrypt: archive, copy and restore";
-            return tell(Err(format!("MoveCmd Failed: {why}")));
+            return end.tell(Err(format!("MoveCmd Failed: {why}")));
         }
-        if self.0.fetch_add(1, Ordering::Relaxed) >= MOST {
-            self.0.fetch_sub(1, Ordering::Relaxed);
-            return tell(Err(format!("{MOST} nodes are being moved: try again")));
+        if self.0.load(Ordering::Relaxed) > MOST {
+            return end.tell(Err(format!("{MOST} nodes are being moved: try again")));
         }
-        let count = Arc::clone(&self.0);
         let work = move || {
             let (host, port) = (&one.host, &one.port);
-            let done = send(&one, &own)
-                .map_err(|why| format!("MoveCmd Failed for {host}:{port}  {why}\n"));
-            count.fetch_sub(1, Ordering::Relaxed);
-            tell(done);
+            let done = send(&one, &own);
+            end.tell(done.map_err(|why| format!("MoveCmd Failed for {host}:{port}  {why}\n")));
         };
         let thread = std::thread::Builder::new().name("plug".to_owned()).spawn(work);
         if let Err(why) = thread {
-            self.0.fetch_sub(1, Ordering::Relaxed);
             tracing::error!("a node can't be moved: {why}");
         }
+    }
+}
+
+/// Has the owner know what came of a move when it is dropped, however its thread ends.
+struct End {
+    count: Arc<AtomicUsize>,
+    path: String,
+    owner: Sender<Message>,
+    done: Result<(), String>,
+}
+
+impl End {
+    fn tell(mut self, done: Result<(), String>) {
+        self.done = done;
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        let what = match std::mem::replace(&mut self.done, Ok(())) {
+            Ok(()) => CommandWhat::Moved,
+            Err(why) => CommandWhat::NotMoved(why),
+        };
+        let (path, password) = (std::mem::take(&mut self.path), String::new());
+        let end = CommandEnd { kind: CommandKind::Move, path, try_no: MOVING, password, what };
+        // It ends last.
+        let _ = self.owner.send(Message::Command(end));
     }
 }
 

@@ -10,14 +10,13 @@ use bytes::Bytes;
 use journal::{Journal, Progress};
 use wire::{TaskPool, Waker};
 
-use super::access::Part;
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
 use super::clock::Clock;
-use super::core::{Core, Effect, Told, check_kept};
+use super::core::{CommandKind, Core, Effect, Told, check_kept};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
-use super::log::{Category, last_lines, unix_us};
+use super::log::{Category, unix_us};
 use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint};
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
@@ -27,7 +26,7 @@ use super::slot::{Answer, Held, Rendered, SMALL_BYTES};
 use super::spawn::Spawner;
 use super::store;
 use super::{filing, job};
-use crate::protocol::{Body, Command, LogCommand, Reply, Request, ServerCommand, Standard};
+use crate::protocol::{Body, Reply, Request, Standard};
 
 /// The most messages that are taken before the journal is passed what they wrote.
 pub(super) const BATCH: usize = 1024;
@@ -93,7 +92,8 @@ impl Owner {
 
     /// Notes in the journal that the server has started, so that no change number is given again.
     pub(super) fn started(&mut self) {
-        let record = Record { at_us: unix_us(), random: random(), what: What::Started };
+        let address = self.core.address.clone();
+        let record = Record { at_us: unix_us(), random: random(), what: What::Started(&address) };
         if let Err(why) = self.append(&record) {
             tracing::error!("that the server has started: {why}");
         }
@@ -321,13 +321,16 @@ impl Owner {
             Change::Request(request, asked) => {
                 return self.carry_out(at_us, random, &request, asked);
             }
-            Change::Tick => self.core.record(&Record { at_us, random, what: What::Tick }),
+            Change::Tick(is_minute) => {
+                self.core.record(&Record { at_us, random, what: What::Tick { is_minute } });
+            }
             Change::Command { end, code, text } => {
                 let (path, text) = (end.path.as_str(), text.as_str());
                 if let CommandWhat::Read(_, tree) = end.what {
                     self.core.parsed = Some(tree);
                 }
-                let what = What::Outcome { code, try_no: end.try_no, path, text };
+                let (try_no, password) = (end.try_no, end.password.as_str());
+                let what = What::Outcome { code, try_no, path, password, text };
                 self.core.record(&Record { at_us, random, what });
                 let key = (path, end.try_no);
                 self.awaited.follow(key, self.core.asked());
@@ -344,7 +347,7 @@ impl Owner {
                 Change::Request(request, asked) => self.refuse(&request, &asked, why),
                 Change::Command { end, .. } => self.pending.refused.push(end),
                 // The next one makes up for it.
-                Change::Tick => {}
+                Change::Tick(_) => {}
             }
         }
     }
@@ -369,7 +372,13 @@ impl Owner {
         drop(held);
         let make = match told {
             Told::Reply(reply) => return slot.put(Answer::Reply(reply)),
-            Told::Made(due) => return self.awaited.add(due, slot),
+            Told::Made(mut due) => {
+                if !self.environment.starts_jobs {
+                    // Jobs, which have a try, are not made.
+                    due.all.retain(|(_, try_no)| *try_no < 1);
+                }
+                return self.awaited.add(due, slot);
+            }
             Told::Later(make) => make,
             Told::Jobs(all) => Box::new(move || job::check(all())),
         };
@@ -392,85 +401,13 @@ impl Owner {
         }
     }
 
-    /// Answers what is asked of the log.
-    fn of_the_log(&mut self, request: &Request, asked: &Asked) -> bool {
-        let Body::User(_, Command::Log(command)) = &request.body else { return false };
-        let slot = asked.slot.clone();
-        let put = move |reply| slot.put(Answer::Reply(reply));
-        match command {
-            LogCommand::Path => {
-                let path = self.environment.log.display().to_string();
-                put(Reply::Text(path));
-            }
-            LogCommand::Flush => self.shared.log.flushed(move |_| put(Reply::OK)),
-            LogCommand::Clear => {
-                self.shared.log.clear();
-                put(Reply::OK);
-            }
-            LogCommand::Get(lines) => {
-                let most = usize::try_from(*lines).unwrap_or(0);
-                self.shared.log.flushed(move |path| {
-                    put(match last_lines(path, most) {
-                        Ok(text) => Reply::Text(text),
-                        Err(why) => Reply::Error(format!("{}: {why}", path.display())),
-                    });
-                });
-            }
-            LogCommand::New(path) => {
-                let path = if path.is_empty() { self.core.log_path() } else { path.clone() };
-                let whole = self.environment.home.join(path);
-                self.shared.log.go_on_in(whole, move |opened| {
-                    put(match opened {
-                        Ok(()) => Reply::OK,
-                        Err(why) => Reply::Error(format!("the log can't be written: {why}")),
-                    });
-                });
-            }
-        }
-        true
-    }
-
-    /// Has a file of users read again.
-    fn of_the_users(&mut self, request: &Request, asked: &Asked) -> bool {
-        let Body::User(_, Command::Server(command)) = &request.body else { return false };
-        let Some(part) = Part::reloaded_by(*command) else { return false };
-        let (own, environment) = (self.shared.owner.clone(), Arc::clone(&self.environment));
-        let slot = asked.slot.clone();
-        let work = move || {
-            let _ = own.send(Message::Users(part.read_again(&environment), slot));
-        };
-        if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
-            asked.slot.put(Answer::Reply(Reply::error("too much to do: try again")));
-        }
-        true
-    }
-
-    /// What a command asks of the server beside the tree.
-    fn after_server_command(&mut self, request: &Request, told: &Told) {
-        if matches!(told, Told::Reply(Reply::Error(_))) {
-            return;
-        }
-        match &request.body {
-            Body::User(_, Command::Group(all)) => {
-                all.iter().for_each(|request| self.after_server_command(request, told));
-            }
-            body if is_checkpoint(body) => self.checkpoint(),
-            Body::User(_, Command::Server(ServerCommand::Terminate)) => (self.terminate)(),
-            Body::User(_, Command::CheckPoint { mode, interval, alarm }) => {
-                self.core.checks.set(CheckMode::of_number(*mode), *interval, *alarm);
-                self.clock.check = Instant::now() + self.core.checks.interval();
-            }
-            _ => {}
-        }
-    }
-
     /// Has what the tree asks for done: what asked for it is durable.
     fn effects(&mut self, at_us: i64) {
         for effect in self.core.effects() {
             match effect {
                 Effect::Log(category, text) => self.say(at_us, category, &text),
                 Effect::Start(submission) => {
-                    if !self.environment.starts_jobs {
+                    if !self.environment.starts_jobs && submission.kind == CommandKind::Job {
                         continue;
                     }
                     let (spawner, owner) = (Arc::clone(&self.spawner), self.shared.owner.clone());
@@ -492,7 +429,8 @@ impl Owner {
     fn command_end(&mut self, end: CommandEnd) {
         let (at_us, random) = (unix_us(), random());
         let Some((code, text)) = self.core.outcome_of(&end) else { return };
-        let what = What::Outcome { code, try_no: end.try_no, path: &end.path, text: &text };
+        let CommandEnd { path, try_no, password, .. } = &end;
+        let what = What::Outcome { code, try_no: *try_no, path, password, text: &text };
         match self.append(&Record { at_us, random, what }) {
             Ok(()) => self.wait_for(at_us, random, Change::Command { end, code, text }),
             Err(why) => {
@@ -516,8 +454,9 @@ impl Owner {
             self.count_pings();
             self.core.statistics.look();
             let (at_us, random) = (unix_us(), random());
-            match self.append(&Record { at_us, random, what: What::Tick }) {
-                Ok(()) => self.wait_for(at_us, random, Change::Tick),
+            let is_minute = self.environment.interval_s < 60;
+            match self.append(&Record { at_us, random, what: What::Tick { is_minute } }) {
+                Ok(()) => self.wait_for(at_us, random, Change::Tick(is_minute)),
                 Err(why) => self.say(at_us, Category::Error, &why),
             }
         }
@@ -543,7 +482,7 @@ impl Owner {
     }
 
     /// Has a checkpoint written.
-    fn checkpoint(&mut self) {
+    pub(super) fn checkpoint(&mut self) {
         if self.checkpoints.is_running() {
             return;
         }
@@ -577,8 +516,13 @@ impl Owner {
     }
 
     fn begin_snapshot(&mut self) {
-        let Ok(snapshot) = self.journal.snapshot() else { return };
-        (self.logged, self.is_snapshotting) = (0, true);
+        let logged = std::mem::take(&mut self.logged);
+        let snapshot = match self.journal.snapshot() {
+            Ok(snapshot) => snapshot,
+            // The next one is due after as many records again.
+            Err(why) => return tracing::error!("the snapshot can't be written: {why}"),
+        };
+        self.is_snapshotting = true;
         let (head, render) = self.core.stored();
         let own = self.shared.owner.clone();
         let work = move || {
@@ -590,7 +534,7 @@ impl Owner {
             let _ = own.send(Message::SnapshotDone(done));
         };
         if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
-            self.is_snapshotting = false;
+            (self.logged, self.is_snapshotting) = (logged, false);
         }
     }
 }

@@ -16,7 +16,8 @@ pub(super) struct Recorded {
 /// What a record is of.
 pub(super) enum Change {
     Request(Box<Request>, Asked),
-    Tick,
+    /// Whether the calendars go on by a minute, whatever the clock says.
+    Tick(bool),
     /// The end of a command, and what the journal has of it.
     Command {
         end: CommandEnd,
@@ -30,7 +31,7 @@ impl Recorded {
     pub(super) fn is_short(&self) -> bool {
         match &self.what {
             Change::Request(request, _) => is_short(request),
-            Change::Tick => false,
+            Change::Tick(_) => false,
             // A tree that was read, or a node that has gone, may be of any size.
             Change::Command { end, .. } => {
                 !matches!(end.what, CommandWhat::Read(..) | CommandWhat::Moved)

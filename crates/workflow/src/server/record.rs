@@ -3,12 +3,20 @@
 //!
 //! | at | bytes | what |
 //! |---|---|---|
-//! | 0 | 1 | kind: 1 request, 2 tick, 3 outcome, 4 start, 5 a part of a longer record |
+//! | 0 | 1 | kind: 1 request, 2 tick, 3 outcome, 4 start, 5 and 6 parts of a longer record |
 //! | 1 | 8 | microseconds since 1970 (kinds 1 to 4), little-endian |
 //! | 9 | 8 | a random number (kinds 1 to 4) |
-//! | 17 | | of 1 the document; of 3 code (1 byte), try (4 bytes), path, a zero, text |
+//! | 17 | | of 1 the document |
+//! | 17 | 1 | of 2 whether a minute has passed, whatever the clock says |
+//! | 17 | | of 3 code (1 byte), try (4 bytes), path, a zero, password, a zero, text |
+//! | 17 | | of 4 host:port |
 //!
-//! A record of more than 16 MiB comes in parts: how many follow (4 bytes), and the bytes.
+//! A record of more than 16 MiB comes in parts, the first of kind 6, the others of kind 5: how many
+//! follow (4 bytes), and the bytes.
+//!
+//! Only [`Core`](super::core::Core) applies records, first and again: what that reads is in the
+//! record, or in the tree, the handles, zombies and submissions that a snapshot keeps. Of what the
+//! process was started with it reads ECF_HOME and the server's variables, which are the next one's.
 
 use journal::MAX_RECORD_BYTES;
 
@@ -28,12 +36,12 @@ pub(super) struct Record<'a> {
 pub(super) enum What<'a> {
     /// A request's document.
     Request(&'a [u8]),
-    /// A minute of the suites' calendars has passed.
-    Tick,
-    /// What came of a command that the server had started.
-    Outcome { code: u8, try_no: i32, path: &'a str, text: &'a str },
-    /// The server has started.
-    Started,
+    /// The calendars are to go on: by the clock, or by a minute (`--ecfinterval` below 60).
+    Tick { is_minute: bool },
+    /// What came of a command that the server had started for a job of this password.
+    Outcome { code: u8, try_no: i32, path: &'a str, password: &'a str, text: &'a str },
+    /// The server has started, and is reached at this host:port.
+    Started(&'a str),
 }
 
 /// A random number of the system.
@@ -60,23 +68,26 @@ impl Record<'_> {
     pub(super) fn encode(&self) -> Vec<u8> {
         let kind = match self.what {
             What::Request(_) => 1,
-            What::Tick => 2,
+            What::Tick { .. } => 2,
             What::Outcome { .. } => 3,
-            What::Started => 4,
+            What::Started(_) => 4,
         };
         let mut bytes = vec![kind];
         bytes.extend_from_slice(&self.at_us.to_le_bytes());
         bytes.extend_from_slice(&self.random.to_le_bytes());
         match &self.what {
             What::Request(document) => bytes.extend_from_slice(document),
-            What::Outcome { code, try_no, path, text } => {
+            What::Tick { is_minute } => bytes.push((*is_minute).into()),
+            What::Outcome { code, try_no, path, password, text } => {
                 bytes.push(*code);
                 bytes.extend_from_slice(&try_no.to_le_bytes());
-                bytes.extend_from_slice(path.as_bytes());
-                bytes.push(0);
+                for word in [path, password] {
+                    bytes.extend_from_slice(word.as_bytes());
+                    bytes.push(0);
+                }
                 bytes.extend_from_slice(text.as_bytes());
             }
-            What::Tick | What::Started => {}
+            What::Started(address) => bytes.extend_from_slice(address.as_bytes()),
         }
         bytes
     }
@@ -88,18 +99,19 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Record<'_>, Unknown> {
     let number = |from: usize| {
         head[from..from + 8].iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
     };
+    let text = |bytes| std::str::from_utf8(bytes).map_err(|_| Unknown);
     let what = match head[0] {
         1 => What::Request(rest),
-        2 => What::Tick,
+        2 => What::Tick { is_minute: *rest.first().ok_or(Unknown)? != 0 },
         3 => {
             let (head, rest) = rest.split_first_chunk::<5>().ok_or(Unknown)?;
             let [code, try_no @ ..] = *head;
-            let zero = memchr::memchr(0, rest).ok_or(Unknown)?;
-            let text = |bytes| std::str::from_utf8(bytes).map_err(|_| Unknown);
-            let (path, text) = (text(&rest[..zero])?, text(&rest[zero + 1..])?);
-            What::Outcome { code, try_no: i32::from_le_bytes(try_no), path, text }
+            let mut words = text(rest)?.splitn(3, '\0');
+            let mut word = || words.next().ok_or(Unknown);
+            let (path, password, text) = (word()?, word()?, word()?);
+            What::Outcome { code, try_no: i32::from_le_bytes(try_no), path, password, text }
         }
-        4 => What::Started,
+        4 => What::Started(text(rest)?),
         _ => return Err(Unknown),
     };
     Ok(Record { at_us: number(1).cast_signed(), random: number(9), what })
@@ -164,9 +176,12 @@ mod tests {
 
     #[test]
     fn records_are_read_as_they_were_written_whole_or_in_parts() {
-        let outcome = What::Outcome { code: 7, try_no: 2, path: "/t/a", text: "why\nnot" };
+        let (path, password, text) = ("/t/a", "x", "why\nnot");
+        let outcome = What::Outcome { code: 7, try_no: 2, path, password, text };
         let long = vec![b'x'; MAX_RECORD_BYTES * 2 + 9];
-        for what in [What::Request(b"{}"), What::Tick, outcome, What::Started, What::Request(&long)]
+        let tick = What::Tick { is_minute: true };
+        for what in
+            [What::Request(b"{}"), tick, outcome, What::Started("h:1"), What::Request(&long)]
         {
             let record = Record { at_us: -5, random: u64::MAX, what };
             let mut joiner = Joiner::default();

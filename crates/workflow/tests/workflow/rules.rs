@@ -182,8 +182,8 @@ fn a_child_command_of_another_job_is_a_zombie() {
     assert_eq!(fake.apply(|rules| rules.check_child(&own, Child::Init)), Verdict::Accept(id));
     let verdict = fake.apply(|rules| rules.check_child(&other, Child::Init));
     let Verdict::Zombie { kind, .. } = verdict else { panic!("{verdict:?}") };
-    assert!(fake.apply(|rules| rules.zombie_rule("/s/a", kind)).is_some());
-    assert!(fake.apply(|rules| rules.zombie_rule("/s/gone/a", kind)).is_none());
+    assert!(fake.apply(|rules| rules.tree.zombie_rule("/s/a", kind)).is_some());
+    assert!(fake.apply(|rules| rules.tree.zombie_rule("/s/gone/a", kind)).is_none());
     fake.apply(|rules| rules.init(id, "7", &[]));
     let again = fake.apply(|rules| rules.check_child(&own, Child::Init));
     assert!(matches!(again, Verdict::Repeated(_)), "{again:?}");

@@ -7,6 +7,7 @@ use super::super::expression::Program;
 use super::super::node::NodeId;
 use super::super::state::{Flag, ServerState, State};
 use super::super::text::Text;
+use super::super::tree::Snapshot;
 use super::change::{Effect, How, Rules};
 
 /// Who a job says that it is.
@@ -50,6 +51,36 @@ pub struct ChildError(pub String);
 fn repeated(who: &Credentials<'_>, child: Child, words: &str, behind: &str) -> Verdict {
     let (word, path) = (child.word(), who.path);
     Verdict::Repeated(format!(" {words} : chd:{word} : {path} : {behind} : action(fob)"))
+}
+
+impl Snapshot {
+    /// The `zombie` attribute for a type: of the node at a path, or of the nearest above that is
+    /// there.
+    #[must_use]
+    pub fn zombie_rule(&self, path: &str, kind: ZombieType) -> Option<ZombieRule> {
+        let mut paths = std::iter::successors(Some(path), |path| Some(path.rsplit_once('/')?.0));
+        let nearest = paths.find_map(|path| self.find(path))?;
+        self.upwards(nearest).find_map(|id| {
+            self.node(id).attributes.iter().find_map(|attribute| match attribute {
+                Attribute::Zombie(rule) if rule.kind == kind => Some((**rule).clone()),
+                _ => None,
+            })
+        })
+    }
+
+    /// Whether a job that waits for an expression, as it has said before, goes on waiting, or is
+    /// through as it was: then its report changes nothing.
+    #[must_use]
+    pub fn is_wait_known(&self, who: &Credentials<'_>, program: &Program) -> bool {
+        let Some(id) = self.find(who.path).filter(|id| self.node(*id).kind.is_job()) else {
+            return false;
+        };
+        let (node, job) = (self.node(id), self.node(id).job());
+        let is_own = job.password == who.password && (who.rid.is_empty() || job.rid == who.rid);
+        let holds = program.holds(&From { tree: self, node: id });
+        let is_plain = node.state == State::Active && !node.flags.has(Flag::Zombie);
+        is_own && is_plain && node.flags.has(Flag::Wait) != holds
+    }
 }
 
 impl Rules<'_> {
@@ -136,20 +167,6 @@ impl Rules<'_> {
         };
         self.set_flag(id, Flag::Zombie, true);
         Verdict::Zombie { node: Some(id), kind, reason }
-    }
-
-    /// The `zombie` attribute for a type: of the node at a path, or of the nearest above that is
-    /// there.
-    #[must_use]
-    pub fn zombie_rule(&self, path: &str, kind: ZombieType) -> Option<ZombieRule> {
-        let mut paths = std::iter::successors(Some(path), |path| Some(path.rsplit_once('/')?.0));
-        let nearest = paths.find_map(|path| self.tree.find(path))?;
-        self.tree.upwards(nearest).find_map(|id| {
-            self.tree.node(id).attributes.iter().find_map(|attribute| match attribute {
-                Attribute::Zombie(rule) if rule.kind == kind => Some((**rule).clone()),
-                _ => None,
-            })
-        })
     }
 
     /// Makes the job that says who it is the task's own.

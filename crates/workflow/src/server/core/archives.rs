@@ -50,7 +50,7 @@ pub(super) fn add_zombies(
     let running: Vec<NodeId> = rules.tree.walk(of).filter(runs).collect();
     for id in running {
         let (path, job) = (rules.tree.path(id), rules.tree.node(id).job());
-        let rule = rules.zombie_rule(&path, ZombieType::User);
+        let rule = rules.tree.zombie_rule(&path, ZombieType::User);
         if parts.zombies.add_user(&path, &job, parts.at_us, (command, rule)) {
             rules.alter_flag(id, Flag::Zombie, true);
         }

@@ -14,7 +14,7 @@ use super::check;
 use super::filings::{Filings, reading, removing, writing};
 use super::parts::{Effect, Parts};
 use super::signals::kill;
-use super::zombies::{Call, Decided};
+use super::zombies::{Call, Decided, MAX_TEXT_BYTES};
 
 /// Takes a job's report.
 pub(super) fn report(
@@ -25,12 +25,12 @@ pub(super) fn report(
     report: &Report,
 ) -> Reply {
     let kind = kind(report);
-    let who = Credentials {
-        path: &child.path,
-        password: &child.password,
-        rid: &child.process_id,
-        try_no: i32::try_from(child.try_no).unwrap_or(0),
-    };
+    let who = credentials(child);
+    if [who.path, who.password, who.rid].iter().any(|text| text.len() > MAX_TEXT_BYTES) {
+        return Reply::error(format!(
+            "a path, password or process of more than {MAX_TEXT_BYTES} bytes is no job's"
+        ));
+    }
     match rules.check_child(&who, kind) {
         Verdict::Accept(id) => carry_out(parts, rules, id, child, report),
         Verdict::Halted => Reply::Standard(Standard::Halted),
@@ -41,7 +41,8 @@ pub(super) fn report(
         Verdict::Zombie { node, kind: zombie, reason } => {
             let at_us = parts.at_us;
             let call = Call { child, host, report: kind, kind: zombie, at_us };
-            let decided = parts.zombies.called(&call, |kind| rules.zombie_rule(who.path, kind));
+            let decided =
+                parts.zombies.called(&call, |kind| rules.tree.zombie_rule(who.path, kind));
             if let (ZombieAction::Adopt, Some(id)) = (decided.action, node) {
                 rules.adopt(id, &who);
                 return carry_out(parts, rules, id, child, report);
@@ -108,6 +109,16 @@ fn zombie_reply(
             ("fob", Reply::OK)
         }
         ZombieAction::Block | ZombieAction::Adopt => ("block", blocked),
+    }
+}
+
+/// Who a job says that it is.
+pub(super) fn credentials(child: &protocol::Child) -> Credentials<'_> {
+    Credentials {
+        path: &child.path,
+        password: &child.password,
+        rid: &child.process_id,
+        try_no: i32::try_from(child.try_no).unwrap_or(0),
     }
 }
 

@@ -86,6 +86,12 @@ fn check_room(parts: &Parts<'_>, edited: &Edited) -> Result<(), String> {
     ))
 }
 
+/// Keeps what a user gives until the job or script is made of it.
+fn keep(parts: &mut Parts<'_>, id: NodeId, edited: Edited) {
+    parts.edit_room -= edited.bytes();
+    parts.edited.push((id, Arc::new(edited)));
+}
+
 fn submit(
     parts: &mut Parts<'_>,
     rules: &mut Rules<'_>,
@@ -103,7 +109,7 @@ fn submit(
     check_room(parts, &edited)?;
     rules.submit_now(id);
     remember(parts, rules, request, &path);
-    parts.edited = Some((id, Arc::new(edited)));
+    keep(parts, id, edited);
     let all = vec![(path, rules.tree.node(id).try_no())];
     Ok(Told::Made(Due { all, before, ..Due::default() }))
 }
@@ -134,7 +140,7 @@ fn create(
     if asked.run {
         rules.submit_now(alias);
     }
-    parts.edited = Some((alias, Arc::new(edited)));
+    keep(parts, alias, edited);
     let all = vec![(rules.tree.path(alias), rules.tree.node(alias).try_no())];
     let before = "EditScriptCmd::SUBMIT_USER_FILE: failed for Alias : ";
     Ok(Told::Made(Due { all, before, ..Due::default() }))

@@ -6,6 +6,7 @@ mod archives;
 mod check;
 mod children;
 mod edit;
+mod escape;
 mod filings;
 mod handles;
 mod history;
@@ -16,6 +17,8 @@ mod query;
 mod signals;
 mod statistics;
 mod sync;
+#[cfg(test)]
+mod tests;
 mod text;
 mod unstarted;
 mod users;
@@ -74,6 +77,8 @@ pub(super) struct Core {
     /// The definition of the next request, where another thread has read it.
     pub(super) definition: Option<Definition>,
     started_us: i64,
+    /// The host and port of the server, which the journal keeps: the next one may have others.
+    pub(super) address: String,
     /// Changes of any kind, for checkpoints.
     change_no: u64,
 }
@@ -82,6 +87,7 @@ impl Core {
     /// An empty tree of a server that is halted.
     pub(super) fn new(environment: Arc<Environment>) -> Self {
         let mut core = Self {
+            address: format!("{}:{}", environment.host, environment.port),
             statistics: Statistics::default(),
             checks: CheckSettings::of(&environment),
             tree: Tree::default(),
@@ -138,7 +144,10 @@ impl Core {
     /// Whether a request may change the tree, so that the journal keeps it.
     pub(super) fn changes(&self, request: &Request) -> bool {
         match &request.body {
-            Body::Child(_, report) => !matches!(report, Report::Wait(_)),
+            Body::Child(child, Report::Wait(expression)) => {
+                self.is_changed_by_wait(child, expression)
+            }
+            Body::Child(..) => true,
             Body::User(_, command) => match command {
                 Command::Server(command) => matches!(
                     command,
@@ -168,6 +177,14 @@ impl Core {
                 _ => true,
             },
         }
+    }
+
+    /// Whether a job that waits changes what is known of it; most only ask again.
+    fn is_changed_by_wait(&self, child: &crate::protocol::Child, expression: &str) -> bool {
+        let who = children::credentials(child);
+        let is_halted = self.tree.server().state == ServerState::Halted;
+        let is_known = |program| is_halted || self.tree.is_wait_known(&who, &program);
+        !children::program(expression).is_ok_and(is_known)
     }
 
     /// Carries a request out.
@@ -201,9 +218,10 @@ impl Core {
         let Self { tree, environment, handles, zombies, effects, unstarted, .. } = self;
         let (filings, statistics) = (&mut self.filings, &mut self.statistics);
         let (started_us, checks) = (self.started_us, self.checks);
-        let (edited, edit_room) = (None, unstarted.edit_room());
+        let (edited, edit_room) = (Vec::new(), unstarted.edit_room());
         let mut parts = Parts {
             environment,
+            address: &self.address,
             handles,
             zombies,
             statistics,
@@ -224,16 +242,20 @@ impl Core {
         let filings = (&mut *parts.filings, &mut *parts.effects);
         let jobs = children::effects(ruled, tree, environment, filings).into_iter();
         let mut made_now: Vec<_> = jobs.map(|job| (job.node, CommandKind::Job)).collect();
-        if let Some((node, _)) = edited
-            && made_now.iter().all(|(job, _)| *job != node)
-        {
-            made_now.push((node, CommandKind::Script));
+        for (node, _) in &edited {
+            if made_now.iter().all(|(job, _)| job != node) {
+                made_now.push((*node, CommandKind::Script));
+            }
         }
         for (node, kind) in made_now {
             let mut start = submission(tree, node, kind);
-            start.edited = edited.take_if(|(of, _)| *of == node).map(|(_, edited)| edited);
-            let (try_no, edited) = (start.try_no, start.edited.clone());
-            unstarted.add(start.path.clone(), Waiting { kind, try_no, edited });
+            let own = edited.iter().position(|(of, _)| *of == node);
+            start.edited = own.map(|place| edited.swap_remove(place).1);
+            if start.scope.user("ECF_DUMMY_TASK").is_none() {
+                let (try_no, password) = (start.try_no, start.password.clone());
+                let waiting = Waiting { kind, try_no, password, edited: start.edited.clone() };
+                unstarted.add(start.path.clone(), waiting);
+            }
             effects.push(Effect::Start(Box::new(start)));
         }
         made
@@ -290,11 +312,10 @@ impl Core {
 
     /// Takes what is no request.
     pub(super) fn record(&mut self, record: &Record<'_>) {
-        let step = (self.environment.interval_s < 60).then(|| crate::model::Duration::minutes(1));
         match &record.what {
-            What::Tick => self.within(record.at_us, record.random, |parts, rules| {
+            What::Tick { is_minute } => self.within(record.at_us, record.random, |parts, rules| {
                 parts.zombies.expire(parts.at_us);
-                rules.tick(step);
+                rules.tick(is_minute.then(|| crate::model::Duration::minutes(1)));
             }),
             What::Outcome { code, path, text, .. } if *code >= ARCHIVED => {
                 let parsed = self.parsed.take();
@@ -306,20 +327,26 @@ impl Core {
                     });
                 }
             }
-            What::Outcome { code, try_no, path, text } => {
-                let is_edited = *code == WRITTEN && self.unstarted.is_edited(path, *try_no);
+            What::Outcome { code, try_no, path, password, text } => {
+                let of = (*try_no, *password);
+                let is_edited = *code == WRITTEN && self.unstarted.is_edited(path, of);
                 if !matches!(*code, WRITTEN | KILL_FAILED | STATUS_FAILED) {
-                    self.unstarted.over(path, *try_no);
+                    self.unstarted.over(path, of);
                 }
                 self.within(record.at_us, record.random, |parts, rules| {
-                    nodes::outcome(parts, rules, (*code, *try_no), path, text);
+                    nodes::outcome(parts, rules, (*code, of), path, text);
                     if let Some(id) = rules.tree.find(path).filter(|_| is_edited) {
                         rules.alter_flag(id, Flag::UserEdit, true);
                     }
                 });
             }
             // What clients knew was of another process: they take all anew.
-            What::Started => self.tree.forget_changes(),
+            What::Started(address) => {
+                self.tree.forget_changes();
+                // Nodes that were on their way then were not moved by this one.
+                self.filings.moved.clear();
+                (*address).clone_into(&mut self.address);
+            }
             What::Request(_) => return,
         }
         self.change_no += 1;
@@ -335,18 +362,22 @@ impl Core {
             );
             self.effects.push(Effect::Log(Category::Warning, text));
         }
-        for (path, waiting) in self.unstarted.iter() {
-            let Some(id) = self.tree.find(path) else { continue };
-            let node = self.tree.node(id);
+        let Self { unstarted, tree, effects, .. } = self;
+        unstarted.retain(|path, waiting| {
+            let Some(id) = tree.find(path) else { return false };
+            let node = tree.node(id);
             let is_script = waiting.kind == CommandKind::Script;
-            if node.try_no() == waiting.try_no && (is_script || node.state == State::Submitted) {
+            let is_due =
+                node.try_no() == waiting.try_no && (is_script || node.state == State::Submitted);
+            if is_due {
                 let text = format!("{path} was submitted and not started: it is started now");
-                self.effects.push(Effect::Log(Category::Warning, text));
-                let mut start = submission(&self.tree, id, waiting.kind);
+                effects.push(Effect::Log(Category::Warning, text));
+                let mut start = submission(tree, id, waiting.kind);
                 start.edited.clone_from(&waiting.edited);
-                self.effects.push(Effect::Start(Box::new(start)));
+                effects.push(Effect::Start(Box::new(start)));
             }
-        }
+            is_due
+        });
     }
 
     /// Takes a checkpoint in the place of no suites at all.
@@ -417,9 +448,11 @@ impl Core {
         let mut head = vec![
             ("state_change_no".to_owned(), snapshot.state_change_no().to_string()),
             ("modify_change_no".to_owned(), snapshot.modify_change_no().to_string()),
+            ("address".to_owned(), self.address.clone()),
         ];
         head.extend(self.handles.stored());
         head.extend(self.unstarted.stored());
+        head.extend(self.zombies.stored());
         (head, Box::new(move || text::checkpoint(&snapshot)))
     }
 }
@@ -438,6 +471,10 @@ impl Restore for Core {
         self.handles.restore(&stored.head);
         for (name, value) in &stored.head {
             self.unstarted.restore(name, value);
+            self.zombies.restore(name, value, &self.tree);
+        }
+        if let Some(address) = stored.head.get("address") {
+            self.address.clone_from(address);
         }
         Ok(())
     }

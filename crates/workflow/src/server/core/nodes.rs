@@ -94,12 +94,15 @@ pub(super) fn replace(
 pub(super) fn outcome(
     parts: &mut Parts<'_>,
     rules: &mut Rules<'_>,
-    (code, try_no): (u8, i32),
+    (code, (try_no, password)): (u8, (i32, &str)),
     path: &str,
     text: &str,
 ) {
     let Some(id) = rules.tree.find(path) else { return };
-    if rules.tree.node(id).try_no() != try_no {
+    let job = rules.tree.node(id).job();
+    // Another job may have the same try, after a requeue. One that is complete has no password.
+    let is_other = ![&*job.password, password].contains(&"") && job.password != *password;
+    if job.try_no != try_no || is_other {
         return;
     }
     let state = rules.tree.node(id).state;

@@ -21,6 +21,8 @@ pub(in crate::server) struct Submission {
     pub(in crate::server) path: String,
     pub(in crate::server) is_alias: bool,
     pub(in crate::server) try_no: i32,
+    /// The password of its job.
+    pub(in crate::server) password: String,
     pub(in crate::server) scope: Scope,
     /// What a user gives for it.
     pub(in crate::server) edited: Option<Arc<Edited>>,
@@ -89,14 +91,16 @@ pub(in crate::server) type Definition = Result<Box<Tree>, String>;
 /// What commands see of the core beside the tree.
 pub(in crate::server) struct Parts<'a> {
     pub(in crate::server) environment: &'a Arc<Environment>,
+    /// The host and port of this server.
+    pub(in crate::server) address: &'a str,
     pub(in crate::server) handles: &'a mut Handles,
     pub(in crate::server) zombies: &'a mut Zombies,
     pub(in crate::server) statistics: &'a mut Statistics,
     pub(in crate::server) checks: CheckSettings,
     pub(in crate::server) effects: &'a mut Vec<Effect>,
     pub(in crate::server) filings: &'a mut Filings,
-    /// What a user gives for the job or script of a node.
-    pub(in crate::server) edited: Option<(NodeId, Arc<Edited>)>,
+    /// What users give for jobs or scripts of nodes.
+    pub(in crate::server) edited: Vec<(NodeId, Arc<Edited>)>,
     /// The bytes that may be added to such.
     pub(in crate::server) edit_room: usize,
     pub(in crate::server) started_us: i64,
@@ -112,6 +116,7 @@ pub(in crate::server) fn submission(tree: &Snapshot, id: NodeId, kind: CommandKi
         path: tree.path(id),
         is_alias: tree.node(id).kind == Kind::Alias,
         try_no: tree.node(id).try_no(),
+        password: tree.node(id).job().password.to_string(),
         scope: Scope::of(tree, id),
         edited: None,
     }

@@ -49,13 +49,13 @@ pub(super) fn plug(
              host/port from the destination path"
         ));
     };
-    let environment = parts.environment;
-    if (host == environment.host || host == "localhost") && port == environment.port.to_string() {
+    let own = parts.address.rsplit_once(':').unwrap_or((parts.address, ""));
+    if (host == own.0 || host == "localhost") && port == own.1 {
         return match rules.tree.find(&path).filter(|id| *id != NodeId::ROOT) {
             Some(to) => within(parts, rules, request, (id, to)),
             None => failed(format!(
                 "The destination path {destination} does not exist on server {}",
-                environment.host
+                own.0
             )),
         };
     }

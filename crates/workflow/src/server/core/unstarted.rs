@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::escape::{escaped, plain};
+
 /// Which of a task's commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum CommandKind {
@@ -70,6 +72,8 @@ impl Edited {
 pub(super) struct Waiting {
     pub(super) kind: CommandKind,
     pub(super) try_no: i32,
+    /// The password of the job: after a requeue the tries begin anew.
+    pub(super) password: String,
     pub(super) edited: Option<Arc<Edited>>,
 }
 
@@ -78,7 +82,7 @@ pub(super) struct Waiting {
 pub(super) struct Unstarted(BTreeMap<String, Waiting>);
 
 /// What a snapshot's lines of them begin with.
-const HEAD: &str = "unstarted:";
+const HEAD: &str = "submitted:";
 
 impl Unstarted {
     pub(super) fn add(&mut self, path: String, waiting: Waiting) {
@@ -86,19 +90,25 @@ impl Unstarted {
     }
 
     /// Whether a user has edited what this try is made of.
-    pub(super) fn is_edited(&self, path: &str, try_no: i32) -> bool {
-        self.0.get(path).is_some_and(|one| one.try_no == try_no && one.edited.is_some())
+    pub(super) fn is_edited(&self, path: &str, (try_no, password): (i32, &str)) -> bool {
+        self.0.get(path).is_some_and(|one| one.is(try_no, password) && one.edited.is_some())
     }
 
     /// This try is started, or never will be.
-    pub(super) fn over(&mut self, path: &str, try_no: i32) {
-        if self.0.get(path).is_some_and(|one| one.try_no == try_no) {
+    pub(super) fn over(&mut self, path: &str, (try_no, password): (i32, &str)) {
+        if self.0.get(path).is_some_and(|one| one.is(try_no, password)) {
             self.0.remove(path);
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&String, &Waiting)> {
-        self.0.iter()
+    /// Keeps those for which `is_due` holds.
+    pub(super) fn retain(&mut self, mut is_due: impl FnMut(&str, &Waiting) -> bool) {
+        self.0.retain(|path, one| is_due(path, one));
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// The bytes that may be added.
@@ -121,10 +131,14 @@ impl Unstarted {
 }
 
 impl Waiting {
-    /// Texts with tabs between them: the try; what is waited for; of a job the number of variables,
-    /// and these; the lines.
+    fn is(&self, try_no: i32, password: &str) -> bool {
+        self.try_no == try_no && self.password == password
+    }
+
+    /// Texts with tabs between them: the try; the password; what is waited for; of a job the number
+    /// of variables, and these; the lines.
     fn encode(&self) -> String {
-        let mut texts = vec![self.try_no.to_string()];
+        let mut texts = vec![self.try_no.to_string(), escaped(&self.password)];
         if let Some(edited) = &self.edited {
             texts.push(if self.kind == CommandKind::Script { "script" } else { "job" }.to_owned());
             let lines = match &**edited {
@@ -147,8 +161,9 @@ impl Waiting {
     fn decode(text: &str) -> Self {
         let mut texts = text.split('\t');
         let try_no = texts.next().and_then(|number| number.parse().ok()).unwrap_or(0);
+        let password = texts.next().map(plain).unwrap_or_default();
         let Some(word) = texts.next() else {
-            return Self { kind: CommandKind::Job, try_no, edited: None };
+            return Self { kind: CommandKind::Job, try_no, password, edited: None };
         };
         let kind = if word == "script" { CommandKind::Script } else { CommandKind::Job };
         let count: Option<usize> = texts.next().and_then(|number| number.parse().ok());
@@ -163,33 +178,8 @@ impl Waiting {
                 Edited::Run { lines: texts.map(plain).collect(), variables }
             }
         };
-        Self { kind, try_no, edited: Some(Arc::new(edited)) }
+        Self { kind, try_no, password, edited: Some(Arc::new(edited)) }
     }
-}
-
-/// The replacement for what a line may not hold.
-const ESCAPES: [(char, char); 4] = [('\\', '\\'), ('\n', 'n'), ('\r', 'r'), ('\t', 't')];
-
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match ESCAPES.iter().find(|(plain, _)| *plain == letter) {
-            Some((_, stands)) => escaped.extend(['\\', *stands]),
-            None => escaped.push(letter),
-        }
-    }
-    escaped
-}
-
-fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        let stands = if letter == '\\' { letters.next() } else { None };
-        let known = ESCAPES.iter().find(|(_, one)| Some(*one) == stands);
-        plain.push(known.map_or(letter, |(meant, _)| *meant));
-    }
-    plain
 }
 
 #[cfg(test)]
@@ -208,7 +198,8 @@ mod tests {
             (CommandKind::Job, Some(Edited::Create(texts()))),
             (CommandKind::Script, Some(Edited::Create(texts()))),
         ] {
-            let one = Waiting { kind, try_no: 7, edited: edited.map(Arc::new) };
+            let password = "a b".to_owned();
+            let one = Waiting { kind, try_no: 7, password, edited: edited.map(Arc::new) };
             let text = one.encode();
             assert!(!text.contains(['\n', '\r']), "{text}");
             assert_eq!(Waiting::decode(&text), one);

@@ -536,7 +536,12 @@ fn group(parts: &mut Parts<'_>, rules: &mut Rules<'_>, all: &[Request]) -> Told 
                     },
                     _ => one.clone(),
                 };
-                command(parts, rules, &user.name, request, &of_handle)
+                match of_handle {
+                    Command::Log(_) => {
+                        Told::Reply(Reply::error("the log is asked by a command of its own"))
+                    }
+                    one => command(parts, rules, &user.name, request, &one),
+                }
             }
         };
         if let Told::Reply(Reply::Handle(number)) = &one {
@@ -548,7 +553,10 @@ fn group(parts: &mut Parts<'_>, rules: &mut Rules<'_>, all: &[Request]) -> Told 
         let replies = told.into_iter().map(|one| match one {
             Told::Reply(reply) => reply,
             Told::Later(make) => make(),
-            Told::Made(_) | Told::Jobs(_) => Reply::OK,
+            // It has begun; what comes of it is the log's.
+            Told::Made(due) if due.errors.is_empty() => Reply::OK,
+            Told::Made(due) => Reply::Error(due.errors),
+            Told::Jobs(_) => Reply::error("jobs are checked by a command of its own, in no group"),
         });
         let has_contents = |reply: &Reply| *reply != Reply::OK;
         let replies: Vec<Reply> = replies.filter(has_contents).collect();

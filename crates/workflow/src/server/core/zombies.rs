@@ -1,8 +1,10 @@
-//! Jobs that are not their task's own, and what is decided for them, as ecFlow's `ZombieCtrl` does.
+//! Jobs that are not their task's own, and what is decided for them, as ecFlow's `ZombieCtrl` does:
+//! one of each path that they say they are; another one of the same path counts as the first.
 
 use std::collections::BTreeMap;
 
-use crate::model::{Child, Job, ZombieAction, ZombieRule, ZombieType};
+use super::escape::{escaped, plain};
+use crate::model::{Child, Job, Snapshot, ZombieAction, ZombieRule, ZombieType};
 use crate::protocol::{self, ZombieRow};
 
 /// One zombie.
@@ -20,7 +22,7 @@ struct Zombie {
     decided: Option<ZombieAction>,
     rule: Option<ZombieRule>,
     /// What a user has done to make it one.
-    command: &'static str,
+    command: String,
 }
 
 impl Zombie {
@@ -44,18 +46,53 @@ impl Zombie {
             self.process == process
         }
     }
+
+    /// Texts with tabs between them. The attribute that decides is looked for again.
+    fn encode(&self) -> String {
+        let decided = self.decided.map_or(-1, |action| action as i64);
+        let numbers = [self.kind as i64, self.child as i64, self.calls, self.try_no, self.since_us];
+        let mut texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+        texts.push(decided.to_string());
+        let own = [&self.host, &self.process, &self.password, &self.command];
+        texts.extend(own.map(|text| escaped(text)));
+        texts.join("\t")
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        let mut texts = text.split('\t');
+        let mut number = || texts.next()?.parse::<i64>().ok();
+        let [kind, child, calls, try_no, since_us, decided] =
+            [number()?, number()?, number()?, number()?, number()?, number()?];
+        let mut own = || texts.next().map(plain);
+        Some(Self {
+            kind: ZombieType::ALL.into_iter().find(|one| *one as i64 == kind)?,
+            child: Child::ALL.into_iter().find(|one| *one as i64 == child)?,
+            calls,
+            try_no,
+            since_us,
+            decided: ZombieAction::ALL.into_iter().find(|one| *one as i64 == decided),
+            host: own()?,
+            process: own()?,
+            password: own()?,
+            command: own()?,
+            rule: None,
+        })
+    }
 }
 
-/// All zombies, by the paths that they say they are. The journal keeps what users decide; who
-/// calls again is seen again.
+/// All zombies, by the paths that they say they are.
 #[derive(Debug, Default)]
-pub(super) struct Zombies {
-    all: BTreeMap<String, Vec<Zombie>>,
-    count: usize,
-}
+pub(super) struct Zombies(BTreeMap<String, Zombie>);
 
-/// The most zombies; one more replaces the one that is first by its path.
+/// The most zombies; one more replaces the first by its path that no user has decided on, or else
+/// the first of all.
 const MAX_ZOMBIES: usize = 10_000;
+
+/// The longest path, process and password of a job that is no task's own, each.
+pub(super) const MAX_TEXT_BYTES: usize = 4096;
+
+/// What a snapshot's lines of them begin with.
+const HEAD: &str = "zombie:";
 
 /// A job that has called.
 pub(super) struct Call<'a> {
@@ -76,29 +113,13 @@ pub(super) struct Decided {
 }
 
 impl Zombies {
-    /// The place of a job among those of its path, or else of the path's first.
-    fn find(&self, path: &str, process: &str, password: &str) -> Option<usize> {
-        let all = self.all.get(path)?;
-        Some(all.iter().position(|one| one.is(process, password)).unwrap_or(0))
-    }
-
     fn add(&mut self, path: &str, zombie: Zombie) {
-        if self.count >= MAX_ZOMBIES
-            && let Some((_, gone)) = self.all.pop_first()
-        {
-            self.count -= gone.len();
+        if self.0.len() >= MAX_ZOMBIES {
+            let undecided = self.0.iter().find(|(_, one)| one.decided.is_none());
+            let gone = undecided.or_else(|| self.0.first_key_value()).map(|(path, _)| path.clone());
+            gone.map(|path| self.0.remove(&path));
         }
-        self.all.entry(path.to_owned()).or_default().push(zombie);
-        self.count += 1;
-    }
-
-    fn take(&mut self, path: &str, place: usize) {
-        let Some(all) = self.all.get_mut(path) else { return };
-        all.remove(place);
-        self.count -= 1;
-        if all.is_empty() {
-            self.all.remove(path);
-        }
+        self.0.insert(path.to_owned(), zombie);
     }
 
     /// Notes a job whose task a user has taken away; whether it is new.
@@ -109,7 +130,7 @@ impl Zombies {
         at_us: i64,
         (command, rule): (&'static str, Option<ZombieRule>),
     ) -> bool {
-        if self.all.contains_key(path) {
+        if self.0.contains_key(path) {
             return false;
         }
         let zombie = Zombie {
@@ -123,7 +144,7 @@ impl Zombies {
             since_us: at_us,
             decided: None,
             rule,
-            command,
+            command: command.to_owned(),
         };
         self.add(path, zombie);
         true
@@ -138,7 +159,7 @@ impl Zombies {
     ) -> Decided {
         let child = call.child;
         let (path, process, password) = (&*child.path, &*child.process_id, &*child.password);
-        let is_new = self.find(path, process, password).is_none();
+        let is_new = !self.0.contains_key(path);
         if is_new {
             let zombie = Zombie {
                 kind: call.kind,
@@ -151,12 +172,11 @@ impl Zombies {
                 since_us: call.at_us,
                 decided: None,
                 rule: None,
-                command: "",
+                command: String::new(),
             };
             self.add(path, zombie);
         }
-        let place = self.find(path, process, password).unwrap_or(0);
-        let zombie = &mut self.all.get_mut(path).expect("added above")[place];
+        let zombie = self.0.get_mut(path).expect("added above");
         if call.kind == ZombieType::Path {
             zombie.kind = ZombieType::Path;
         }
@@ -179,33 +199,28 @@ impl Zombies {
             _ => false,
         };
         if is_over {
-            self.take(path, place);
+            self.0.remove(path);
         }
         Decided { action, is_manual, kind }
     }
 
-    /// Takes a user's decision for a zombie of a path: that of this process or password, or else
-    /// the first of the path.
+    /// Takes a user's decision for the zombie of a path, which is this job as far as that is known.
     pub(super) fn decide(
         &mut self,
         path: &str,
         (process, password): (&str, &str),
         action: ZombieAction,
     ) {
-        let Some(place) = self.find(path, process, password) else { return };
-        let Some(zombie) = self.all.get_mut(path).and_then(|all| all.get_mut(place)) else {
-            return;
-        };
+        let Some(zombie) = self.0.get_mut(path) else { return };
         match action {
-            ZombieAction::Remove if zombie.is(process, password) => self.take(path, place),
+            ZombieAction::Remove if zombie.is(process, password) => drop(self.0.remove(path)),
             ZombieAction::Remove => {}
             action => zombie.decided = Some(action),
         }
     }
 
-    /// Takes a user's decision for a path alone, whose task has this job: it is of the zombie with
-    /// another password, or else another process, or else the first. Returns the process of one
-    /// that is to be killed.
+    /// Takes a user's decision for a path alone, whose task has this job. Returns the process of
+    /// one that is to be killed.
     ///
     /// # Errors
     /// The decision needs a task, or a zombie that can be told apart from its job.
@@ -217,32 +232,17 @@ impl Zombies {
     ) -> Result<Option<String>, String> {
         let needs_job = |word: &str, behind: &str| {
             let why = format!("Can't {word} zombie, there is no corresponding task{behind}");
-            format!("ZombieCtrl::{word}Cli: {why}")
+            Err(format!("ZombieCtrl::{word}Cli: {why}"))
         };
         let behind = format!(" for path {path}");
+        let zombie = self.0.get_mut(path);
         match (action, job) {
-            (ZombieAction::Adopt, None) => return Err(needs_job("adopt", "!")),
-            (ZombieAction::Block, None) => return Err(needs_job("block", &behind)),
-            (ZombieAction::Kill, None) => return Err(needs_job("kill", &behind)),
+            (ZombieAction::Adopt, None) => return needs_job("adopt", "!"),
+            (ZombieAction::Block, None) => return needs_job("block", &behind),
+            (ZombieAction::Kill, None) => return needs_job("kill", &behind),
             _ => {}
         }
-        let all = self.all.get(path).map_or(&[][..], |all| all);
-        let of_process = |job: &Job| all.iter().position(|one| *one.process != *job.rid);
-        if let (ZombieAction::Adopt, Some(job)) = (action, job)
-            && let Some(place) = of_process(job)
-        {
-            return Err(format!(
-                "ZombieCtrl::adoptCli: Can *not* adopt zombies, where process id are different. \
-                 Task({}) zombie({}). Please kill both process, and re-queue",
-                job.rid, all[place].process
-            ));
-        }
-        let of_password =
-            job.and_then(|job| all.iter().position(|one| *one.password != *job.password));
-        let is_sure = matches!(action, ZombieAction::Adopt | ZombieAction::Block);
-        let first = || (!is_sure && !all.is_empty()).then_some(0);
-        let place = of_password.or_else(|| job.filter(|_| !is_sure).and_then(of_process));
-        let Some(place) = place.or_else(first) else {
+        let Some(zombie) = zombie else {
             return match action {
                 ZombieAction::Kill => Err(format!(
                     "ZombieCtrl::killCli: Can't kill, could not locate zombie(and hence pid) for \
@@ -251,31 +251,59 @@ impl Zombies {
                 _ => Ok(None),
             };
         };
-        if action == ZombieAction::Remove {
-            self.take(path, place);
-            return Ok(None);
+        let has_other_process = job.is_some_and(|job| *zombie.process != *job.rid);
+        let has_other_password = job.is_some_and(|job| *zombie.password != *job.password);
+        match action {
+            ZombieAction::Adopt if has_other_process => Err(format!(
+                "ZombieCtrl::adoptCli: Can *not* adopt zombies, where process id are different. \
+                 Task({}) zombie({}). Please kill both process, and re-queue",
+                job.map_or("", |job| &job.rid),
+                zombie.process
+            )),
+            ZombieAction::Adopt | ZombieAction::Block if !has_other_password => Ok(None),
+            ZombieAction::Remove => {
+                self.0.remove(path);
+                Ok(None)
+            }
+            ZombieAction::Kill => {
+                let process = zombie.process.clone();
+                zombie.decided = Some(action);
+                if !has_other_process && !has_other_password {
+                    self.0.remove(path);
+                }
+                Ok(Some(process))
+            }
+            action => {
+                zombie.decided = Some(action);
+                Ok(None)
+            }
         }
-        let Some(zombie) = self.all.get_mut(path).and_then(|all| all.get_mut(place)) else {
-            return Ok(None);
-        };
-        zombie.decided = Some(action);
-        Ok((action == ZombieAction::Kill).then(|| zombie.process.clone()))
+    }
+
+    /// What a snapshot keeps of them.
+    pub(super) fn stored(&self) -> impl Iterator<Item = (String, String)> {
+        self.0.iter().map(|(path, one)| (format!("{HEAD}{}", escaped(path)), one.encode()))
+    }
+
+    /// Takes a line of a snapshot's head, where it is one of these; attributes of `tree` decide.
+    pub(super) fn restore(&mut self, name: &str, value: &str, tree: &Snapshot) {
+        let path = name.strip_prefix(HEAD).map(plain);
+        if let (Some(path), Some(mut zombie)) = (path, Zombie::decode(value)) {
+            zombie.rule = tree.zombie_rule(&path, zombie.kind);
+            self.0.insert(path, zombie);
+        }
     }
 
     /// Forgets those whose lifetime is over.
     pub(super) fn expire(&mut self, at_us: i64) {
-        self.all.retain(|_, all| {
-            all.retain(|zombie| {
-                at_us.saturating_sub(zombie.since_us) / 1_000_000 <= zombie.lifetime_s()
-            });
-            !all.is_empty()
+        self.0.retain(|_, zombie| {
+            at_us.saturating_sub(zombie.since_us) / 1_000_000 <= zombie.lifetime_s()
         });
-        self.count = self.all.values().map(Vec::len).sum();
     }
 
     /// All, as clients show them.
     pub(super) fn rows(&self, at_us: i64) -> Vec<ZombieRow> {
-        let row = |path: &String, zombie: &Zombie| ZombieRow {
+        let row = |(path, zombie): (&String, &Zombie)| ZombieRow {
             user_action: zombie.decided.unwrap_or(ZombieAction::Block) as i64,
             try_no: zombie.try_no,
             duration: at_us.saturating_sub(zombie.since_us) / 1_000_000,
@@ -285,13 +313,40 @@ impl Zombies {
             path: path.clone(),
             password: zombie.password.clone(),
             process_id: zombie.process.clone(),
-            user_cmd: zombie.command.to_owned(),
+            user_cmd: zombie.command.clone(),
             host: zombie.host.clone(),
             lifetime: zombie.lifetime_s(),
             attribute_action: zombie.rule.as_ref().map_or(ZombieAction::Block, |rule| rule.action)
                 as i64,
             user_action_set: zombie.decided.is_some(),
         };
-        self.all.iter().flat_map(|(path, all)| all.iter().map(move |one| row(path, one))).collect()
+        self.0.iter().map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zombie_is_read_as_it_was_stored() {
+        let rule = ZombieRule {
+            kind: ZombieType::Path,
+            action: ZombieAction::Fob,
+            children: Vec::new(),
+            lifetime_s: 7,
+        };
+        let mut zombies = Zombies::default();
+        let job = Job { rid: "1\t2".into(), password: "p q".into(), try_no: 3, ..Job::default() };
+        zombies.add_user("/s/a b", &job, -5, ("delete", Some(rule)));
+        zombies.decide("/s/a b", ("", ""), ZombieAction::Kill);
+        let mut read = Zombies::default();
+        for (name, value) in zombies.stored() {
+            assert!(!name.contains([' ', '\n']) && !value.contains('\n'), "{name} {value}");
+            read.restore(&name, &value, &crate::model::Tree::default());
+        }
+        zombies.0.values_mut().for_each(|one| one.rule = None);
+        assert_eq!(read.rows(0), zombies.rows(0));
+        assert_eq!(read.rows(0).len(), 1);
     }
 }

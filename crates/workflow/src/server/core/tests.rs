@@ -1,0 +1,158 @@
+//! What is applied again, behind a snapshot or from the start, is what was done first.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::environment::Environment;
+use super::super::record::{Record, What};
+use super::super::store::{Restore as _, Stored};
+use super::{Core, JOB_FAILED, STARTED};
+use crate::model::{State, State::Active, State::Complete, State::Submitted};
+use crate::protocol::{
+    Body, Child, Command, Report, Request, Requeue, ServerCommand, User, ZombieAction, write,
+};
+
+const SUITE: &str = "suite s\n task a\n task b\n  trigger a == complete\nendsuite\n";
+
+fn empty(port: u16, interval_s: u32) -> Core {
+    let environment = Environment::new(Path::new("/h"), port, interval_s, |_| None);
+    Core::new(Arc::new(environment.expect("numbers")))
+}
+
+/// A server that takes requests and forgets effects.
+struct Server {
+    core: Core,
+    at_us: i64,
+    /// What the journal would have.
+    records: Vec<(i64, Vec<u8>)>,
+}
+
+impl Server {
+    fn new() -> Self {
+        let mut server =
+            Self { core: empty(3141, 60), at_us: 1_700_000_000_000_000, records: Vec::new() };
+        let definition = SUITE.to_owned();
+        let load = Command::Load { force: false, definition, file: String::new() };
+        let begin = Command::Begin { suite: "s".to_owned(), force: false };
+        for command in [load, Command::Server(ServerCommand::Restart), begin] {
+            server.user(command);
+        }
+        server
+    }
+
+    fn user(&mut self, command: Command) {
+        self.ask(Body::User(User::default(), command));
+    }
+
+    fn job(&mut self, password: &str, report: Report) {
+        let (path, process_id) = ("/s/a".to_owned(), "7".to_owned());
+        let child = Child { path, password: password.to_owned(), process_id, try_no: 1 };
+        self.ask(Body::Child(child, report));
+    }
+
+    fn ask(&mut self, body: Body) {
+        let request = Request { host: "h".to_owned(), body };
+        if self.core.changes(&request) {
+            self.records.push((self.at_us, write(&request)));
+        }
+        self.core.request(self.at_us, self.at_us as u64, &request);
+        self.at_us += 1_000_000;
+    }
+
+    fn password(&self) -> String {
+        let id = self.core.tree.find("/s/a").expect("there");
+        self.core.tree.node(id).job().password.to_string()
+    }
+
+    fn state(&self) -> [State; 2] {
+        ["/s/a", "/s/b"]
+            .map(|path| self.core.tree.node(self.core.tree.find(path).expect("there")).state)
+    }
+
+    fn outcome(&mut self, code: u8, password: &str) {
+        let what = What::Outcome { code, try_no: 1, path: "/s/a", password, text: "" };
+        self.core.record(&Record { at_us: self.at_us, random: 1, what });
+    }
+
+    /// What the next process has: a snapshot, and the records behind it.
+    fn again(&self, stored: Option<Stored>, from: usize) -> Core {
+        let mut core = empty(3142, 10);
+        if let Some(stored) = stored {
+            core.snapshot(stored).expect("a snapshot");
+        }
+        for (at_us, document) in &self.records[from..] {
+            let what = What::Request(document);
+            let record = Record { at_us: *at_us, random: *at_us as u64, what };
+            super::Restore::record(&mut core, &record).expect("a request");
+        }
+        core
+    }
+
+    fn stored(&self) -> Stored {
+        let (head, render) = self.core.stored();
+        Stored { head: head.into_iter().collect(), text: render() }
+    }
+}
+
+fn adopt() -> Command {
+    let (process_id, password) = ("7".to_owned(), "other".to_owned());
+    let action = ZombieAction::Adopt;
+    Command::Zombie { action, process_id, password, paths: vec!["/s/a".to_owned()] }
+}
+
+#[test]
+fn a_decision_on_a_zombie_outlives_a_snapshot() {
+    let mut server = Server::new();
+    server.job(&server.password(), Report::Init(Vec::new()));
+    server.job("other", Report::Complete(Vec::new()));
+    server.user(adopt());
+    let (stored, from) = (server.stored(), server.records.len());
+    server.job("other", Report::Complete(Vec::new()));
+    assert_eq!(server.state(), [Complete, Submitted]);
+    for core in [server.again(Some(stored), from), server.again(None, 0)] {
+        let again = Server { core, at_us: 0, records: Vec::new() };
+        assert_eq!(again.state(), server.state());
+    }
+}
+
+#[test]
+fn a_job_that_waits_is_kept_where_it_changes_something() {
+    let mut server = Server::new();
+    let wait = || Report::Wait("b == complete".to_owned());
+    server.job(&server.password(), Report::Init(Vec::new()));
+    let before = server.records.len();
+    for _ in 0..3 {
+        server.job(&server.password(), wait());
+    }
+    // Only the first has set the flag.
+    assert_eq!(server.records.len(), before + 1);
+    server.job("other", wait());
+    server.user(adopt());
+    server.job("other", wait());
+    let again = server.again(None, 0);
+    let again = Server { core: again, at_us: 0, records: Vec::new() };
+    assert_eq!(again.password(), "other");
+    // Behind the server's own variables, which are the new process's.
+    let suites = |server: &Server| {
+        let text = server.stored().text;
+        text.split_once("\nhistory").map(|(_, suites)| suites.to_owned())
+    };
+    assert!(suites(&server).is_some() && suites(&again) == suites(&server));
+}
+
+#[test]
+fn the_late_end_of_a_job_is_not_that_of_the_next_one() {
+    let mut server = Server::new();
+    let first = server.password();
+    server.outcome(STARTED, &first);
+    let paths = vec!["/s/a".to_owned()];
+    server.user(Command::Requeue { option: Requeue::Force, paths });
+    assert_ne!(server.password(), first);
+    assert_eq!(server.core.unstarted.count(), 1);
+    server.outcome(STARTED, &first);
+    assert_eq!(server.core.unstarted.count(), 1);
+    server.outcome(JOB_FAILED, &first);
+    assert_eq!(server.state()[0], Submitted);
+    server.job(&server.password(), Report::Init(Vec::new()));
+    assert_eq!(server.state()[0], Active);
+}

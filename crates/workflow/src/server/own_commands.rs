@@ -1,0 +1,89 @@
+//! Commands of users to the server itself: its log, the files of its users, its end.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use wire::Waker;
+
+use super::access::Part;
+use super::core::Told;
+use super::environment::CheckMode;
+use super::log::last_lines;
+use super::message::{Asked, Message, is_checkpoint};
+use super::owner::Owner;
+use super::slot::Answer;
+use crate::protocol::{Body, Command, LogCommand, Reply, Request, ServerCommand};
+
+impl Owner {
+    /// Answers what is asked of the log.
+    pub(super) fn of_the_log(&mut self, request: &Request, asked: &Asked) -> bool {
+        let Body::User(_, Command::Log(command)) = &request.body else { return false };
+        let slot = asked.slot.clone();
+        let put = move |reply| slot.put(Answer::Reply(reply));
+        match command {
+            LogCommand::Path => {
+                let path = self.environment.log.display().to_string();
+                put(Reply::Text(path));
+            }
+            LogCommand::Flush => self.shared.log.flushed(move |_| put(Reply::OK)),
+            LogCommand::Clear => {
+                self.shared.log.clear();
+                put(Reply::OK);
+            }
+            LogCommand::Get(lines) => {
+                let most = usize::try_from(*lines).unwrap_or(0);
+                self.shared.log.flushed(move |path| {
+                    put(match last_lines(path, most) {
+                        Ok(text) => Reply::Text(text),
+                        Err(why) => Reply::Error(format!("{}: {why}", path.display())),
+                    });
+                });
+            }
+            LogCommand::New(path) => {
+                let path = if path.is_empty() { self.core.log_path() } else { path.clone() };
+                let whole = self.environment.home.join(path);
+                self.shared.log.go_on_in(whole, move |opened| {
+                    put(match opened {
+                        Ok(()) => Reply::OK,
+                        Err(why) => Reply::Error(format!("the log can't be written: {why}")),
+                    });
+                });
+            }
+        }
+        true
+    }
+
+    /// Has a file of users read again.
+    pub(super) fn of_the_users(&mut self, request: &Request, asked: &Asked) -> bool {
+        let Body::User(_, Command::Server(command)) = &request.body else { return false };
+        let Some(part) = Part::reloaded_by(*command) else { return false };
+        let (own, environment) = (self.shared.owner.clone(), Arc::clone(&self.environment));
+        let slot = asked.slot.clone();
+        let work = move || {
+            let _ = own.send(Message::Users(part.read_again(&environment), slot));
+        };
+        if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
+            asked.slot.put(Answer::Reply(Reply::error("too much to do: try again")));
+        }
+        true
+    }
+
+    /// What a command asks of the server beside the tree.
+    pub(super) fn after_server_command(&mut self, request: &Request, told: &Told) {
+        if matches!(told, Told::Reply(Reply::Error(_))) {
+            return;
+        }
+        match &request.body {
+            Body::User(_, Command::Group(all)) => {
+                all.iter().for_each(|request| self.after_server_command(request, told));
+            }
+            body if is_checkpoint(body) => self.checkpoint(),
+            Body::User(_, Command::Server(ServerCommand::Terminate)) => (self.terminate)(),
+            Body::User(_, Command::CheckPoint { mode, interval, alarm }) => {
+                self.core.checks.set(CheckMode::of_number(*mode), *interval, *alarm);
+                self.clock.check = Instant::now() + self.core.checks.interval();
+            }
+            _ => {}
+        }
+    }
+}
