@@ -45,7 +45,7 @@ pub(super) struct InspectArgs {
     #[arg(long = "type", value_name = "NAME")]
     name: Option<String>,
 
-    /// The bytes: hexadecimal, with spaces or without, or @FILE; @- is standard input
+    /// The bytes: hexadecimal, with spaces and 0x or without, or @FILE; @- is standard input
     bytes: String,
 }
 
@@ -97,7 +97,14 @@ fn bytes(written: &str) -> Result<Vec<u8>, Failure> {
 fn from_hex(written: &str) -> Result<Vec<u8>, Failure> {
     let is_apart = |character: &char| character.is_whitespace() || matches!(character, ',' | ':');
     let mut digits = Vec::new();
-    for (place, character) in written.chars().enumerate().filter(|(_, one)| !is_apart(one)) {
+    let mut characters = written.chars().enumerate().filter(|(_, one)| !is_apart(one)).peekable();
+    while let Some((place, character)) = characters.next() {
+        // Debuggers write it before each byte, or before all.
+        let is_whole = digits.len().is_multiple_of(2);
+        let follows = |next: &(usize, char)| *next == (place + 1, 'x');
+        if is_whole && character == '0' && characters.next_if(follows).is_some() {
+            continue;
+        }
         let Some(digit) = character.to_digit(16) else {
             let why = format!(
                 "character {} of the bytes, {character:?}, is no hexadecimal digit (@FILE names a \

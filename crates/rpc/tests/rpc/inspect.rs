@@ -18,6 +18,11 @@ fn the_bytes_of_julia_are_named() {
     assert!(shown.ends_with("13  bytes: header 5, keys 1, padding 3, payload 4\n"), "{shown}");
     let string = text(&["inspect", "--codec", "julia", "21056162636465"]);
     assert!(string.contains("String  \"abcde\""), "{string}");
+    for written in ["0x21 0x05 0x61 0x62 0x63 0x64 0x65", "0x21056162636465"] {
+        assert_eq!(text(&["inspect", "--codec", "julia", written]), string);
+    }
+    let wrong = rpc(&["inspect", "2x"]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", said(&wrong));
 }
 
 #[test]
