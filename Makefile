@@ -21,7 +21,7 @@ define needed
 endef
 
 help:
-	@echo 'make tour    build loadline and run four short experiments: suites/tour*.toml'
+	@echo 'make tour    build loadline and run five short experiments: suites/tour*.toml'
 	@echo 'make test    everything that a change must pass: format, tidy, lints, docs, tests'
 	@echo 'make bench   measure, and write README.md, BENCHMARKS.md and docs/benchmarks'
 	@echo 'make credibility   hold what the lab says against the truth; goes on where it was left'
@@ -38,7 +38,7 @@ tour:
 	$(call needed,0); \
 	cargo build --profile tour --locked -p loadline || \
 	  { echo 'The tour ends here: the program is not built, for the reason above.'; exit 0; }; \
-	for suite in tour tour-records tour-arrays tour-conditions; do \
+	for suite in tour tour-records tour-arrays tour-conditions tour-workflow; do \
 	  $${CARGO_TARGET_DIR:-target}/tour/loadline run --wait suites/$$suite.toml; \
 	  code=$$?; \
 	  case $$code in \
