@@ -1,16 +1,19 @@
 //! What services have to bear. The cache: starts under immediate load, clients that die in the
 //! middle of a word, readers who do not read, memory that is full, too many at once. After all of
 //! that its answers are right, its memory has not grown, and no place for a connection is lost.
-//! Conditions: jobs that connect, insert and read for as long as is asked.
+//! Conditions: jobs that connect, insert and read for as long as is asked. Workflow: crashes at
+//! random moments.
 //!
 //! `make soak` runs the long ones, which are ignored otherwise; a short one of each kind is always
-//! run. How long they take: `SOAK_SECONDS`, `SOAK_STARTS`.
+//! run. How long they take: `SOAK_SECONDS`, `SOAK_STARTS`,
+//! `SOAK_CRASHES` from `SOAK_SEED`.
 
 mod abuse;
 mod client;
 mod conditions;
 mod memory;
 mod starts;
+mod workflow;
 
 use std::time::Duration;
 
@@ -38,6 +41,17 @@ fn conditions_that_jobs_insert_and_read_take_no_more_memory_and_descriptors() {
 #[ignore = "takes minutes: make soak; an hour: cargo xtask proof conditions-hour"]
 fn conditions_for_as_long_as_is_asked_take_no_more_memory_and_descriptors() {
     conditions::run(Duration::from_secs(setting("SOAK_SECONDS", 240)));
+}
+
+#[test]
+fn workflows_that_crash_under_load_lose_and_invent_nothing() {
+    workflow::run(3, 1);
+}
+
+#[test]
+#[ignore = "takes a minute: make soak"]
+fn workflows_that_crash_two_hundred_times_under_load_lose_and_invent_nothing() {
+    workflow::run(setting("SOAK_CRASHES", 200), setting("SOAK_SEED", 1));
 }
 
 #[test]
