@@ -97,6 +97,7 @@ fn what_is_typed_wrong_or_is_not_there_is_named() {
         (&["ping", "tcp:127.0.0.1:1"], 1, "refused"),
         (&["ping", "pipe:exit 3"], 1, "the server has closed the connection"),
         (&["ping", "here:", "--nagle"], 2, "tcp:"),
+        (&["ping", "tcp:127.0.0.1:1", "--cpus", "0,1"], 2, "has to be started here"),
         (&["ping", "tcp:127.0.0.1:1", "--tls-ca", "none.pem"], 2, "--tls-ca is for grpc://"),
         (&["ping", "here:", "--gzip"], 2, "--gzip is for grpc://"),
         (&["why", "here:", "--time", "0s"], 2, "more than nothing"),
@@ -106,6 +107,9 @@ fn what_is_typed_wrong_or_is_not_there_is_named() {
         assert_eq!(out.status.code(), Some(code), "{args:?}: {}", said(&out));
         assert!(said(&out).contains(words), "{args:?}: {}", said(&out));
     }
+    // Its server is this process; a host may have no core 1, which is another error.
+    let out = rpc(&["ping", "here:", "--cpus", "0,1", "--count", "9"]);
+    assert_ne!(out.status.code(), Some(2), "{}", said(&out));
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl ToArgs {
         }
         if self.cpus.server.is_some_and(|server| self.cpus.client != Some(server))
             && self.server.is_none()
-            && !is_of(&["pipe:"])
+            && !is_of(&["pipe:", "here:"])
         {
             let words = "--cpus CLIENT,SERVER: the server has to be started here, by --server or \
                          pipe:; of one that runs already only the client's core can be said";
