@@ -6,9 +6,10 @@
 //! left and binds more than `or`; but from a parenthesis on, `and` and `or` bind alike and from the
 //! right: `a and (b) or c` is `a and (b or c)`. `not` negates one comparison or parenthesis.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use crate::model::{
     Binary, Displayed, Expression, Flag, Function, Joint, Operand, Part, Program, Step, Text,

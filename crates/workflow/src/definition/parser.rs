@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
             self.tree.edit(node).attributes = all.drain(..).collect();
         }
         self.scratch.names.clear();
-        self.scratch.has_default = false;
+        (self.scratch.has_default, self.scratch.is_resumed) = (false, false);
         Ok(())
     }
 
@@ -164,8 +164,17 @@ impl<'a> Reader<'a> {
             self.kind = Kind::Root;
             return Ok(());
         };
-        self.kind = self.tree.node(id).kind;
-        // Attributes may stand behind children, too: those before them are taken up again.
+        let node = self.tree.node(id);
+        (self.kind, self.scratch.is_resumed) = (node.kind, !node.attributes.is_empty());
+        Ok(())
+    }
+
+    /// Attributes may stand behind children, too: those before them are taken up again.
+    fn resume(&mut self) -> Read<()> {
+        if !std::mem::take(&mut self.scratch.is_resumed) {
+            return Ok(());
+        }
+        let Some(id) = self.node else { return Ok(()) };
         let before = self.tree.node(id).attributes.to_vec();
         before.into_iter().try_for_each(|attribute| self.scratch.push(attribute))
     }
@@ -186,13 +195,16 @@ impl<'a> Reader<'a> {
     pub(super) fn line(&mut self, line: &'a str, words: &mut Vec<&'a str>) -> Read<()> {
         let keyword = words[0];
         match keyword {
+            "task" | "family" | "suite" | "alias" => return self.begin_node(line, words),
+            "endtask" | "endfamily" | "endsuite" | "endalias" => return self.end_node(keyword),
+            _ => self.resume()?,
+        }
+        match keyword {
             "edit" => return self.edit(line, words),
             "trigger" | "complete" if matches!(self.kind, Kind::Root | Kind::Suite) => {
                 return self.unexpected(keyword);
             }
             "trigger" | "complete" => return self.condition(line, words),
-            "task" | "family" | "suite" | "alias" => return self.begin_node(line, words),
-            "endtask" | "endfamily" | "endsuite" | "endalias" => return self.end_node(keyword),
             _ => {}
         }
         if keyword.starts_with('#') {

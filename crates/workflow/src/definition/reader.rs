@@ -57,6 +57,8 @@ pub(super) struct Scratch {
     pub(super) names: HashSet<(u8, Text)>,
     pub(super) text: String,
     pub(super) has_default: bool,
+    /// The node has attributes already, which are not in the list yet.
+    pub(super) is_resumed: bool,
     /// The parts of its complete and trigger expressions.
     pub(super) conditions: [Option<Pending>; 2],
 }

@@ -46,4 +46,6 @@ pub use series::{Cron, Series};
 pub use state::{Displayed, Flag, Flags, Kind, ServerState, State};
 pub use text::{Text, Texts};
 pub use time::{Date, Duration, Instant, Slot, date_to_julian, julian_to_date};
-pub use tree::{AddError, Children, DEPTH_LIMIT, NAME_LIMIT, Server, Snapshot, Tree, Walk};
+pub use tree::{
+    AddError, Children, DEPTH_LIMIT, Discarded, NAME_LIMIT, Server, Snapshot, Tree, Walk,
+};

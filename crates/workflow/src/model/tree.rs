@@ -52,34 +52,34 @@ pub struct Snapshot {
 /// Children by parent and name.
 #[derive(Clone, Debug, Default)]
 struct Index {
-    table: HashTable<NodeId>,
+    /// Hashes and numbers: a search reads nodes of an equal hash only, and a wider table none.
+    table: HashTable<(u32, NodeId)>,
     hasher: DefaultHashBuilder,
 }
 
+/// What the table wants of a hash: its first bits and its last ones.
+const fn wide(hash: u32) -> u64 {
+    (hash as u64) << 32 | hash as u64
+}
+
 impl Index {
-    fn hash(&self, parent: NodeId, name: &str) -> u64 {
-        self.hasher.hash_one((parent, name))
+    fn hash(&self, parent: NodeId, name: &str) -> u32 {
+        self.hasher.hash_one((parent, name)) as u32
     }
 
-    fn hash_of(&self, arena: &Arena, id: NodeId) -> u64 {
+    fn hash_of(&self, arena: &Arena, id: NodeId) -> u32 {
         let node = arena.get(id);
         node.and_then(|node| Some(self.hash(node.parent?, &node.name))).unwrap_or(0)
     }
 
     fn insert(&mut self, arena: &Arena, id: NodeId) {
         let hash = self.hash_of(arena, id);
-        let hasher = self.hasher.clone();
-        let rehash = |id: &NodeId| {
-            let node = arena.get(*id);
-            let key = node.and_then(|node| Some((node.parent?, node.name.as_str())));
-            key.map_or(0, |key| hasher.hash_one(key))
-        };
-        self.table.insert_unique(hash, id, rehash);
+        self.table.insert_unique(wide(hash), (hash, id), |(hash, _)| wide(*hash));
     }
 
     fn remove(&mut self, arena: &Arena, id: NodeId) {
         let hash = self.hash_of(arena, id);
-        if let Ok(entry) = self.table.find_entry(hash, |known| *known == id) {
+        if let Ok(entry) = self.table.find_entry(wide(hash), |(_, known)| *known == id) {
             entry.remove();
         }
     }
@@ -166,11 +166,11 @@ impl Snapshot {
     #[must_use]
     pub fn child(&self, parent: NodeId, name: &str) -> Option<NodeId> {
         let hash = self.index.hash(parent, name);
-        let is_it = |id: &NodeId| {
-            let node = self.arena.get(*id);
-            node.is_some_and(|node| node.parent == Some(parent) && node.name == *name)
+        let is_it = |(known, id): &(u32, NodeId)| {
+            let is_node = |node: &Node| node.parent == Some(parent) && node.name == *name;
+            *known == hash && self.arena.get(*id).is_some_and(is_node)
         };
-        self.index.table.find(hash, is_it).copied()
+        self.index.table.find(wide(hash), is_it).map(|(_, id)| *id)
     }
 
     /// The node of an absolute path: `/suite/family/task`.
@@ -320,6 +320,32 @@ impl Deref for Tree {
     }
 }
 
+/// What is left of deleted nodes: dropping it takes as long as there are nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Discarded {
+    nodes: Vec<Node>,
+    arena: Arena,
+    _index: Arc<Index>,
+    _waiting: Waiting,
+}
+
+impl Discarded {
+    /// About how many nodes they were.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.nodes.len() + self.arena.len()
+    }
+}
+
+// An effect is one, whatever its nodes were.
+impl PartialEq for Discarded {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Discarded {}
+
 /// Why a node can't be added.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AddError {
@@ -455,30 +481,39 @@ impl Tree {
         }
     }
 
-    /// Removes a node and all below it, without telling anybody.
-    pub(super) fn remove(&mut self, id: NodeId) {
-        let Some(parent) = self.node(id).parent else { return };
+    /// Removes a node and all below it, without telling anybody; returns what is left of them.
+    pub(super) fn remove(&mut self, id: NodeId) -> Discarded {
+        let Some(parent) = self.node(id).parent else { return Discarded::default() };
         self.unlink(parent, id);
         let gone: Vec<NodeId> = self.walk(id).collect();
         let index = Arc::make_mut(&mut self.now.index);
         for id in &gone {
             index.remove(&self.now.arena, *id);
         }
-        let all = self.now.index.table.is_empty();
-        if all {
-            // Nothing is left: all memory is given back at once.
-            self.now.arena.truncate(1);
-            self.free = Vec::new();
-            self.now.index = Arc::default();
-            self.waiting = Waiting::default();
-            self.changes.calendars.clear();
-        } else {
-            for id in &gone {
-                *self.node_mut(*id) = Node::new(Kind::Task, Text::default());
-            }
-            self.free.extend(gone);
+        if self.now.index.table.is_empty() {
+            return self.remove_all();
         }
-        self.texts.purge();
+        let mut nodes = Vec::with_capacity(gone.len());
+        for id in &gone {
+            let none = Node::new(Kind::Task, Text::default());
+            nodes.push(std::mem::replace(self.node_mut(*id), none));
+        }
+        self.free.extend(gone);
+        Discarded { nodes, ..Discarded::default() }
+    }
+
+    /// Removes all nodes but the root, without looking at them, and returns what is left of them.
+    pub(super) fn remove_all(&mut self) -> Discarded {
+        let mut root = self.node(NodeId::ROOT).clone();
+        (root.first_child, root.last_child) = (None, None);
+        let arena = std::mem::take(&mut self.now.arena);
+        self.now.arena.push(root);
+        self.free = Vec::new();
+        self.changes.calendars.clear();
+        let index = std::mem::take(&mut self.now.index);
+        let waiting = std::mem::take(&mut self.waiting);
+        self.texts = Texts::default();
+        Discarded { nodes: Vec::new(), arena, _index: index, _waiting: waiting }
     }
 
     /// Takes the nodes of another tree, which is indexed, in place of its own: there are none.

@@ -1,7 +1,9 @@
 //! Who waits for what: from a node to the nodes whose expressions name it, from a limit to those
 //! that take its tokens, and from a suite to the nodes that depend on its clock.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use hashbrown::HashMap;
 
 use super::node::NodeId;
 

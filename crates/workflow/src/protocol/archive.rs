@@ -3,6 +3,8 @@
 
 use memchr::memchr2;
 
+use super::source::Source;
+
 /// Set in the number of a pointer or type that comes for the first time.
 const FIRST: u32 = 0x8000_0000;
 
@@ -179,6 +181,16 @@ impl<'a> Archive<'a> {
         escape(self.out, value);
     }
 
+    /// A long text, or an empty one.
+    pub(super) fn source(&mut self, name: &str, source: Option<&Source>) {
+        self.name(name);
+        self.out.push(b'"');
+        if let Some(source) = source {
+            source.each(&mut |piece| escape_piece(self.out, piece));
+        }
+        self.out.push(b'"');
+    }
+
     /// Texts in a list.
     pub(super) fn texts<T: AsRef<str>>(&mut self, name: &str, values: &[T]) {
         self.name(name);
@@ -204,8 +216,14 @@ impl<'a> Archive<'a> {
 
 /// Appends a text in quotation marks, escaped as rapidjson does.
 fn escape(out: &mut Vec<u8>, text: &str) {
-    out.reserve(text.len() + text.len() / 16 + 2);
     out.push(b'"');
+    escape_piece(out, text);
+    out.push(b'"');
+}
+
+/// The same without quotation marks.
+fn escape_piece(out: &mut Vec<u8>, text: &str) {
+    out.reserve(text.len() + text.len() / 16 + 2);
     let mut rest = text.as_bytes();
     loop {
         // Lines are the most frequent; what is between two of them is looked through once more.
@@ -218,7 +236,6 @@ fn escape(out: &mut Vec<u8>, text: &str) {
         }
         rest = &rest[end + 1..];
     }
-    out.push(b'"');
 }
 
 /// Appends bytes without line ends and quotation marks.

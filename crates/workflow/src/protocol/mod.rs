@@ -19,6 +19,7 @@ mod print;
 mod read;
 mod reply;
 mod request;
+mod source;
 mod words;
 mod write;
 
@@ -34,5 +35,6 @@ pub use request::{
     Alteration, Body, Child, Command, Edit, FileKind, HandleCommand, LogCommand, NodeCommand,
     Order, PathsCommand, Report, Request, Requeue, ServerCommand, SyncKind, User, ZombieAction,
 };
+pub use source::Source;
 pub use words::{ADDED, CHANGED, DELETED, FLAGS};
 pub use write::write;

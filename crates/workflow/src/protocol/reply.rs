@@ -1,10 +1,9 @@
 //! What the server answers, and the document of each answer.
 
-use std::sync::Arc;
-
 use super::archive::Archive;
 use super::frame;
 use super::memento::Compound;
+use super::source::Source;
 
 /// The answers of `StcCmd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,9 +110,9 @@ const LAST_STATISTIC: usize = 81;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Changes {
     /// All of it.
-    Full(Arc<String>),
+    Full(Source),
     /// All of the suites of a handle.
-    Some(Arc<String>),
+    Some(Source),
     /// What has changed, by node, up to these numbers; nothing where that is empty.
     Since {
         /// The number of the last change of state.
@@ -139,7 +138,7 @@ pub enum Reply {
     /// Lines.
     Texts(Vec<String>),
     /// A whole definition.
-    Definition(Arc<String>),
+    Definition(Source),
     /// The text of one node.
     Node(String),
     /// The names of suites.
@@ -222,7 +221,7 @@ impl Reply {
             Self::Blocked(kind) => archive.integer("zombie_type_", *kind),
             Self::Text(text) => archive.text("str_", text),
             Self::Texts(lines) => archive.texts("vec_", lines),
-            Self::Definition(text) => archive.text("value1", text),
+            Self::Definition(text) => archive.source("value1", Some(text)),
             Self::Node(text) => archive.text("the_node_str_", text),
             Self::Suites(names) => archive.texts("suites_", names),
             Self::LogPath(path) => archive.text("log_file_path_", path),
@@ -290,12 +289,12 @@ impl Changes {
             archive.objects("compound_mementos_", nodes, |archive, node| node.write(archive));
         });
         let (some, full) = match self {
-            Self::Full(text) => ("", text.as_str()),
-            Self::Some(text) => (text.as_str(), ""),
-            Self::Since { .. } => ("", ""),
+            Self::Full(text) => (None, Some(text)),
+            Self::Some(text) => (Some(text), None),
+            Self::Since { .. } => (None, None),
         };
-        archive.text("server_defs_", some);
-        archive.text("value1", full);
+        archive.source("server_defs_", some);
+        archive.source("value1", full);
     }
 }
 

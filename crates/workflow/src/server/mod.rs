@@ -16,6 +16,7 @@ mod flush;
 mod job;
 mod lists;
 mod log;
+mod memory;
 mod message;
 mod metrics;
 mod mover;

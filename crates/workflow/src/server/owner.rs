@@ -20,12 +20,12 @@ use super::log::{Category, unix_us};
 use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint};
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
-use super::record::{Record, What, pieces, random};
+use super::record::{Record, What, random};
 use super::shared::Shared;
 use super::slot::{Answer, Held, Rendered, SMALL_BYTES};
 use super::spawn::Spawner;
 use super::store;
-use super::{filing, job};
+use super::{filing, job, memory};
 use crate::protocol::{Body, Reply, Request, Standard};
 
 /// The most messages that are taken before the journal is passed what they wrote.
@@ -203,12 +203,11 @@ impl Owner {
 
     /// Appends a record; nothing has changed when it can't be.
     fn append(&mut self, record: &Record<'_>) -> Result<(), String> {
-        for piece in pieces(record.encode()) {
-            self.journal.append(&piece).map_err(|error| {
-                format!("nothing is changed, because it could not be kept: {error}")
-            })?;
-            self.logged += piece.len() as u64;
-        }
+        let journal = &mut self.journal;
+        let bytes = record.append(|piece| journal.append(piece).map(drop)).map_err(|error| {
+            format!("nothing is changed, because it could not be kept: {error}")
+        })?;
+        self.logged += bytes;
         Ok(())
     }
 
@@ -422,6 +421,14 @@ impl Owner {
                     let _ = self.files.submit(Waker::new(|| {}), work);
                 }
                 Effect::Move(one) => self.mover.start(*one, &self.environment, &self.shared.owner),
+                Effect::Discard(gone) => {
+                    let work = move || {
+                        drop(gone);
+                        memory::give_back();
+                    };
+                    // One that finds no room drops it here.
+                    let _ = self.shared.pool.submit(Waker::new(|| {}), work);
+                }
             }
         }
     }

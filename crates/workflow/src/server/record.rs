@@ -64,8 +64,27 @@ const PART_BYTES: usize = MAX_RECORD_BYTES - 5;
 pub(super) struct Unknown;
 
 impl Record<'_> {
+    /// Passes the bytes of the record to `append`: one piece, unless they are too many; returns how
+    /// many they are.
+    pub(super) fn append<E>(
+        &self,
+        mut append: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let What::Request(document) = self.what else {
+            return pieces([&self.encode(), &[]], append);
+        };
+        if document.len() > PART_BYTES {
+            // What is long is not copied once more.
+            let head = Self { what: What::Request(&[]), ..self.clone() }.encode();
+            return pieces([&head, document], append);
+        }
+        let bytes = self.encode();
+        append(&bytes)?;
+        Ok(bytes.len() as u64)
+    }
+
     /// The bytes of the record.
-    pub(super) fn encode(&self) -> Vec<u8> {
+    fn encode(&self) -> Vec<u8> {
         let kind = match self.what {
             What::Request(_) => 1,
             What::Tick { .. } => 2,
@@ -117,19 +136,32 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Record<'_>, Unknown> {
     Ok(Record { at_us: number(1).cast_signed(), random: number(9), what })
 }
 
-/// The pieces in which bytes are appended to the journal: one, unless they are too many.
-pub(super) fn pieces(bytes: Vec<u8>) -> Vec<Vec<u8>> {
-    if bytes.len() <= MAX_RECORD_BYTES {
-        return vec![bytes];
+/// Passes bytes that lie in two places to `append`: in one piece, unless they are too many; returns
+/// how many bytes the pieces have.
+fn pieces<E>(
+    [head, rest]: [&[u8]; 2],
+    mut append: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<u64, E> {
+    let whole = head.len() + rest.len();
+    if whole <= MAX_RECORD_BYTES {
+        append(&[head, rest].concat())?;
+        return Ok(whole as u64);
     }
-    let count = bytes.len().div_ceil(PART_BYTES) as u32;
-    let chunks = bytes.chunks(PART_BYTES).enumerate();
-    let piece = |(place, chunk): (usize, &[u8])| {
-        let following = count - 1 - place as u32;
-        let kind = if place == 0 { FIRST_PART } else { PART };
-        [&[kind][..], &following.to_le_bytes(), chunk].concat()
-    };
-    chunks.map(piece).collect()
+    let count = whole.div_ceil(PART_BYTES) as u32;
+    let (mut piece, mut bytes) = (Vec::with_capacity(MAX_RECORD_BYTES), 0);
+    for place in 0..count {
+        let from = place as usize * PART_BYTES;
+        let to = whole.min(from + PART_BYTES);
+        piece.clear();
+        piece.push(if place == 0 { FIRST_PART } else { PART });
+        piece.extend_from_slice(&(count - 1 - place).to_le_bytes());
+        piece.extend_from_slice(&head[from.min(head.len())..to.min(head.len())]);
+        let of_rest = [from, to].map(|at| at.saturating_sub(head.len()));
+        piece.extend_from_slice(&rest[of_rest[0]..of_rest[1]]);
+        append(&piece)?;
+        bytes += piece.len() as u64;
+    }
+    Ok(bytes)
 }
 
 /// Puts pieces together again.
@@ -174,6 +206,17 @@ fn part(record: &[u8]) -> Option<(bool, u32, &[u8])> {
 mod tests {
     use super::*;
 
+    fn pieces(record: &Record<'_>) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        let append = |piece: &[u8]| {
+            all.push(piece.to_vec());
+            Ok::<(), Unknown>(())
+        };
+        let bytes = record.append(append).expect("no error");
+        assert_eq!(bytes, all.iter().map(|piece| piece.len() as u64).sum::<u64>());
+        all
+    }
+
     #[test]
     fn records_are_read_as_they_were_written_whole_or_in_parts() {
         let (path, password, text) = ("/t/a", "x", "why\nnot");
@@ -186,7 +229,7 @@ mod tests {
             let record = Record { at_us: -5, random: u64::MAX, what };
             let mut joiner = Joiner::default();
             let mut seen = 0;
-            for piece in pieces(record.encode()) {
+            for piece in pieces(&record) {
                 assert!(piece.len() <= MAX_RECORD_BYTES);
                 if joiner.join(&piece, |bytes| decode(bytes) == Ok(record.clone())) == Some(true) {
                     seen += 1;
@@ -200,7 +243,7 @@ mod tests {
     fn a_record_that_was_cut_is_never_a_part_of_the_next_one() {
         let pieces_of = |parts: usize| {
             let long = vec![b'x'; PART_BYTES * parts - 100];
-            pieces(Record { at_us: 0, random: 0, what: What::Request(&long) }.encode())
+            pieces(&Record { at_us: 0, random: 0, what: What::Request(&long) })
         };
         // Only the first of three has been written; the next record has two.
         let (cut, whole) = (pieces_of(3), pieces_of(2));
@@ -216,13 +259,13 @@ mod tests {
 
     #[test]
     fn parts_without_their_end_are_dropped() {
-        let record = |letter| Record { at_us: 1, random: 2, what: What::Request(letter) }.encode();
+        let record = |letter| pieces(&Record { at_us: 1, random: 2, what: What::Request(letter) });
         let long = vec![b'x'; MAX_RECORD_BYTES + 1];
         let mut joiner = Joiner::default();
-        let begun = pieces(record(&long));
+        let begun = record(&long);
         assert_eq!(joiner.join(&begun[0], <[u8]>::len), None);
-        assert_eq!(joiner.join(&record(b"y"), <[u8]>::len), Some(HEAD_BYTES + 1));
-        let all: Vec<_> = begun[..1].iter().chain(&pieces(record(&long))).cloned().collect();
+        assert_eq!(joiner.join(&record(b"y")[0], <[u8]>::len), Some(HEAD_BYTES + 1));
+        let all: Vec<_> = begun[..1].iter().chain(&record(&long)).cloned().collect();
         let sizes: Vec<_> = all.iter().filter_map(|one| joiner.join(one, <[u8]>::len)).collect();
         assert_eq!(sizes, [HEAD_BYTES + MAX_RECORD_BYTES + 1]);
         for wrong in [&b""[..], &[9; 30], &[3; 20]] {

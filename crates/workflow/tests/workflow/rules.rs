@@ -41,7 +41,10 @@ impl Fake {
                 Effect::Log(line) | Effect::LogError(line) | Effect::LogMessage(line) => {
                     self.log.push(line);
                 }
-                Effect::Archive(_) | Effect::Restore(..) | Effect::DropArchives { .. } => {}
+                Effect::Archive(_)
+                | Effect::Restore(..)
+                | Effect::DropArchives { .. }
+                | Effect::Discard(_) => {}
             }
         }
         result

@@ -21,29 +21,47 @@ struct Printer<'a> {
     style: Style,
     is_indented: bool,
     out: String,
+    /// What takes the text once there is a piece of it.
+    take: Option<&'a mut dyn FnMut(&str)>,
 }
+
+/// About the size of the pieces in which a long text is passed on: they stay in a core's cache.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// The whole text of a tree. Servers' texts ([`Style::Net`], [`Style::Migrate`]) are not indented
 /// on the wire and in checkpoints; ecFlow's tools indent them.
 #[must_use]
 pub fn print(tree: &Snapshot, style: Style, is_indented: bool) -> String {
-    let mut printer = Printer { tree, style, is_indented, out: String::with_capacity(4096) };
-    printer.whole();
+    let out = String::with_capacity(4096);
+    let mut printer = Printer { tree, style, is_indented, out, take: None };
+    printer.whole(|_| true);
     printer.out
+}
+
+/// Passes the text of some suites, a whole of their own, to `take` piece by piece, not indented.
+pub fn print_pieces(
+    tree: &Snapshot,
+    style: Style,
+    is_in: impl Fn(NodeId) -> bool,
+    take: &mut dyn FnMut(&str),
+) {
+    let out = String::with_capacity(2 * PIECE_BYTES);
+    let mut printer = Printer { tree, style, is_indented: false, out, take: Some(take) };
+    printer.whole(is_in);
+    printer.pass(0);
 }
 
 /// The text of one node and all below it, as `get` of a node returns it.
 #[must_use]
 pub fn print_node(tree: &Snapshot, id: NodeId, style: Style, is_indented: bool) -> String {
-    let mut printer = Printer { tree, style, is_indented, out: String::new() };
+    let mut printer = Printer { tree, style, is_indented, out: String::new(), take: None };
     // A node that is printed alone begins where a suite begins.
     let depth = usize::from(tree.node(id).kind != Kind::Suite);
     printer.node_at(id, depth);
     printer.out
 }
 
-/// Appends the text of a node's subtree to a string: what a cache of texts is made of. `depth` is
-/// 0 for a suite.
+/// Appends the text of a node's subtree to a string. `depth` is 0 for a suite.
 pub fn append_node(
     tree: &Snapshot,
     id: NodeId,
@@ -52,7 +70,7 @@ pub fn append_node(
     out: &mut String,
 ) {
     let text = std::mem::take(out);
-    let mut printer = Printer { tree, style, is_indented, out: text };
+    let mut printer = Printer { tree, style, is_indented, out: text, take: None };
     printer.node_at(id, depth);
     *out = printer.out;
 }
@@ -61,21 +79,13 @@ pub fn append_node(
 #[must_use]
 pub fn print_attribute(tree: &Snapshot, attribute: &Attribute) -> String {
     let (style, out) = (Style::Defs, String::new());
-    let mut printer = Printer { tree, style, is_indented: false, out };
+    let mut printer = Printer { tree, style, is_indented: false, out, take: None };
     match attribute {
         Attribute::Trigger(condition) | Attribute::Complete(condition) => {
             printer.condition(attribute.word(), condition, 0);
         }
         _ => printer.line(attribute),
     }
-    printer.out
-}
-
-/// The text before the suites: version, the server's state and variables, the edit history.
-#[must_use]
-pub fn print_head(tree: &Snapshot, style: Style, is_indented: bool) -> String {
-    let mut printer = Printer { tree, style, is_indented, out: String::new() };
-    printer.head();
     printer.out
 }
 
@@ -125,9 +135,19 @@ impl Printer<'_> {
         }
     }
 
-    fn whole(&mut self) {
+    /// Passes the text on where there is at least this much of it.
+    fn pass(&mut self, bytes: usize) {
+        if self.out.len() >= bytes
+            && let Some(take) = &mut self.take
+        {
+            take(&self.out);
+            self.out.clear();
+        }
+    }
+
+    fn whole(&mut self, is_in: impl Fn(NodeId) -> bool) {
         self.head();
-        for suite in self.tree.suites() {
+        for suite in self.tree.suites().filter(|suite| is_in(*suite)) {
             self.node_at(suite, 0);
         }
         self.text(END);
@@ -202,6 +222,7 @@ impl Printer<'_> {
         let (mut at, mut depth) = (from, depth);
         loop {
             self.open(at, depth);
+            self.pass(PIECE_BYTES);
             let node = tree.node(at);
             let is_shown = node.kind != Kind::Task || self.style.has_state();
             if let Some(child) = node.first_child.filter(|_| is_shown) {

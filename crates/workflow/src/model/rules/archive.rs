@@ -25,7 +25,8 @@ impl Rules<'_> {
         self.tree.forget(&all);
         let children: Vec<NodeId> = self.tree.children(id).collect();
         for child in children {
-            self.tree.remove(child);
+            // The archive has them.
+            drop(self.tree.remove(child));
         }
         self.set_flag(id, Flag::Archived, true);
         self.set_flag(id, Flag::Restored, false);

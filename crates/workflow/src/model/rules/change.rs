@@ -8,7 +8,7 @@ use super::super::changes::Aspect;
 use super::super::node::NodeId;
 use super::super::text::Text;
 use super::super::time::{Duration, Instant};
-use super::super::tree::{Snapshot, Tree};
+use super::super::tree::{Discarded, Snapshot, Tree};
 
 /// When a command is applied, and its share of chance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +70,12 @@ pub enum Effect {
         /// ECF_HOME as it was for it.
         home: String,
     },
+    /// Many nodes were deleted, which are to be dropped where nobody waits.
+    Discard(Discarded),
 }
+
+/// Fewer deleted nodes than this are dropped at once.
+const MANY: usize = 1024;
 
 /// A job to be started.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -144,6 +149,13 @@ impl<'a> Rules<'a> {
     pub fn finish(mut self) -> Vec<Effect> {
         self.resolve_awake();
         self.effects
+    }
+
+    /// Has what is left of deleted nodes dropped.
+    pub(super) fn discard(&mut self, gone: Discarded) {
+        if gone.count() >= MANY {
+            self.effects.push(Effect::Discard(gone));
+        }
     }
 
     pub(super) fn log(&mut self, line: String) {

@@ -176,10 +176,7 @@ impl Rules<'_> {
     /// Deletes a node and all below it: its jobs' tokens are given back.
     pub fn delete(&mut self, id: NodeId) {
         let Some(parent) = self.tree.node(id).parent else { return };
-        if self.has_archive(id) {
-            let home = self.tree.user_variable(id, "ECF_HOME").unwrap_or_default().to_owned();
-            self.effects.push(Effect::DropArchives { path: self.tree.path(id), home });
-        }
+        self.drop_archives(id);
         let all: Vec<NodeId> = self.tree.walk(id).collect();
         for id in &all {
             if self.tree.node(*id).kind.is_job() {
@@ -191,7 +188,8 @@ impl Rules<'_> {
             waiters.extend(self.tree.waiting.of(*id));
         }
         self.tree.forget(&all);
-        self.tree.remove(id);
+        let gone = self.tree.remove(id);
+        self.discard(gone);
         self.awake.extend(waiters);
         if parent == NodeId::ROOT {
             self.tree.next_modify_no();
@@ -202,12 +200,25 @@ impl Rules<'_> {
         }
     }
 
-    /// Deletes all suites.
+    /// The archives of a node that is about to be deleted, and of those below it, go.
+    fn drop_archives(&mut self, id: NodeId) {
+        if self.has_archive(id) {
+            let home = self.tree.user_variable(id, "ECF_HOME").unwrap_or_default().to_owned();
+            self.effects.push(Effect::DropArchives { path: self.tree.path(id), home });
+        }
+    }
+
+    /// Deletes all suites. No one is left who would take tokens or wait, so that it takes one look
+    /// at each node.
     pub fn delete_all(&mut self) {
         let suites: Vec<NodeId> = self.tree.suites().collect();
         for suite in suites {
-            self.delete(suite);
+            self.drop_archives(suite);
+            self.tree.next_modify_no();
         }
+        let gone = self.tree.remove_all();
+        self.discard(gone);
+        self.update_root();
         self.tree.server_mut().history.clear();
     }
 

@@ -250,6 +250,7 @@ pub(super) fn effects(
                 Effect::File(reading(tree, environment, &path))
             }
             Ruled::DropArchives { path, home } => Effect::File(removing(environment, &path, home)),
+            Ruled::Discard(gone) => Effect::Discard(gone),
         });
     }
     // Their lines have the size of the job, which is known once that is written.
@@ -257,7 +258,7 @@ pub(super) fn effects(
         Effect::Log(_, line) => !submitted
             .iter()
             .any(|one| line.strip_prefix(" submitted: ").is_some_and(|path| path == one.path)),
-        Effect::Start(_) | Effect::File(_) | Effect::Move(_) => true,
+        Effect::Start(_) | Effect::File(_) | Effect::Move(_) | Effect::Discard(_) => true,
     });
     submitted
 }

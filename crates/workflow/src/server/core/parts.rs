@@ -8,7 +8,7 @@ use super::statistics::Statistics;
 pub(in crate::server) use super::unstarted::CommandKind;
 use super::unstarted::Edited;
 use super::zombies::Zombies;
-use crate::model::{Flag, Kind, NodeId, ServerState, Snapshot, Tree};
+use crate::model::{Discarded, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
 use crate::protocol::Reply;
 use crate::script::Scope;
 use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
@@ -39,6 +39,8 @@ pub(in crate::server) enum Effect {
     File(Filing),
     /// Send a node to another server.
     Move(Box<Move>),
+    /// Drop what is left of many nodes.
+    Discard(Discarded),
 }
 
 /// What a client is answered.

@@ -64,8 +64,8 @@ pub(super) fn sync(
             parts.handles.taken(handle);
             Told::Later(Box::new(move || {
                 Reply::Changes(match suites {
-                    Some(suites) => Changes::Some(text::of_suites(&snapshot, &suites).into()),
-                    None => Changes::Full(text::whole(&snapshot, text::NET).into()),
+                    Some(suites) => Changes::Some(text::of_suites(snapshot, suites)),
+                    None => Changes::Full(text::whole(snapshot, text::NET)),
                 })
             }))
         }

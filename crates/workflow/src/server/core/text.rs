@@ -1,28 +1,26 @@
 //! The tree as text, for clients and checkpoints.
 
 use crate::definition::{
-    END, Style, append_node, parse, parse_kept, print, print_head, print_node,
+    END, Style, append_node, parse, parse_kept, print, print_node, print_pieces,
 };
 use crate::model::{Archived, Instant, NodeId, Snapshot, Tree};
-use crate::protocol::NodeCommand;
+use crate::protocol::{NodeCommand, Source};
 use crate::server::environment::ECFLOW_VERSION;
 
 pub(super) const NET: Style = Style::Net;
 pub(super) const MIGRATE: Style = Style::Migrate;
 
 /// The whole tree.
-pub(super) fn whole(tree: &Snapshot, style: Style) -> String {
-    print(tree, style, false)
+pub(super) fn whole(tree: Snapshot, style: Style) -> Source {
+    Source::new(move |take| print_pieces(&tree, style, |_| true, take))
 }
 
 /// Some suites, as a whole of their own.
-pub(super) fn of_suites(tree: &Snapshot, suites: &[String]) -> String {
-    let mut text = print_head(tree, NET, false);
-    for suite in tree.suites().filter(|id| suites.iter().any(|one| tree.node(*id).name == **one)) {
-        append_node(tree, suite, (NET, false), 0, &mut text);
-    }
-    text.push_str(END);
-    text
+pub(super) fn of_suites(tree: Snapshot, suites: Vec<String>) -> Source {
+    Source::new(move |take| {
+        let is_in = |id| suites.iter().any(|one| tree.node(id).name == **one);
+        print_pieces(&tree, NET, is_in, take);
+    })
 }
 
 /// One node.
@@ -38,7 +36,7 @@ pub(in crate::server) fn node_text(tree: &Snapshot, path: &str) -> String {
 
 /// A checkpoint.
 pub(super) fn checkpoint(tree: &Snapshot) -> String {
-    whole(tree, MIGRATE)
+    print(tree, MIGRATE, false)
 }
 
 /// Reads a checkpoint.

@@ -439,9 +439,7 @@ fn node(parts: &Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &s
         NodeCommand::Migrate => text::MIGRATE,
     };
     if path.is_empty() {
-        return Told::Later(Box::new(move || {
-            Reply::Definition(text::whole(&snapshot, style).into())
-        }));
+        return Told::Later(Box::new(move || Reply::Definition(text::whole(snapshot, style))));
     }
     match snapshot.find(path).filter(|id| *id != NodeId::ROOT) {
         None => Told::Reply(Reply::error(format!("Cannot find node at path '{path}' "))),
