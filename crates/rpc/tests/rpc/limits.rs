@@ -197,10 +197,11 @@ fn a_client_that_takes_nothing_gives_way_once_others_find_no_memory() {
     let Address::Internet(at) = server.addresses()[0] else { panic!("no address") };
     let ask = [&[16][..], &varint(900_000)].concat();
     let mut lazy = begun(at, &[(4, 0)]);
+    // Its time begins with the call, however long this thread takes to go on.
+    let start = Instant::now();
     lazy.call(1, UNARY, &ask);
     settle(&mut lazy);
     // Until others need it, it may take its time, and no more than that; they get it then.
-    let start = Instant::now();
     let refused = std::iter::repeat_with(|| {
         let mut other = begun(at, &[(4, 1 << 20)]);
         other.send(&frame(WINDOW_UPDATE, 0, 0, &[0, 0x10, 0, 0]));
