@@ -3,12 +3,15 @@
 //!
 //! [`model`] holds the tree and its rules, [`definition`] reads and prints its text, [`protocol`]
 //! is the requests and answers of ecFlow's clients, [`script`] makes jobs of scripts, [`lint`] says
-//! what is wrong with a definition, [`simulate`] what would run when; none of them does I/O.
-//! [`server`] does. [`load`] is the workload and dialect of the lab.
+//! what is wrong with a definition, [`simulate`] what would run when, [`history`] what a log says
+//! of runs; none of them does I/O. [`server`] and [`client`] do. [`load`] is the workload and
+//! dialect of the lab.
 
 #![deny(unsafe_code)]
 
+pub mod client;
 pub mod definition;
+pub mod history;
 pub mod lint;
 pub mod load;
 pub mod model;
@@ -29,7 +32,7 @@ pub static SERVICE: Service = Service {
     is_hidden: false,
     serve: Subcommand::of::<serve::WorkflowArgs>(),
     command: Some((
-        "Check definitions, and write them at any size",
+        "Check and simulate definitions; see and steer any ecFlow server",
         Subcommand::of::<command::WorkflowCommandArgs>(),
     )),
 };

@@ -51,8 +51,12 @@ impl Guard {
     /// Why a request is refused, if it is.
     pub(super) fn refusal<B>(&self, request: &Request<B>) -> Option<Response> {
         if !self.takes_names && !names_us(request, self.port, self.is_public) {
-            let fix = "ask for it by its address and port, or as localhost";
-            return Some(self.say(StatusCode::MISDIRECTED_REQUEST, "not this server's name", fix));
+            let port = self.port;
+            let fix = format!(
+                "ask for it by its address, or as localhost, with port {port}: a tunnel needs that \
+                 port at both ends"
+            );
+            return Some(self.say(StatusCode::MISDIRECTED_REQUEST, "not this server's name", &fix));
         }
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
         let tokens = self.tokens.as_ref().filter(|_| self.face == Face::Pages || !is_read);

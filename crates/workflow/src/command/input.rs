@@ -32,6 +32,12 @@ pub(super) fn now() -> Instant {
     Instant::seconds(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
 
+/// `2026-12-24T10:00:00`.
+pub(super) fn iso(at: Instant) -> String {
+    let ((year, month, day), time) = (at.date().parts(), at.time_of_day());
+    format!("{year:04}-{month:02}-{day:02}T{time}")
+}
+
 /// The variables that a server has whose home is the current folder.
 pub(super) fn variables() -> Result<Vec<Variable>, Failure> {
     variables_of(Path::new("."))

@@ -1,10 +1,19 @@
-//! `loadline workflow`: what users and scripts do with definitions. Control plane.
+//! `loadline workflow`: what users and scripts do with definitions, and with servers of ecFlow's
+//! protocol. Control plane.
 
 mod check;
 mod generate;
+mod history;
 mod input;
+mod jobs;
 mod print;
+mod server;
 mod simulate;
+mod stats;
+mod top;
+mod transfer;
+mod watch;
+mod why;
 
 use clap::Subcommand;
 use service::{Outcome, Run};
@@ -15,7 +24,18 @@ Examples:
   loadline workflow lint x.def --home $ECF_HOME  what never runs, scripts that are missing
   loadline workflow simulate x.def --until 7d    what would run when
   loadline workflow print x.def --style migrate  as a checkpoint has it
-  loadline workflow gen --scale 1 > 3199.def     320,830 nodes, 60 MB";
+  loadline workflow stats x.def                  how many of each, and what they cost in memory
+  loadline workflow jobs x.def --generate-only   what each script becomes as a job
+  loadline workflow load localhost:3141 x.def --begin
+  loadline workflow why localhost:3141 /x/f/a    what a node waits for
+  loadline workflow watch localhost:3141         what changes, as it comes
+  loadline workflow top localhost:3141           the tree on the terminal, live
+  loadline workflow history HOST.3141.ecf.log    the slowest tasks, by the server's log
+  loadline workflow get localhost:3141 /x        a definition, with states or without
+  loadline workflow gen --scale 1 > 3199.def     320,830 nodes, 60 MB
+
+Those with an address ask any server of ecFlow's protocol 5.9.2, this program's or ecFlow's own.
+They don't encrypt (--ssl).";
 
 /// Arguments of `loadline workflow`.
 #[derive(Debug, clap::Args)]
@@ -35,6 +55,22 @@ enum WorkflowCommand {
     Simulate(simulate::SimulateArgs),
     /// Print a definition as servers do, or read what is printed again and compare
     Print(print::PrintArgs),
+    /// Count what a definition consists of, and what its nodes and attributes cost in memory
+    Stats(stats::StatsArgs),
+    /// Write the jobs of all tasks of a definition, without a server
+    Jobs(jobs::JobsArgs),
+    /// Say why a node of a server waits: what holds it, and what holds each node above it
+    Why(why::WhyArgs),
+    /// Print what changes in a server's tree, as it comes
+    Watch(watch::WatchArgs),
+    /// Show a server's tree on the terminal as it changes, and suspend, resume, run and requeue
+    Top(top::TopArgs),
+    /// Sum up the runs of tasks by a server's log: the slowest, what the last waited for, limits
+    History(history::HistoryArgs),
+    /// Print a server's definition, or that of a node
+    Get(transfer::GetArgs),
+    /// Check a definition, and load it into a server
+    Load(transfer::LoadArgs),
     /// Write a definition with the counts of ECMWF's performance tests, in which every task waits
     Gen(generate::GenArgs),
 }
@@ -46,6 +82,14 @@ impl Run for WorkflowCommandArgs {
             WorkflowCommand::Lint(args) => check::lint(&args),
             WorkflowCommand::Simulate(args) => simulate::run(&args),
             WorkflowCommand::Print(args) => print::run(&args),
+            WorkflowCommand::Stats(args) => stats::run(&args),
+            WorkflowCommand::Jobs(args) => jobs::run(&args),
+            WorkflowCommand::Why(args) => why::run(&args),
+            WorkflowCommand::Watch(args) => watch::run(&args),
+            WorkflowCommand::Top(args) => top::run(&args),
+            WorkflowCommand::History(args) => history::run(&args),
+            WorkflowCommand::Get(args) => transfer::get(&args),
+            WorkflowCommand::Load(args) => transfer::load(&args),
             WorkflowCommand::Gen(args) => generate::run(args),
         }
     }

@@ -103,17 +103,11 @@ fn as_json(tree: &Snapshot, happened: &Happened) -> serde_json::Value {
         What::Aborted => ("aborted", None),
     };
     json!({
-        "at": iso(happened.at),
+        "at": input::iso(happened.at),
         "what": what,
         "path": tree.path(happened.node),
         "try": try_no,
     })
-}
-
-/// `2026-12-24T10:00:00`.
-fn iso(at: Instant) -> String {
-    let ((year, month, day), time) = (at.date().parts(), at.time_of_day());
-    format!("{year:04}-{month:02}-{day:02}T{time}")
 }
 
 fn summary(
@@ -176,11 +170,16 @@ fn summary(
 
 /// A task that is complete from the start, or by its rule, is not one that waits.
 fn is_meant_idle(tree: &Snapshot, id: NodeId) -> bool {
-    tree.node(id).state == crate::model::State::Complete
+    tree.node(id).state == crate::model::State::Complete && tree.completed_by_date(id).is_none()
 }
 
 /// Why a task waits at the end.
 fn reasons(tree: &Snapshot, id: NodeId) -> Vec<String> {
+    if let Some(at) = tree.completed_by_date(id) {
+        let who = format!("{} {}", tree.node(at).kind.word(), tree.path(at));
+        let why = "its suite's hybrid clock, whose date stands still";
+        return vec![format!("{who} is complete: its date or day is none of {why}")];
+    }
     let lines = tree.why(id);
     if lines.is_empty() {
         return vec!["it was about to run when the simulation ended".to_owned()];
@@ -253,6 +252,9 @@ fn minutes_of(text: &str) -> Option<i64> {
             return None;
         }
         let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+        if minutes > 59 {
+            return None;
+        }
         hours.checked_mul(60)?.checked_add(minutes)?
     } else {
         let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;

@@ -41,8 +41,18 @@ pub(super) fn fault(message: impl Into<String>, fix: impl Into<String>) -> Box<F
 /// What is left out of a value in a message that would be too long.
 pub(super) fn short(value: &str) -> String {
     const LIMIT: usize = 120;
-    match value.char_indices().nth(LIMIT) {
-        Some((end, _)) => format!("{}…", &value[..end]),
-        None => value.to_owned(),
+    let mut shown = String::new();
+    for (place, one) in value.chars().enumerate() {
+        if place == LIMIT {
+            shown.push('…');
+            break;
+        }
+        // What can't be seen is named: the end of a line of another system, the mark of Unicode.
+        if one.is_control() || one == '\u{feff}' {
+            shown.extend(one.escape_default());
+        } else {
+            shown.push(one);
+        }
     }
+    shown
 }

@@ -111,11 +111,11 @@ pub(super) fn check_name<'a>(what: &str, name: &'a str) -> Read<&'a str> {
     if is_name(name) {
         return Ok(name);
     }
-    let name = short(name);
-    Err(fault(
-        format!("'{name}' is no name of a {what}"),
-        "use letters, digits, _ and, behind the first, dots; at most 1024 of them",
-    ))
+    let fix = match name.ends_with('\r') {
+        true => "lines end with a carriage return: convert the file with dos2unix",
+        false => "use letters, digits, _ and, behind the first, dots; at most 1024 of them",
+    };
+    Err(fault(format!("'{}' is no name of a {what}", short(name)), fix))
 }
 
 /// The whole number of a word.

@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::domain::{Domain, can_hold};
 use crate::model::{
-    Attribute, Date, Displayed, Found, From, Kind, NodeId, Operand, Over, Program, Snapshot, State,
+    Attribute, Calendar, Date, Displayed, Found, From, Instant, Kind, NodeId, Operand, Over,
+    Program, Snapshot, State,
 };
 
 /// A set of states, a bit each.
@@ -30,6 +31,8 @@ pub(super) enum Closed {
     Limit(usize),
     /// Its dates have passed.
     Date,
+    /// Its dates, days and crons are none of its hybrid suite's date, which stands still.
+    Day,
 }
 
 /// What is known of one node.
@@ -129,7 +132,8 @@ impl<'a> Reach<'a> {
         } else if node.first_child.is_some() && !known.is_off {
             known.states |= self.of_children(id);
         }
-        if is_reached && !known.is_off && self.can_complete_by_rule(id) {
+        let completes = known.closed == Some(Closed::Day) || self.can_complete_by_rule(id);
+        if is_reached && !known.is_off && completes {
             known.states |= bit(Displayed::Complete);
             for below in tree.walk(id).skip(1) {
                 if self.nodes[below.index()].states & bit(Displayed::Complete) == 0 {
@@ -185,14 +189,7 @@ impl<'a> Reach<'a> {
     fn kept_from_completing(&self, id: NodeId) -> States {
         let has_cron =
             self.tree.node(id).attributes.iter().any(|one| matches!(one, Attribute::Cron(_)));
-        if has_cron && !self.is_hybrid(id) { bit(Displayed::Complete) } else { 0 }
-    }
-
-    fn is_hybrid(&self, id: NodeId) -> bool {
-        let clock = self.tree.suite(id).map(|suite| &self.tree.node(suite).attributes);
-        clock.is_some_and(|all| {
-            all.iter().any(|one| matches!(one, Attribute::Clock(clock) if clock.hybrid))
-        })
+        if has_cron && !self.tree.is_hybrid(id) { bit(Displayed::Complete) } else { 0 }
     }
 
     fn why_closed(&self, id: NodeId) -> Option<Closed> {
@@ -212,7 +209,30 @@ impl<'a> Reach<'a> {
                 return Some(Closed::Limit(place));
             }
         }
+        if self.is_another_day(id) {
+            return Some(Closed::Day);
+        }
         self.has_passed(id).then_some(Closed::Date)
+    }
+
+    /// The date on which the clock of a node's suite starts.
+    fn clock_date(&self, id: NodeId) -> Option<Date> {
+        let suite = self.tree.suite(id)?;
+        let clock = self.tree.node(suite).attributes.iter().find_map(|one| match one {
+            Attribute::Clock(clock) => Some(**clock),
+            _ => None,
+        });
+        let (day, month, year) = clock?.date?;
+        Date::new(year.into(), month.into(), day.into())
+    }
+
+    /// Whether a hybrid suite's clock has a date on which the node doesn't run.
+    fn is_another_day(&self, id: NodeId) -> bool {
+        let Some(date) = self.clock_date(id).filter(|_| self.tree.is_hybrid(id)) else {
+            return false;
+        };
+        let start = Instant::midnight(date);
+        self.tree.node(id).is_day_of(&Calendar::begin(start, start)) == Some(false)
     }
 
     /// Whether all dates of a node had passed when its suite begins.
@@ -221,19 +241,11 @@ impl<'a> Reach<'a> {
             Attribute::Date(date) => Some(date),
             _ => None,
         });
-        let begin = || {
-            let suite = self.tree.suite(id)?;
-            let clock = self.tree.node(suite).attributes.iter().find_map(|one| match one {
-                Attribute::Clock(clock) => Some(**clock),
-                _ => None,
-            });
-            let date = clock.and_then(|clock| clock.date);
-            let date = date
-                .and_then(|(day, month, year)| Date::new(year.into(), month.into(), day.into()));
-            Some(date.unwrap_or(self.today))
-        };
         let Some(first) = dates.next() else { return false };
-        let Some(begin) = begin().filter(|_| !self.is_hybrid(id)) else { return false };
+        if self.tree.is_hybrid(id) {
+            return false;
+        }
+        let begin = self.clock_date(id).unwrap_or(self.today);
         std::iter::once(first).chain(dates).all(|rule| {
             let date = Date::new(rule.year.into(), rule.month.into(), rule.day.into());
             date.is_some_and(|date| date < begin)

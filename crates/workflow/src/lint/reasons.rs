@@ -33,6 +33,20 @@ pub(super) fn findings(examined: &Examined, reach: &Reach<'_>) -> Vec<Finding> {
                 let kind = (Level::Warning, "date-passed");
                 found.push(at(examined, kind, (id, "date", 0), (text, fix)));
             }
+            Some(Closed::Day) => {
+                let text = "its date or day is none of its suite's hybrid clock, whose date stands \
+                            still: it is completed without a run";
+                let fix = "give the suite a real clock, or a date on which this runs";
+                let word = if has(tree, id, "date") {
+                    "date"
+                } else if has(tree, id, "day") {
+                    "day"
+                } else {
+                    "cron"
+                };
+                let kind = (Level::Warning, "date-passed");
+                found.push(at(examined, kind, (id, word, 0), (text.to_owned(), fix)));
+            }
             Some(Closed::Trigger) => match contradiction(examined, reach, id) {
                 Some(finding) => found.push(finding),
                 None => waiting.push(id),
@@ -44,6 +58,10 @@ pub(super) fn findings(examined: &Examined, reach: &Reach<'_>) -> Vec<Finding> {
     let roots = waiting.iter().filter(|id| edges[*id].is_empty());
     found.extend(unfulfilled(examined, reach, roots.copied()));
     found
+}
+
+fn has(tree: &Snapshot, id: NodeId, word: &str) -> bool {
+    tree.node(id).attributes.iter().any(|one| one.word() == word)
 }
 
 fn trigger(tree: &Snapshot, id: NodeId) -> Option<(&Program, &Expression)> {

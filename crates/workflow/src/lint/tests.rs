@@ -152,6 +152,14 @@ fn dates_that_have_passed_are_found_by_the_suites_own_clock() {
 }
 
 #[test]
+fn days_that_a_hybrid_clock_never_has_are_found() {
+    // 24.12.2025 is a Wednesday.
+    let text = "suite s\n clock hybrid 24.12.2025\n task a\n  day monday\n task b\n  \
+                date 1.1.2020\n task c\n  day wednesday\n task d\n  date 24.12.2025\nendsuite\n";
+    assert_eq!(rules(text), [("date-passed", 3), ("date-passed", 6)]);
+}
+
+#[test]
 fn a_definition_that_ecflow_refuses_is_not_looked_at_further() {
     let examined = examine("suite s\n limit l x\n task a\n  trigger 1 == 0\nendsuite\n", "x.def");
     let found = check(&examined);

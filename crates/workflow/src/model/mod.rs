@@ -10,13 +10,16 @@ mod calendar;
 mod changes;
 mod evaluate;
 mod expression;
+mod hybrid;
 mod index;
 mod limits;
+mod memory;
 mod node;
 mod noting;
 mod repeat;
 mod rules;
 mod same;
+mod says;
 mod series;
 mod state;
 mod text;
@@ -36,6 +39,7 @@ pub use evaluate::{Found, From, Named};
 pub use expression::{
     Binary, Expression, Function, Joint, Operand, Operands, Part, Program, Step, Value,
 };
+pub use memory::{Memory, Used};
 pub use node::{Job, Node, NodeId};
 pub use repeat::{List, Over, Range, Repeat, instant_of_text, instant_text};
 pub use rules::{

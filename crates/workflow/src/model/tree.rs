@@ -243,6 +243,11 @@ impl Snapshot {
         self.index.table.len()
     }
 
+    /// The bytes of the index of children by name.
+    pub(super) fn index_bytes(&self) -> usize {
+        self.index.table.allocation_size()
+    }
+
     /// A variable of the user at this node, not above.
     #[must_use]
     pub fn own_variable(&self, id: NodeId, name: &str) -> Option<&Text> {

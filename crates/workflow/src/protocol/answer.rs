@@ -11,7 +11,7 @@ pub enum Answer<'a> {
     Standard(i64),
     /// A failure, in the words that the client shows; of a group its first.
     Error(Cow<'a, str>),
-    /// A text.
+    /// A text, or that of one node.
     Text(Cow<'a, str>),
     /// A whole definition, or all that a client that follows has to take.
     Definition(Cow<'a, str>),
@@ -53,7 +53,9 @@ fn pointer<'a>(reader: &mut Reader<'a>) -> Result<Answer<'a>, BadJson> {
             "data" => reader.object(|reader, name| {
                 match name {
                     "api_" => number = Some(reader.integer()?),
-                    "str_" | "error_msg_" | "value1" => text = Some(reader.string()?),
+                    "str_" | "error_msg_" | "value1" | "the_node_str_" => {
+                        text = Some(reader.string()?);
+                    }
                     "cmdVec_" => reader.list(|reader| {
                         if let Answer::Error(why) = pointer(reader)? {
                             failed.get_or_insert(why);
@@ -72,7 +74,7 @@ fn pointer<'a>(reader: &mut Reader<'a>) -> Result<Answer<'a>, BadJson> {
         ("StcCmd", Some(number), _) => Answer::Standard(number),
         ("ErrorCmd", _, Some(why)) => Answer::Error(why),
         ("GroupSTCCmd", ..) if failed.is_some() => Answer::Error(failed.unwrap_or_default()),
-        ("SStringCmd", _, Some(text)) => Answer::Text(text),
+        ("SStringCmd" | "SNodeCmd", _, Some(text)) => Answer::Text(text),
         ("DefsCmd" | "SSyncCmd", _, Some(text)) => Answer::Definition(text),
         _ => Answer::Other(kind),
     })

@@ -20,6 +20,7 @@ mod read;
 mod reply;
 mod request;
 mod source;
+mod synced;
 mod words;
 mod write;
 
@@ -36,5 +37,6 @@ pub use request::{
     Order, PathsCommand, Report, Request, Requeue, ServerCommand, SyncKind, User, ZombieAction,
 };
 pub use source::Source;
+pub use synced::{SyncAnswer, SyncedChange, SyncedNode, read_sync_answer};
 pub use words::{ADDED, CHANGED, DELETED, FLAGS};
 pub use write::write;

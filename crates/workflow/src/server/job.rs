@@ -8,10 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use super::core::{CommandKind, Edited, NO_SCRIPT, NOT_MADE, Submission, said};
+use super::core::{CommandKind, Edited, NO_SCRIPT, NOT_MADE, Submission, said, submissions};
 use super::disk::Disk;
 use super::message::{CommandEnd, CommandWhat, Message};
 use super::spawn::{Happened, Spawner, Start};
+use crate::model::{NodeId, Snapshot};
 use crate::protocol::Reply;
 use crate::script::{Origin, Scope, Source, job, locate, substitute};
 
@@ -52,22 +53,54 @@ pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Send
     spawner.submit(Start { command, notify: Box::new(notify) });
 }
 
+/// What came of writing jobs.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// How many were written.
+    pub(crate) written: usize,
+    /// How many tasks have none.
+    pub(crate) passed: usize,
+    /// Why others could not be made, in ecFlow's words.
+    pub(crate) errors: Vec<String>,
+}
+
 /// Writes the files of jobs that are not started, and says what fails.
 pub(super) fn check(submissions: Vec<Submission>) -> Reply {
-    let mut errors = String::new();
+    let made = make(submissions);
+    if made.errors.is_empty() { Reply::OK } else { Reply::Error(made.errors.concat()) }
+}
+
+/// Writes the jobs of all tasks of a tree that has begun: below a folder, or where they belong.
+pub(crate) fn job_files(tree: &Snapshot, below: Option<&Path>) -> Made {
+    let mut all = submissions(tree, NodeId::ROOT);
+    for one in &mut all {
+        if let Some(below) = below {
+            let file = format!("{}{}.job{}", below.display(), one.path, one.try_no);
+            one.scope.set("ECF_JOB", &file);
+        }
+    }
+    make(all)
+}
+
+fn make(submissions: Vec<Submission>) -> Made {
+    let mut made = Made::default();
     for one in submissions {
         let is_made = ["ECF_DUMMY_TASK", "ECF_NO_SCRIPT"];
         if is_made.iter().any(|name| one.scope.user(name).is_some()) {
+            made.passed += 1;
             continue;
         }
         let (code, why) = match make_job(&one, &[], &[]) {
             Err(CommandWhat::NoScript(why)) => (NO_SCRIPT, why),
             Err(CommandWhat::NotMade(why)) => (NOT_MADE, why),
-            _ => continue,
+            _ => {
+                made.written += 1;
+                continue;
+            }
         };
-        errors.push_str(&said(code, &one.path, &why).0);
+        made.errors.push(said(code, &one.path, &why).0);
     }
-    if errors.is_empty() { Reply::OK } else { Reply::Error(errors) }
+    made
 }
 
 /// Writes the job's file; returns its size, where there is one, and the command to be run, where

@@ -61,6 +61,7 @@ use store::Opened;
 pub(crate) use disk::Disk;
 pub use environment::{CheckMode, ECFLOW_VERSION, Environment, PORTS, host_name};
 pub use flush::LogFlush;
+pub(crate) use job::job_files;
 
 /// The version of the files in `.loadline`.
 pub const DATA_VERSION: u32 = 1;

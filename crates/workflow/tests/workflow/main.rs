@@ -5,6 +5,7 @@ mod alter;
 mod archives;
 mod checked;
 mod checks;
+mod commands;
 mod crash;
 mod damaged;
 mod definition;

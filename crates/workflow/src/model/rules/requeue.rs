@@ -126,12 +126,7 @@ impl Rules<'_> {
     }
 
     pub(super) fn is_hybrid(&self, id: NodeId) -> bool {
-        let Some(suite) = self.tree.suite(id) else { return false };
-        self.tree
-            .node(suite)
-            .attributes
-            .iter()
-            .any(|attribute| matches!(attribute, Attribute::Clock(clock) if clock.hybrid))
+        self.tree.is_hybrid(id)
     }
 
     /// A job's particulars as before the first try.

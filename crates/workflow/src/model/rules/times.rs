@@ -22,7 +22,7 @@ impl DayRule {
 }
 
 impl DateRule {
-    fn matches(&self, date: Date) -> bool {
+    pub(in crate::model) fn matches(&self, date: Date) -> bool {
         let (year, month, day) = date.parts();
         let is = |rule: i32, number: i32| rule == 0 || rule == number;
         is(self.day.into(), day) && is(self.month.into(), month) && is(self.year.into(), year)
@@ -214,40 +214,8 @@ impl Rules<'_> {
             return;
         }
         let calendar = self.calendar(id);
-        let today = calendar.suite.date();
-        let (mut kinds, mut holding) = (0, 0);
-        let mut add = |test: &dyn Fn(&Attribute) -> Option<bool>| {
-            let mut found = self.tree.node(id).attributes.iter().filter_map(test).peekable();
-            if found.peek().is_some() {
-                kinds += 1;
-                holding += usize::from(found.any(|holds| holds));
-            }
-        };
-        add(&|attribute| match attribute {
-            Attribute::Date(date) => {
-                let is_whole = date.day != 0 && date.month != 0 && date.year != 0;
-                Some(is_whole && date.matches(today))
-            }
-            _ => None,
-        });
-        add(&|attribute| match attribute {
-            Attribute::Day(day) => Some(day.holds(&calendar)),
-            _ => None,
-        });
-        add(&|attribute| match attribute {
-            Attribute::Cron(cron) => {
-                let no_days = cron.days.is_empty() && cron.months.is_empty() && !cron.last_day;
-                let weekday = match cron.weekdays.as_slice() {
-                    [] => true,
-                    [day] => i32::from(*day) == today.weekday(),
-                    _ => false,
-                };
-                Some(cron.series.until.is_some() && no_days && weekday)
-            }
-            _ => None,
-        });
-        if kinds > 0 {
-            let state = if holding == kinds { State::Queued } else { State::Complete };
+        if let Some(holds) = self.tree.node(id).is_day_of(&calendar) {
+            let state = if holds { State::Queued } else { State::Complete };
             self.set_state_only(id, state, How::PLAIN);
         }
     }

@@ -51,7 +51,7 @@ pub(super) use nodes::{read_definition, said};
 pub(super) use parts::{
     ARCHIVED, CommandKind, Definition, Due, Effect, MOVED, NO_SCRIPT, NOT_ARCHIVED, NOT_MADE,
     NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, Submission, Told,
-    WRITTEN,
+    WRITTEN, submissions,
 };
 pub(super) use text::{archive_text, check_kept, node_text, read_archive};
 pub(super) use unstarted::Edited;

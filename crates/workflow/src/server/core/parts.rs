@@ -8,7 +8,7 @@ use super::statistics::Statistics;
 pub(in crate::server) use super::unstarted::CommandKind;
 use super::unstarted::Edited;
 use super::zombies::Zombies;
-use crate::model::{Discarded, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
+use crate::model::{Discarded, Displayed, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
 use crate::protocol::Reply;
 use crate::script::Scope;
 use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
@@ -122,6 +122,22 @@ pub(in crate::server) fn submission(tree: &Snapshot, id: NodeId, kind: CommandKi
         scope: Scope::of(tree, id),
         edited: None,
     }
+}
+
+/// The jobs of all tasks below a node, but for those that are complete from the start.
+pub(in crate::server) fn submissions(tree: &Snapshot, id: NodeId) -> Vec<Submission> {
+    let mut jobs = Vec::new();
+    let mut walk = tree.walk(id);
+    while let Some(at) = walk.next() {
+        let node = tree.node(at);
+        if node.kind == Kind::Task {
+            jobs.push(submission(tree, at, CommandKind::Job));
+            walk.skip_below(at);
+        } else if node.default == Displayed::Complete && node.kind != Kind::Root {
+            walk.skip_below(at);
+        }
+    }
+    jobs
 }
 
 /// What the server says of itself in `--stats`.

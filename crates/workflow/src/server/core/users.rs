@@ -2,8 +2,8 @@
 
 use crate::definition::is_name;
 use crate::model::{
-    Displayed, Free, Instant, Kind, NodeId, Order as To, Rules, ServerState, Snapshot, State,
-    Which, ZombieAction as Action,
+    Free, Instant, NodeId, Order as To, Rules, ServerState, Snapshot, State, Which,
+    ZombieAction as Action,
 };
 use crate::protocol::{
     Alteration, Command, FileKind, NodeCommand, Order, PathsCommand, Reply, Request, Requeue,
@@ -15,7 +15,7 @@ use crate::server::disk::Disk;
 use super::archives::{add_zombies, check_idle, restore_checkpoint};
 use super::edit::{Asked, edit_script};
 use super::history::remember;
-use super::parts::{CommandKind, Parts, Told, number_of, submission, version_line};
+use super::parts::{CommandKind, Parts, Told, number_of, submissions, version_line};
 use super::signals::{shell, zombies};
 use super::{alter, archives, check, nodes, plug, query, sync, text};
 
@@ -461,18 +461,7 @@ fn check_jobs(snapshot: Snapshot, path: &str, at_us: i64) -> Told {
     };
     Told::Jobs(Box::new(move || {
         let tree = snapshot.begun(id, Instant::seconds(at_us.div_euclid(1_000_000)));
-        let mut jobs = Vec::new();
-        let mut walk = tree.walk(id);
-        while let Some(at) = walk.next() {
-            let node = tree.node(at);
-            if node.kind == Kind::Task {
-                jobs.push(submission(&tree, at, CommandKind::Job));
-                walk.skip_below(at);
-            } else if node.default == Displayed::Complete && node.kind != Kind::Root {
-                walk.skip_below(at);
-            }
-        }
-        jobs
+        submissions(&tree, id)
     }))
 }
 

@@ -31,9 +31,6 @@ const fn is_zero(number: &i32) -> bool {
     *number == 0
 }
 
-/// The longest text of a label in a row, in characters.
-const LABEL: usize = 120;
-
 impl<'a> Row<'a> {
     /// The row of a node among its siblings.
     pub(super) fn of(tree: &'a Snapshot, id: NodeId) -> Self {
@@ -46,7 +43,7 @@ impl<'a> Row<'a> {
             flags: node.flags.to_string(),
             try_no: node.try_no(),
             more: node.first_child.is_some(),
-            says: node.attributes.iter().filter_map(says).collect(),
+            says: node.attributes.iter().filter_map(Attribute::says).collect(),
         }
     }
 
@@ -54,26 +51,6 @@ impl<'a> Row<'a> {
     pub(super) fn with_path(tree: &'a Snapshot, id: NodeId) -> Self {
         Self { path: Some(tree.path(id)), ..Self::of(tree, id) }
     }
-}
-
-fn says(attribute: &Attribute) -> Option<String> {
-    Some(match attribute {
-        Attribute::Label(label) => {
-            let text = if label.new_value.is_empty() { &label.value } else { &label.new_value };
-            let text: String = text.chars().take(LABEL).collect();
-            format!("{}: {text}", label.name)
-        }
-        Attribute::Meter(meter) => format!("{} {} of {}", meter.name, meter.value, meter.max),
-        Attribute::Event(event) if event.value => match event.number {
-            Some(number) if event.name.is_empty() => format!("event {number} set"),
-            _ => format!("{} set", event.name),
-        },
-        Attribute::Limit(limit) if limit.value > 0 => {
-            format!("limit {} {} of {}", limit.name, limit.value, limit.max)
-        }
-        Attribute::Repeat(repeat) => format!("{} = {}", repeat.name, repeat.over.text()),
-        _ => return None,
-    })
 }
 
 /// All attributes of a node with their types, those that it makes behind them.

@@ -29,7 +29,7 @@ impl Members {
     /// # Errors
     /// When it is no object of JSON.
     pub(super) fn read(body: &[u8]) -> Result<Self, Fault> {
-        let fix = "send a JSON object: docs/workflow.md lists its members";
+        let fix = "send a JSON object: /v1/openapi.json and docs/workflow.md list its members";
         if has_nul(body) {
             let message = "a text has the character NUL, at which ecFlow's clients end it";
             return Err(Fault::bad(message, "leave it out"));
@@ -216,6 +216,10 @@ fn by_user(action: &str, path: &str, body: &Members) -> Result<Command, Fault> {
         repeats_to_last: false,
     };
     Ok(match action {
+        "begin" if path.trim_matches('/').contains('/') => {
+            let fix = "requeue it, or begin its suite";
+            return Err(Fault::bad(format!("{path} is no suite: only suites are begun"), fix));
+        }
         "begin" => Command::Begin { suite: path.trim_start_matches('/').to_owned(), force },
         "suspend" => of_paths(PathsCommand::Suspend),
         "resume" => of_paths(PathsCommand::Resume),

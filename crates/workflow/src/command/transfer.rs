@@ -1,0 +1,143 @@
+//! `loadline workflow load` and `get`: definitions to and from a server. Control plane.
+
+use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use serde_json::json;
+use service::{Failure, Outcome, out};
+
+use super::input;
+use super::server::{ServerArgs, failure};
+use super::why::find;
+use crate::definition::{Style, parse, print, print_attribute, print_node};
+use crate::model::{Kind, NodeId, Snapshot};
+use crate::protocol::{Command, NodeCommand};
+
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  loadline workflow load localhost:3141 x.def
+  loadline workflow load localhost x.def --begin
+  loadline workflow load localhost x.def --force     in place of suites of the same name
+
+The definition is checked first, and refused with its line where ecFlow's parser would.";
+
+/// A definition, and where to.
+#[derive(Debug, clap::Args)]
+#[command(after_help = LOAD_EXAMPLES)]
+pub(super) struct LoadArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// The definition
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Take the place of suites of the same name, with what runs in them
+    #[arg(long)]
+    force: bool,
+    /// Begin its suites, too
+    #[arg(long)]
+    begin: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn load(args: &LoadArgs) -> Outcome {
+    let client = args.server.client()?;
+    let examined = input::definition(&args.file)?;
+    let tree: &Snapshot = &examined.tree;
+    let suites: Vec<String> = tree.suites().map(|id| tree.node(id).name.to_string()).collect();
+    let definition = input::text(&args.file)?;
+    let file = args.file.display().to_string();
+    let command = Command::Load { force: args.force, definition, file };
+    client.command(command).map_err(failure)?;
+    for suite in suites.iter().filter(|_| args.begin) {
+        let command = Command::Begin { suite: suite.clone(), force: false };
+        client.command(command).map_err(failure)?;
+    }
+    let nodes = tree.count();
+    if args.json {
+        let all = json!({"schema": 1, "suites": suites, "nodes": nodes, "begun": args.begin});
+        out::print(format_args!("{all}\n"))?;
+    } else {
+        let begun = if args.begin { ", begun" } else { "" };
+        let names = suites.join(", ");
+        out::print(format_args!("{names}: {nodes} nodes at {}{begun}\n", client.address()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  loadline workflow get localhost:3141 > all.def
+  loadline workflow get localhost /x/f --style state     with states
+  loadline workflow get localhost --style migrate        as a checkpoint has it
+  loadline workflow get localhost /x --json | jq -r 'select(.state == \"aborted\") | .path'";
+
+/// How a definition is printed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Printed {
+    /// As it is loaded
+    Defs,
+    /// With states
+    State,
+    /// As a checkpoint has it: states, history, what is archived
+    Migrate,
+}
+
+/// A server, or a node of one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = GET_EXAMPLES)]
+pub(super) struct GetArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// A node, with all below it; without one all suites
+    #[arg(value_name = "NODE")]
+    node: Option<String>,
+    /// What is printed of it
+    #[arg(long, value_name = "STYLE", default_value = "defs")]
+    style: Printed,
+    /// Print one JSON object for each node, a line each
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn get(args: &GetArgs) -> Outcome {
+    let client = args.server.client()?;
+    let command = Command::Node(NodeCommand::Migrate, String::new());
+    let text = client.text(command).map_err(failure)?;
+    let parsed = parse(&text, client.address()).map_err(Failure::from)?;
+    let tree: &Snapshot = &parsed.tree;
+    let from = args.node.as_deref().map(|path| find(tree, path)).transpose()?;
+    if args.json {
+        let mut output = BufWriter::with_capacity(1 << 16, out::stream());
+        for id in tree.walk(from.unwrap_or(NodeId::ROOT)) {
+            if tree.node(id).kind != Kind::Root {
+                writeln!(output, "{}", node(tree, id))?;
+            }
+        }
+        output.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let style = match args.style {
+        Printed::Defs => Style::Defs,
+        Printed::State => Style::State,
+        Printed::Migrate => Style::Migrate,
+    };
+    out::print(match from.filter(|id| *id != NodeId::ROOT) {
+        None => print(tree, style, true),
+        Some(id) => print_node(tree, id, style, true),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn node(tree: &Snapshot, id: NodeId) -> serde_json::Value {
+    let node = tree.node(id);
+    let attributes = node.attributes.iter().map(|one| print_attribute(tree, one));
+    let attributes: Vec<String> = attributes.map(|line| line.trim().to_owned()).collect();
+    json!({
+        "path": tree.path(id), "kind": node.kind.word(), "state": node.displayed().word(),
+        "flags": node.flags.to_string(), "try": node.try_no(), "attributes": attributes,
+    })
+}

@@ -1,0 +1,147 @@
+//! `loadline workflow watch`: what changes in a server's tree, as it comes. Control plane.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant as Clock};
+
+use base::units::Span;
+use serde_json::json;
+use service::{Failure, Outcome, out};
+
+use super::input;
+use super::server::{ServerArgs, failure};
+use super::why::find;
+use crate::client::{ClientError, Follower, Seen};
+use crate::model::{Displayed, Instant};
+
+const EXAMPLES: &str = "\
+Examples:
+  loadline workflow watch localhost:3141
+  loadline workflow watch localhost --under /x --what state,event
+  loadline workflow watch localhost --until /x/f=complete --for 1h && next-step
+  loadline workflow watch localhost --json | jq -r 'select(.value == \"aborted\") | .path'
+
+Each change is named once; what has changed and changed back between two looks is not seen, but for
+a state, which is. A server that can't be reached meanwhile is asked again. Times are this host's.
+
+Exit codes: 0 --until holds, or --for is over without --until; 3 --for is over and --until doesn't
+hold; 1 the server can't be reached from the start, or refuses.";
+
+/// A server, and what of it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct WatchArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Only this node and those below it
+    #[arg(long, value_name = "NODE")]
+    under: Option<String>,
+    /// Only these: state, added, deleted, try, flags, event, meter, label, edit, limit, repeat …
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    what: Vec<String>,
+    /// End when a node has a state (or is suspended)
+    #[arg(long, value_name = "NODE=STATE")]
+    until: Option<String>,
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME")]
+    within: Option<Span>,
+    /// How often the server is asked
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    interval: Span,
+    /// Print one JSON object a change, a line each
+    #[arg(long)]
+    json: bool,
+}
+
+/// The exit code where the time is over.
+const OVER: u8 = 3;
+
+/// The shortest time between two requests.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+pub(super) fn run(args: &WatchArgs) -> Outcome {
+    let mut follower = Follower::new(args.server.client()?).map_err(failure)?;
+    if let Some(path) = &args.under {
+        find(follower.tree(), path)?;
+    }
+    let until = args.until.as_deref().map(condition).transpose()?;
+    let end = args.within.map(|span| Clock::now() + span.duration());
+    let interval = args.interval.duration().max(SHORTEST);
+    let mut is_away = false;
+    loop {
+        let holds = until.as_ref().is_some_and(|(path, state)| {
+            let tree = follower.tree();
+            tree.find(path).is_some_and(|id| tree.node(id).displayed() == *state)
+        });
+        if holds {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let left = end.map(|end| end.saturating_duration_since(Clock::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(if until.is_some() { ExitCode::from(OVER) } else { ExitCode::SUCCESS });
+        }
+        std::thread::sleep(left.map_or(interval, |left| left.min(interval)));
+        match follower.changes() {
+            Ok(seen) => {
+                is_away = false;
+                if !show(args, &seen)? {
+                    return Ok(ExitCode::SUCCESS);
+                }
+            }
+            Err(why @ ClientError::Connection { .. }) => {
+                if !std::mem::replace(&mut is_away, true) {
+                    out::note(format!("{why}: asked again every {interval:?}"));
+                }
+            }
+            Err(why) => return Err(failure(why)),
+        }
+    }
+}
+
+fn condition(text: &str) -> Result<(String, Displayed), Failure> {
+    let parts = text.rsplit_once('=');
+    let parts = parts.and_then(|(path, word)| Some((path, Displayed::of_word(word)?)));
+    let (path, state) = parts.filter(|(path, _)| path.starts_with('/')).ok_or_else(|| {
+        let states = Displayed::ALL.map(Displayed::word).join(", ");
+        Failure::Usage(format!("--until {text}: write /suite/task=STATE, one of {states}"))
+    })?;
+    Ok((path.to_owned(), state))
+}
+
+/// Prints changes; false once the reader has closed standard output.
+fn show(args: &WatchArgs, seen: &[Seen]) -> Result<bool, Failure> {
+    let at = input::now();
+    let is_wanted = |one: &&Seen| {
+        let is_under = args.under.as_deref().is_none_or(|path| is_below(&one.path, path));
+        is_under && (args.what.is_empty() || args.what.iter().any(|what| what == one.what))
+    };
+    let mut text = String::new();
+    for one in seen.iter().filter(is_wanted) {
+        text.push_str(&line(args.json, at, one));
+        text.push('\n');
+    }
+    let mut output = out::stream();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Ok(()) => Ok(true),
+        Err(why) if out::is_unread(&why) => Ok(false),
+        Err(why) => Err(why.into()),
+    }
+}
+
+fn is_below(path: &str, above: &str) -> bool {
+    let above = above.trim_end_matches('/');
+    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn line(is_json: bool, at: Instant, one: &Seen) -> String {
+    let Seen { path, what, name, value } = one;
+    if is_json {
+        let at = input::iso(at);
+        return json!({"at": at, "path": path, "what": what, "name": name, "value": value})
+            .to_string();
+    }
+    let shown: Vec<&str> =
+        [*what, name, value].into_iter().filter(|part| !part.is_empty()).collect();
+    // A label may have lines.
+    format!("{at}  {path}  {}", shown.join(" ").replace('\n', "\\n"))
+}
