@@ -61,6 +61,31 @@ fn the_tables_are_empty_once_all_futures_have_their_answers_or_are_dropped() {
 }
 
 #[test]
+fn large_calls_of_several_threads_get_their_answers_while_requests_wait_for_room() {
+    in_every_way(|_, client| {
+        let echo = client.method("/loadline.rpc.v1.Table/Echo").expect("echo");
+        let client = Arc::new(client);
+        // 3 MiB in the field `blob`, which is sent back: neither side has room for it at once.
+        let head = [0x2a, 0x80, 0x80, 0xc0, 0x01];
+        let large = Bytes::from([&head[..], &vec![7; 3 << 20]].concat());
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let (client, large) = (Arc::clone(&client), large.clone());
+                std::thread::spawn(move || {
+                    for _ in 0..3 {
+                        let time = Some(Duration::from_secs(60));
+                        let answer = client.call(echo, &large, time).expect("an answer");
+                        assert_eq!(answer, large);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+        is_idle(&client);
+    });
+}
+
+#[test]
 fn many_threads_call_by_one_connection_and_totals_are_exact() {
     let server = Served::start(&[]);
     for kind in KINDS {

@@ -24,6 +24,10 @@ use crate::protocol::status::Status;
 /// How often the thread that reads looks whether its client is still there.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// How often it tries to send what found no room. It reads meanwhile: a server that waits for room
+/// itself reads nothing.
+const AGAIN: Duration = Duration::from_millis(1);
+
 /// Looks of a thread that spins between two of its clock.
 const LOOKS: u32 = 64;
 
@@ -177,18 +181,26 @@ struct Connection {
 }
 
 impl Connection {
-    /// Sends all that waits. It is sent in order, as one thread at a time has the state; no one has
-    /// it while there is no room.
-    fn flush<'a>(&'a self, mut state: MutexGuard<'a, State>) {
+    /// Sends all that waits, or what finds room until a time; the thread that reads sends the rest.
+    /// It is sent in order, as one thread at a time has the state; no one has it while there is no
+    /// room. Whether nothing is left.
+    fn flush<'a>(&'a self, mut state: MutexGuard<'a, State>, until: Option<Instant>) -> bool {
         while state.session.broken().is_none() {
             match state.send() {
                 Ok(true) => {}
-                Ok(false) => return,
+                Ok(false) => return true,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let now = Instant::now();
+                    if until.is_some_and(|until| until <= now) {
+                        state.session.expire(now);
+                        state.settle();
+                        return false;
+                    }
                     let sender = state.sender.clone();
                     drop(state);
                     // Whatever it ends with, sending says what is wrong.
-                    let until = Some(Instant::now() + LOOK);
+                    let look = now + LOOK;
+                    let until = Some(until.map_or(look, |until| until.min(look)));
                     let _ = sender.map(|sender| sender.wait_for_room(until));
                     state = lock(&self.state);
                 }
@@ -198,21 +210,25 @@ impl Connection {
                 }
             }
         }
+        true
     }
 
     /// Ends the calls whose deadlines have passed.
     fn expire(&self) {
         let mut state = lock(&self.state);
-        state.session.expire(Instant::now());
+        let now = Instant::now();
+        state.session.expire(now);
         state.settle();
-        self.flush(state);
+        self.flush(state, Some(now));
     }
 
     /// What the thread that reads does, until the connection ends.
     fn read(&self, mut carrier: Box<dyn Carrier>) {
         let mut input = vec![0; INPUT_BYTES];
+        let mut look = LOOK;
         loop {
-            let came = carrier.receive(&mut input, Some(Instant::now() + LOOK));
+            let now = Instant::now();
+            let came = carrier.receive(&mut input, Some(now + look));
             let mut state = lock(&self.state);
             state.traffic.waits = carrier.waits();
             match came {
@@ -232,7 +248,7 @@ impl Connection {
             if state.session.broken().is_some() || state.sender.is_none() {
                 return;
             }
-            self.flush(state);
+            look = if self.flush(state, Some(now)) { LOOK } else { AGAIN };
         }
     }
 }
@@ -310,7 +326,7 @@ impl FutureClient {
             }
         };
         state.promises.insert(id, promise);
-        self.connection.flush(state);
+        self.connection.flush(state, deadline);
         Ok(CallFuture { connection: Arc::clone(&self.connection), id, source, deadline })
     }
 
@@ -393,7 +409,7 @@ impl Drop for CallFuture {
         if state.promises.remove(&self.id).is_some() {
             state.session.cancel(self.id);
             state.settle();
-            self.connection.flush(state);
+            self.connection.flush(state, Some(Instant::now()));
         }
     }
 }

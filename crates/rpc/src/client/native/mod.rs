@@ -20,6 +20,9 @@ use crate::protocol::status::{Code, Ended, Status};
 pub use future::{CallFuture, FutureClient, FutureKind};
 pub use sending::Writes;
 
+/// How long is waited for what a server has sent last, once it takes nothing.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// What one read takes at most.
 const INPUT_BYTES: usize = 64 << 10;
 
@@ -245,6 +248,7 @@ impl NativeClient {
                     return result;
                 }
             }
+            self.flush()?;
             self.receive()?;
         }
     }
@@ -315,7 +319,11 @@ impl NativeClient {
                 }
                 // What the server has sent last says why.
                 Err(error) => {
-                    while self.session.broken().is_none() && self.read(None).is_ok() {}
+                    let until = Instant::now() + LAST_WORDS;
+                    while self.session.broken().is_none()
+                        && Instant::now() < until
+                        && self.read(Some(until)).is_ok()
+                    {}
                     let words = format!("the connection broke: {error}");
                     return Err(self.session.breaks(unavailable(words)));
                 }

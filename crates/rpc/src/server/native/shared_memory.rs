@@ -51,14 +51,16 @@ fn serve(socket: UnixStream, shared: Arc<Shared>) -> io::Result<()> {
         let until = session.due().map_or(look, |due| due.min(look));
         match link.wait(For::Bytes, Some(until)) {
             Ok(true) => take(&mut link, &mut session, &mut input)?,
-            Ok(false) => {
-                let now = Instant::now();
-                if session.due().is_some_and(|due| due <= now) {
-                    session.expire(now);
-                }
-            }
+            Ok(false) => {}
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => session.closed(),
             Err(error) => return Err(error),
+        }
+        // A client that sends without end delays neither a sleep nor a deadline.
+        if let Some(due) = session.due() {
+            let now = Instant::now();
+            if due <= now {
+                session.expire(now);
+            }
         }
     }
 }
