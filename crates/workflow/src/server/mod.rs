@@ -64,7 +64,7 @@ pub use flush::LogFlush;
 pub(crate) use job::job_files;
 
 /// The version of the files in `.loadline`.
-pub const DATA_VERSION: u32 = 1;
+pub const DATA_VERSION: u32 = 2;
 
 /// What of ECF_HOME is this program's own.
 pub const OWN_FOLDER: &str = ".loadline";
