@@ -19,7 +19,7 @@ use crate::protocol::proto::health::health_check_response::ServingStatus;
 use crate::protocol::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use crate::protocol::status::{Code, Status};
 
-/// How long `health` waits unless it is told.
+/// How long `health` waits without `--timeout`.
 const HEALTH_TIME: Duration = Duration::from_secs(10);
 
 const NO_REQUEST: &str = "there is no request: {} is one without fields";

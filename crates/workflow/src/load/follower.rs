@@ -16,7 +16,7 @@ struct Has {
 }
 
 impl Follower {
-    /// A client that has nothing of so many tasks.
+    /// A client that has nothing of this number of tasks.
     pub(super) fn of(tasks: u64) -> Self {
         let labels = vec![0; usize::try_from(tasks).unwrap_or(0)];
         Self(Mutex::new(Has { numbers: Numbers::default(), labels }))

@@ -19,7 +19,7 @@ pub(super) struct Run {
 const BEGUN: u64 = (1 << 32) | 1;
 
 impl Runs {
-    /// So many tasks that nobody changes.
+    /// This number of tasks, none changed yet.
     pub(super) fn of(tasks: u64) -> Self {
         Self((0..tasks).map(|_| AtomicU64::new(0)).collect())
     }

@@ -94,7 +94,7 @@ impl Target {
         }
     }
 
-    /// A change of a task's state is over. Whether the state that the task is said to have then may
+    /// A change of a task's state is over. Whether the state that the task has to have then may
     /// be its own.
     ///
     /// # Errors

@@ -144,7 +144,7 @@ pub fn read_sync(document: &[u8]) -> Result<Synced<'_>, BadJson> {
     }
 }
 
-/// Takes the members of what a pointer points to; `kind` is the name of its type, where it is said.
+/// Takes the members of what a pointer points to; `kind` is its type, where that is given.
 fn of_pointer<'a>(
     reader: &mut Reader<'a>,
     kind: &mut Cow<'a, str>,

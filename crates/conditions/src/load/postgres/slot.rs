@@ -243,7 +243,7 @@ impl Slot {
     }
 }
 
-/// The address that is so many after this one.
+/// The address at this distance behind this one.
 fn nth(address: SocketAddr, number: u32) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) => Ipv4Addr::from_bits(ip.to_bits().wrapping_add(number)).into(),

@@ -371,6 +371,6 @@ mod tests {
         let empty = Facts { elements: (0, 8), ..facts(44e6, 2.0, 10e3) };
         let causes = empty.causes();
         assert!(causes[0].starts_with("empty decode: decode returned 0 of 8 elements"));
-        assert!(causes[1].contains("Nagle"), "all that is found is said: {causes:?}");
+        assert!(causes[1].contains("Nagle"), "all causes are named: {causes:?}");
     }
 }

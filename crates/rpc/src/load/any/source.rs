@@ -41,7 +41,7 @@ pub(in crate::load) fn source(
         let words = "an answer is compared with one thing: echo, message or fields";
         return Err(part.error("expect", words));
     }
-    // Names are looked up once the method is known; what can't be right is said now.
+    // Names are looked up once the method is known; what can't be right is refused now.
     for (name, text) in &spec.expect.fields {
         let wrong = |why| part.error(&format!("expect.fields.{name}"), why);
         Expression::check(text).map_err(wrong)?;

@@ -110,7 +110,7 @@ pub(super) fn run(args: &TopArgs) -> Outcome {
     let (orders, taken) = channel();
     let (said, news) = channel();
     let interval = args.interval.duration().max(Duration::from_millis(10));
-    // It ends with this process, or once nobody gives it orders.
+    // It ends with this process, or once the sender of its orders is dropped.
     std::thread::Builder::new()
         .name("follow".to_owned())
         .spawn(move || follow(follower, &taken, &said, interval))?;

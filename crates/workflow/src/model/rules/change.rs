@@ -70,7 +70,7 @@ pub enum Effect {
         /// ECF_HOME as it was for it.
         home: String,
     },
-    /// Many nodes were deleted, which are to be dropped where nobody waits.
+    /// Many nodes were deleted, which are to be dropped where nothing waits.
     Discard(Discarded),
 }
 
