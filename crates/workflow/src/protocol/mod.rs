@@ -35,6 +35,7 @@ pub use reply::{Changes, News, Reply, Standard, Stats, ZombieRow};
 pub use request::{
     Alteration, Body, Child, Command, Edit, FileKind, HandleCommand, LogCommand, NodeCommand,
     Order, PathsCommand, Report, Request, Requeue, ServerCommand, SyncKind, User, ZombieAction,
+    one_word,
 };
 pub use source::Source;
 pub use synced::{SyncAnswer, SyncedChange, SyncedNode, read_sync_answer};

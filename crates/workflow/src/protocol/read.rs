@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::json::{BadJson, Reader};
 use super::request::{
-    Alteration, Body, Child, Command, HandleCommand, LogCommand, Report, Request, User,
+    Alteration, Body, Child, Command, HandleCommand, LogCommand, Report, Request, User, one_word,
 };
 use super::words::{
     ADDED, CHANGED, DELETED, EDITS, FILE_KINDS, FLAGS, NODE_COMMANDS, ORDERS, PATHS_COMMANDS,
@@ -232,8 +232,8 @@ impl<'a> Raw<'a> {
             Some(report) => {
                 let child = Child {
                     path: self.text("path_to_submittable_")?,
-                    password: self.text("jobs_password_")?,
-                    process_id: self.text("process_or_remote_id_")?,
+                    password: one_word(self.text("jobs_password_")?),
+                    process_id: one_word(self.text("process_or_remote_id_")?),
                     try_no: self.number("try_no_")?,
                 };
                 Body::Child(child, report)
@@ -308,8 +308,8 @@ impl<'a> Raw<'a> {
             }
             "ZombieCmd" => Command::Zombie {
                 action: self.one_of("user_action_", &ZOMBIE_ACTIONS, 0)?,
-                process_id: self.text("process_id_")?,
-                password: self.text("password_")?,
+                process_id: one_word(self.text("process_id_")?),
+                password: one_word(self.text("password_")?),
                 paths: self.texts("paths_")?,
             },
             "RequeueNodeCmd" => Command::Requeue {

@@ -36,10 +36,18 @@ pub struct Child {
     pub path: String,
     /// The password of this try (ECF_PASS).
     pub password: String,
-    /// The process or the queue's number (ECF_RID).
+    /// The process or the queue's number (ECF_RID), as [`one_word`].
     pub process_id: String,
     /// The number of this try (ECF_TRYNO).
     pub try_no: i64,
+}
+
+/// The same with `_` for blanks, control characters and `#<>`. A job's identifier stands among the
+/// other words of a node's state in trees, checkpoints and snapshots, where such characters would
+/// make other words, lines or nodes of it.
+pub fn one_word(text: String) -> String {
+    let is_unfit = |c: char| c.is_whitespace() || c.is_control() || "#<>".contains(c);
+    if text.contains(is_unfit) { text.replace(is_unfit, "_") } else { text }
 }
 
 /// What a job reports.

@@ -169,3 +169,48 @@ fn zombies_and_refusals_are_ecflows() {
     let _theirs = Served::theirs(&other);
     crate::edited::assert_same(&run(&own), &run(&other));
 }
+
+/// Neither its identifier nor its reason: the tree, and what comes back after a restart, is what
+/// was loaded.
+#[test]
+fn what_a_job_says_becomes_no_other_node_or_state() {
+    if program("ecflow_client").is_none() {
+        return;
+    }
+    let place = Place::new();
+    let file = place.write(
+        "s.def",
+        "suite s\n  edit ECF_JOB_CMD true\n  edit ECF_TRIES 1\n  task a\n  task b\nendsuite\n",
+    );
+    for task in ["a", "b"] {
+        place.write(&format!("home/s/{task}.ecf"), "true\n");
+    }
+    let mut served = Served::ours(&place);
+    place.told(&[&format!("--load={}", file.display())]);
+    place.told(&["--alter=add", "variable", "ECF_PASS", "FREE", "/s/a", "/s/b"]);
+    place.told(&["--begin=s"]);
+    place.told(&["--restart"]);
+    let states = || ["/s/a", "/s/b"].map(|path| place.told(&["--query", "state", path]));
+    for path in ["/s/a", "/s/b"] {
+        place.until_state(path, "submitted");
+    }
+    let rid = "1\n endsuite abort<: x\nsuite evil # try:7";
+    let output = place.client_of(&[&format!("--init={rid}")], &job("/s/a", "any", rid));
+    assert!(output.status.success(), "{output:?}");
+    let own = job("/s/b", "any", "2");
+    assert!(place.client_of(&["--init=2"], &own).status.success());
+    let reason = "--abort=x>abort suspended";
+    assert!(place.client_of(&[reason], &own).status.success());
+    let before = (states(), place.told(&["--suites"]));
+    assert_eq!(before.0.clone().map(|word| word.trim().to_owned()), ["active", "aborted"]);
+    // Once from the checkpoint, in which both stand, and once from what came since.
+    for _ in 0..2 {
+        place.told(&["--check_pt"]);
+        served.kill();
+        served = Served::ours(&place);
+        assert_eq!((states(), place.told(&["--suites"])), before);
+    }
+    let tree = place.told(&["--get_state"]);
+    assert!(tree.contains(" rid:1__endsuite_abort_:_x_suite_evil___try:7 "), "{tree}");
+    served.kill();
+}

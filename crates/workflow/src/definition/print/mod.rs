@@ -350,7 +350,8 @@ impl Printer<'_> {
             if !job.abort_reason.is_empty() {
                 add(self, " abort<:");
                 let reason = job.abort_reason.replace('\n', "\\n").replace(';', " ");
-                self.text(&reason);
+                // What ends it must not stand in it: the rest would be read as other words.
+                self.text(&reason.replace(">abort", "> abort"));
                 self.text(">abort");
             }
             if job.try_no != 0 {

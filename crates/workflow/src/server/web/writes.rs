@@ -16,7 +16,7 @@ use super::replaced::{self, Edit};
 use crate::definition::{only_node, parse, parse_node};
 use crate::protocol::{
     ADDED, Alteration, CHANGED, Child, Command, DELETED, Edit as Script, PathsCommand, Report,
-    Requeue, ServerCommand,
+    Requeue, ServerCommand, one_word,
 };
 use crate::server::dispatch::has_nul;
 
@@ -160,8 +160,8 @@ pub(super) async fn delete(app: &Arc<App>, path: String, body: &[u8]) -> Result<
 fn child(body: &Members) -> Result<Child, Fault> {
     Ok(Child {
         path: body.text("ECF_NAME")?,
-        password: body.text("ECF_PASS")?,
-        process_id: body.text("ECF_RID")?,
+        password: one_word(body.text("ECF_PASS")?),
+        process_id: one_word(body.text("ECF_RID")?),
         try_no: body.number("ECF_TRYNO")?,
     })
 }
