@@ -113,6 +113,16 @@ impl TaskPool {
     }
 }
 
+impl TaskPool {
+    /// Ends the pool at once: tasks that wait for a thread are dropped, and those that run end by
+    /// themselves.
+    pub fn abandon(mut self) {
+        let waiting = std::mem::take(&mut self.shared.lock().work);
+        self.threads.clear();
+        drop(waiting);
+    }
+}
+
 impl Drop for TaskPool {
     fn drop(&mut self) {
         self.shared.lock().is_closed = true;

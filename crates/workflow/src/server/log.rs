@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -19,6 +20,13 @@ const MAX_TAIL_BYTES: u64 = 16 << 20;
 
 /// Lines beyond this are written, whatever they wait for.
 const MAX_WAITING_BYTES: usize = 1 << 20;
+
+/// Lines that the thread has not taken; further ones are counted and lost. A command on a large tree
+/// logs tens of megabytes at once; a file system that hangs takes none.
+const MAX_QUEUED_BYTES: usize = 64 << 20;
+
+/// The most that is waited at the end for lines to be written.
+const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// Lines whose group has ended are in the file after this time, together with those that come
 /// meanwhile: waking the thread for each costs more than a small request.
@@ -44,6 +52,8 @@ pub(super) struct Log {
 struct Shared {
     state: Mutex<State>,
     wake: Condvar,
+    /// Says that the thread has ended.
+    ended: Condvar,
 }
 
 /// What the thread waits for.
@@ -63,9 +73,15 @@ struct State {
     /// The earliest that one of them waits for.
     until: Until,
     work: VecDeque<Work>,
+    /// The bytes of lines in it.
+    queued: usize,
+    /// Lines for which there was no room in it.
+    dropped: usize,
     /// Whether the work can't wait for more lines.
     is_urgent: bool,
     is_over: bool,
+    /// Whether the thread has written everything, and ended.
+    has_ended: bool,
     waits: Waits,
     /// The second of the stamp, and the stamp.
     stamp: (i64, String),
@@ -78,6 +94,12 @@ impl State {
         if self.lines.is_empty() {
             return false;
         }
+        if self.queued + self.lines.len() > MAX_QUEUED_BYTES {
+            self.dropped += self.lines.lines().count();
+            self.lines.clear();
+            return false;
+        }
+        self.queued += self.lines.len();
         if let Some(Work::Lines(lines)) = self.work.back_mut()
             && !is_urgent
         {
@@ -128,12 +150,19 @@ impl Log {
             lines: String::new(),
             until: Until::Error,
             work: VecDeque::new(),
+            queued: 0,
+            dropped: 0,
             is_urgent: false,
             is_over: false,
+            has_ended: false,
             waits: Waits::No,
             stamp: (i64::MIN, String::new()),
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), wake: Condvar::new() });
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            wake: Condvar::new(),
+            ended: Condvar::new(),
+        });
         let thread = std::thread::Builder::new().name("log".to_owned());
         let own = Arc::clone(&shared);
         let thread = thread.spawn(move || run(file, path, &own))?;
@@ -195,16 +224,25 @@ impl Log {
 }
 
 impl Log {
-    /// Writes what there is, and ends.
+    /// Writes what there is, and ends. A file system that hangs is left to itself after a while.
     pub(super) fn close(&self) {
         self.change(|state| {
             let is_due = state.write(true);
             state.is_over = true;
             state.is_due(true) | is_due
         });
-        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(thread) = thread else { return };
+        let is_open = |state: &mut State| !state.has_ended;
+        let waited = self.shared.ended.wait_timeout_while(self.shared.lock(), LAST_WAIT, is_open);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let has_ended = state.has_ended;
+        drop(state);
+        if has_ended || thread.is_finished() {
             // A panic has been printed.
             let _ = thread.join();
+        } else {
+            tracing::error!("the log can't be written: its file has not answered for 5 s");
         }
     }
 }
@@ -228,9 +266,16 @@ impl Shared {
         loop {
             if state.is_urgent || gathered && !state.work.is_empty() {
                 state.is_urgent = false;
+                state.queued = 0;
+                if state.dropped > 0 {
+                    let lost = lost(std::mem::take(&mut state.dropped), "its file took none");
+                    state.work.push_back(Work::Lines(lost));
+                }
                 return Some(std::mem::take(&mut state.work)).filter(|work| !work.is_empty());
             }
             if state.is_over {
+                state.has_ended = true;
+                self.ended.notify_all();
                 return None;
             }
             if state.work.is_empty() {
@@ -248,8 +293,23 @@ impl Shared {
     }
 }
 
+/// Opens a file or a device: opening a pipe, or writing to one, waits for who reads it.
 fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    let flags = base::no_wait();
+    let file = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path)?;
+    let kind = file.metadata()?.file_type();
+    match kind.is_file() || kind.is_char_device() {
+        true => Ok(file),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("it is {}, and a regular file is wanted", base::kind_name(kind)),
+        )),
+    }
+}
+
+fn lost(lines: usize, why: &str) -> String {
+    let at = stamp(unix_us() / 1_000_000);
+    format!("WAR:{at} {lines} lines are lost: {why}\n")
 }
 
 /// What a full disk has not taken: it is written first once there is room.
@@ -276,9 +336,7 @@ impl Backlog {
             }
             if self.bytes.is_empty() && self.dropped > 0 {
                 let dropped = std::mem::take(&mut self.dropped);
-                let at = stamp(unix_us() / 1_000_000);
-                self.bytes =
-                    format!("WAR:{at} {dropped} lines are lost: the disk was full\n").into();
+                self.bytes = lost(dropped, "the disk was full").into();
             }
         }
         Ok(())
@@ -302,7 +360,8 @@ fn run(mut file: File, mut path: PathBuf, shared: &Shared) {
             }
             Work::New(other, then) => {
                 let opened = append(&other);
-                then(opened.as_ref().map(|_| ()).map_err(|why| why.kind().into()));
+                let whole = |why: &io::Error| io::Error::new(why.kind(), why.to_string());
+                then(opened.as_ref().map(|_| ()).map_err(whole));
                 if let Ok(opened) = opened {
                     (file, path) = (opened, other);
                 }
@@ -425,6 +484,19 @@ mod tests {
             let text = receiver.recv().expect("an answer").expect("read");
             assert_eq!(text.lines().count(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_pipe_is_refused_at_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo").success());
+        // First without a reader, then with one.
+        Log::open(pipe.clone(), LogFlush::default()).err().expect("no reader");
+        let _reader = std::fs::OpenOptions::new().read(true).write(true).open(&pipe);
+        let why = Log::open(pipe, LogFlush::default()).err().expect("no file").to_string();
+        assert!(why.contains("a pipe (FIFO)"), "{why}");
     }
 
     #[test]

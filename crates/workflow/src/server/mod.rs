@@ -199,6 +199,7 @@ impl BoundWorkflow {
             pending: Pending::default(),
             awaited: awaited::Awaited::default(),
             jobs: Arc::new(TaskPool::new("job", limits.threads.max(2), usize::MAX)?),
+            scripts: TaskPool::new("script", limits.threads.max(2), MAX_QUEUED)?,
             files: TaskPool::new("archive", 1, usize::MAX)?,
             mover: mover::Mover::default(),
             spawner: Arc::new(Spawner::start(limits.max_jobs)?),

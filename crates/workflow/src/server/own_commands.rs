@@ -42,10 +42,11 @@ impl Owner {
             LogCommand::New(path) => {
                 let path = if path.is_empty() { self.core.log_path() } else { path.clone() };
                 let whole = self.environment.home.join(path);
+                let name = whole.display().to_string();
                 self.shared.log.go_on_in(whole, move |opened| {
                     put(match opened {
                         Ok(()) => Reply::OK,
-                        Err(why) => Reply::Error(format!("the log can't be written: {why}")),
+                        Err(why) => Reply::Error(format!("{name} can't be the log: {why}")),
                     });
                 });
             }

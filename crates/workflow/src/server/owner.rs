@@ -49,6 +49,9 @@ pub(super) struct Owner {
     pub(super) pending: Pending,
     pub(super) awaited: Awaited,
     pub(super) jobs: Arc<TaskPool>,
+    /// For what is made of scripts that commands print (ECF_SCRIPT_CMD, ECF_FETCH), so that a slow
+    /// command holds up no other answers.
+    pub(super) scripts: TaskPool,
     /// One thread, for archives.
     pub(super) files: TaskPool,
     pub(super) mover: Mover,
@@ -127,7 +130,11 @@ impl Owner {
         }
         let at_us = unix_us();
         self.say(at_us, Category::Message, "svr:terminate");
-        self.shared.log.close();
+        // What they would still make, the next server makes.
+        self.scripts.abandon();
+        if let Some(jobs) = Arc::into_inner(self.jobs) {
+            jobs.abandon();
+        }
         let checkpoint = self.checkpoints.begin(&self.core, &self.environment);
         if let Err(why) = checkpoint.write() {
             tracing::error!("the checkpoint can't be written: {why}");
@@ -135,6 +142,7 @@ impl Owner {
         if let Err(error) = self.journal.close() {
             tracing::error!("the journal: {error}");
         }
+        self.shared.log.close();
     }
 
     fn say(&self, at_us: i64, category: Category, text: &str) {
@@ -369,7 +377,7 @@ impl Owner {
         self.after_server_command(request, &told);
         let Asked { slot, held, .. } = asked;
         drop(held);
-        let make = match told {
+        let (make, pool) = match told {
             Told::Reply(reply) => return slot.put(Answer::Reply(reply)),
             Told::Made(mut due) => {
                 if !self.environment.starts_jobs {
@@ -378,8 +386,12 @@ impl Owner {
                 }
                 return self.awaited.add(due, slot);
             }
-            Told::Later(make) => make,
-            Told::Jobs(all) => Box::new(move || job::check(all())),
+            Told::Later(make) => (make, &self.shared.pool),
+            Told::OfCommands(make) => (make, &self.scripts),
+            Told::Jobs(all) => {
+                let check: Box<dyn FnOnce() -> Reply + Send> = Box::new(|| job::check(all()));
+                (check, &self.scripts)
+            }
         };
         let (late, answers) = (slot.clone(), Arc::clone(&self.shared.answers));
         let work = move || {
@@ -395,7 +407,7 @@ impl Owner {
                 Answer::Bytes(Bytes::from_owner(Rendered { bytes, _held: held }))
             });
         };
-        if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
+        if pool.submit(Waker::new(|| {}), work).is_err() {
             slot.put(Answer::Reply(Reply::error("too many large answers at once: try again")));
         }
     }

@@ -141,6 +141,7 @@ fn run(place: &Place) -> Vec<String> {
     all.push(format!("adopted {} {}", output.status.success(), state(place, "/s/f/a:e")));
     all.push(said(place, &["--zombie_kill", "/s/f/c"]));
     place.until("the job of this process is killed", || place.home().join("killed.77").exists());
+    all.extend(ended_after_all(place).map(|one| one.to_string()));
     for words in [
         &["--status=/s/f/d"][..],
         &["--suspend=/s/no", "/s/nowhere"],
@@ -153,6 +154,15 @@ fn run(place: &Place) -> Vec<String> {
     let why = why.lines().find(|line| line.contains("referenced")).unwrap_or_default().to_owned();
     all.push(format!("--wait {} {why}", waits.status.success()));
     all
+}
+
+/// A job that a user has taken for ended, and that ends after all, is no zombie any more.
+fn ended_after_all(place: &Place) -> [bool; 3] {
+    let is_zombie = || place.told(&["--zombie_get"]).contains("/s/f/b");
+    place.told(&["--force=complete", "/s/f/b"]);
+    let before = is_zombie();
+    let output = place.client_of(&["--complete"], &job("/s/f/b", "any", "77"));
+    [before, output.status.success(), is_zombie()]
 }
 
 fn state(place: &Place, event: &str) -> String {

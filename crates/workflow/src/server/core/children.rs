@@ -31,7 +31,12 @@ pub(super) fn report(
             "a path, password or process of more than {MAX_TEXT_BYTES} bytes is no job's"
         ));
     }
-    match rules.check_child(&who, kind) {
+    let verdict = rules.check_child(&who, kind);
+    let is_taken = matches!(verdict, Verdict::Accept(_) | Verdict::Repeated(_));
+    if is_taken && matches!(kind, Child::Complete | Child::Abort) {
+        parts.zombies.ended(child);
+    }
+    match verdict {
         Verdict::Accept(id) => carry_out(parts, rules, id, child, report),
         Verdict::Halted => Reply::Standard(Standard::Halted),
         Verdict::Repeated(line) => {

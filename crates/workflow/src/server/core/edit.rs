@@ -58,7 +58,7 @@ pub(super) fn edit_script(
 /// A script, or a user's text in its place, is made by another thread.
 fn shown(rules: &Rules<'_>, id: NodeId, what: Edit, lines: Vec<String>) -> Told {
     let snapshot = rules.tree.snapshot();
-    Told::Later(Box::new(move || {
+    Told::OfCommands(Box::new(move || {
         let (scope, path) = (Scope::of(&snapshot, id), snapshot.path(id));
         let text = locate(&Disk, &scope, &path).and_then(|script| {
             let own = (what == Edit::PreProcessFile).then_some(&lines[..]);

@@ -49,6 +49,8 @@ pub(in crate::server) enum Told {
     Reply(Reply),
     /// What another thread makes, of a state of the tree.
     Later(Box<dyn FnOnce() -> Reply + Send>),
+    /// The same of what commands print, which may take long.
+    OfCommands(Box<dyn FnOnce() -> Reply + Send>),
     /// Whether jobs can be made of these: they are written, and not started.
     Jobs(Box<dyn FnOnce() -> Vec<Submission> + Send>),
     /// Whether what is due could be made: jobs, scripts and archives, by path and try.

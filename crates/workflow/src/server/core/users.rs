@@ -471,7 +471,7 @@ fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
         return Told::Reply(Reply::error(format!("CFileCmd: Could not find node at path {path}")));
     };
     let (path, max_lines) = (path.to_owned(), usize::try_from(max_lines).unwrap_or(10_000));
-    Told::Later(Box::new(move || {
+    Told::OfCommands(Box::new(move || {
         let scope = Scope::of(&snapshot, id);
         let read = |file: &str| {
             let bytes = crate::script::Files::read(&Disk, file);
@@ -536,10 +536,12 @@ fn group(parts: &mut Parts<'_>, rules: &mut Rules<'_>, all: &[Request]) -> Told 
         }
         told.push(one);
     }
-    Told::Later(Box::new(move || {
+    let has_commands = told.iter().any(|one| matches!(one, Told::OfCommands(_)));
+    let later = if has_commands { Told::OfCommands } else { Told::Later };
+    later(Box::new(move || {
         let replies = told.into_iter().map(|one| match one {
             Told::Reply(reply) => reply,
-            Told::Later(make) => make(),
+            Told::Later(make) | Told::OfCommands(make) => make(),
             // It has begun; what comes of it is the log's.
             Told::Made(due) if due.errors.is_empty() => Reply::OK,
             Told::Made(due) => Reply::Error(due.errors),

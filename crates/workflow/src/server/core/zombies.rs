@@ -28,10 +28,14 @@ struct Zombie {
 impl Zombie {
     /// What is done with its last call; [`ZombieAction::Block`] without a decision.
     fn action(&self) -> ZombieAction {
+        self.decided.unwrap_or_else(|| self.ruled())
+    }
+
+    /// What its attribute says of its last call; [`ZombieAction::Block`] where that says nothing.
+    fn ruled(&self) -> ZombieAction {
         let applies =
             |rule: &&ZombieRule| rule.children.is_empty() || rule.children.contains(&self.child);
-        let ruled = || self.rule.as_ref().filter(applies).map(|rule| rule.action);
-        self.decided.or_else(ruled).unwrap_or(ZombieAction::Block)
+        self.rule.as_ref().filter(applies).map_or(ZombieAction::Block, |rule| rule.action)
     }
 
     fn lifetime_s(&self) -> i64 {
@@ -294,6 +298,13 @@ impl Zombies {
         }
     }
 
+    /// Forgets the zombie of a path whose job has ended in good order.
+    pub(super) fn ended(&mut self, child: &protocol::Child) {
+        if self.0.get(&child.path).is_some_and(|one| one.is(&child.process_id, &child.password)) {
+            self.0.remove(&child.path);
+        }
+    }
+
     /// Forgets those whose lifetime is over.
     pub(super) fn expire(&mut self, at_us: i64) {
         self.0.retain(|_, zombie| {
@@ -316,8 +327,7 @@ impl Zombies {
             user_cmd: zombie.command.clone(),
             host: zombie.host.clone(),
             lifetime: zombie.lifetime_s(),
-            attribute_action: zombie.rule.as_ref().map_or(ZombieAction::Block, |rule| rule.action)
-                as i64,
+            attribute_action: zombie.ruled() as i64,
             user_action_set: zombie.decided.is_some(),
         };
         self.0.iter().map(row).collect()
