@@ -21,8 +21,8 @@ const MAX_TAIL_BYTES: u64 = 16 << 20;
 /// Lines beyond this are written, whatever they wait for.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// Lines that the thread has not taken; further ones are counted and lost. A command on a large tree
-/// logs tens of megabytes at once; a file system that hangs takes none.
+/// Lines that the thread has not taken; further ones are counted and lost. A command on a large
+/// tree logs tens of megabytes at once; a file system that hangs takes none.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
 
 /// The most that is waited at the end for lines to be written.
