@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, anyhow, bail};
-use lab::plan::{Medium, Target, TargetKind};
+use lab::plan::{Medium, Plan, Target, TargetKind};
 
 use crate::exit::Failure;
 use crate::out::note;
@@ -65,6 +65,30 @@ impl Built {
         variant.facts.push(("commit".to_owned(), self.commit.clone()));
         variant.facts.push(("subject".to_owned(), self.subject.clone()));
         variant
+    }
+}
+
+/// Refuses a plan whose commands stand in a commit's worktree: none is built here.
+///
+/// # Errors
+/// Which target says so, and what builds commits.
+pub(crate) fn refuse_worktrees(plan: &Plan) -> Result<(), Failure> {
+    let has_one = |target: &&Target| {
+        let command = match &target.kind {
+            TargetKind::Command(words) | TargetKind::Batch(words) => Some(words),
+            TargetKind::Service(..) | TargetKind::Address(_) | TargetKind::InProcess => None,
+        };
+        let lists = [command, target.setup.as_ref(), target.wrap.as_ref()];
+        let words = lists.into_iter().flatten().flatten().chain(target.env.values());
+        words.into_iter().any(|word| word.contains("{worktree}"))
+    };
+    match plan.targets().iter().find(has_one) {
+        None => Ok(()),
+        Some(target) => Err(Failure::Usage(format!(
+            "target {}: {{worktree}} is where a commit is built, and none is: loadline compare SUITE \
+             --commits A..B --build COMMAND builds two",
+            target.name
+        ))),
     }
 }
 
@@ -139,7 +163,11 @@ fn git(arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new("git").args(arguments).output().context("git can't be started")?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!("git {}: {}", arguments[0], said.trim());
+        // `--quiet` says nothing.
+        match said.trim() {
+            "" => bail!("git {} found none", arguments[0]),
+            said => bail!("git {}: {said}", arguments[0]),
+        }
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -67,6 +67,7 @@ const MAX_MEASURE: Span = Span { ns: 1_000_000_000 };
 pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     let base = Plan::read(&args.suite, &args.settings, crate::registry::registry())
         .map_err(crate::exit::suite)?;
+    crate::builds::refuse_worktrees(&base)?;
     let is_rate = args.over.ends_with("rate");
     let from = load_of(args, &args.from, is_rate)?;
     let most = load_of(args, &args.most, is_rate)?;

@@ -105,7 +105,9 @@ impl HowArgs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
-    measure(&args.suite.read()?, &args.how)
+    let plan = args.suite.read()?;
+    crate::builds::refuse_worktrees(&plan)?;
+    measure(&plan, &args.how)
 }
 
 /// Measures a plan, keeps it in the ledger, and reports it.

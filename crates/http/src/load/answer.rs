@@ -129,13 +129,11 @@ impl Answer {
     }
 
     /// The answer can't be understood, or is larger than may be: `rest` is what is left of it.
+    /// There are no bytes that it should have had.
     #[cold]
     pub(super) fn give_up(&mut self, note: &str, rest: &[u8]) {
         self.show(rest);
-        self.wrong.get_or_insert_with(|| Wrong {
-            note: note.to_owned(),
-            expected: b"a whole answer within its limits".to_vec(),
-        });
+        self.wrong.get_or_insert_with(|| Wrong { note: note.to_owned(), expected: Vec::new() });
     }
 
     /// Reports the request `tag`, whose answer is whole or given up on.

@@ -67,7 +67,10 @@ impl Deployed {
     pub fn ended(&mut self) -> Option<String> {
         let (process, site) = self.process.as_mut()?;
         let status = process.try_status().ok().flatten()?;
-        Some(format!("{}{}", describe(status), last_lines(&site.folder, "")))
+        // What becomes a daemon has ended as far as the lab sees.
+        let daemon =
+            if status.success() { " (a target has to stay in the foreground)" } else { "" };
+        Some(format!("{}{daemon}{}", describe(status), last_lines(&site.folder, "")))
     }
 
     /// Stops every process of its group, until [`Deployed::resume`]. A stopped group is ended as

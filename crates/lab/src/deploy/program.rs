@@ -13,5 +13,9 @@ pub(crate) fn program_file(program: &str) -> Option<PathBuf> {
 
 /// Why `program` can't be started, when it can't be found.
 pub(crate) fn missing_program(program: &str) -> Option<String> {
-    program_file(program).is_none().then(|| format!("{program} is not installed"))
+    let advice = match program.contains(char::is_whitespace) {
+        true => " (one argument an entry; what a shell is to read is [\"sh\", \"-c\", \"…\"])",
+        false => "",
+    };
+    program_file(program).is_none().then(|| format!("{program} is not installed{advice}"))
 }

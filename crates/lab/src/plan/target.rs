@@ -167,7 +167,9 @@ fn misplaced(service: &Service, DialectRow { name, reach, .. }: &DialectRow) -> 
 fn check_name(name: &str) -> std::result::Result<(), String> {
     let is_unfit = |c: char| c == '/' || c.is_control();
     if name.is_empty() || name.len() > LONGEST_NAME_BYTES || name.contains(is_unfit) {
-        return Err(format!("a name has 1 to {LONGEST_NAME_BYTES} bytes, and no / or line end"));
+        return Err(format!(
+            "a name has 1 to {LONGEST_NAME_BYTES} bytes, and no / or control character"
+        ));
     }
     Ok(())
 }

@@ -120,7 +120,15 @@ fn wrong_type(path: &str, key: &str, given: &Given, wanted: &str) -> Worded {
             Some(format!("write it without quotes: {key} = {text}"))
         }
         Given::Plain(value) if is_condition => {
-            Some(format!("say how it is compared: {key} = \"= {value}\""))
+            let whole = path.split_once('.').map_or(key, |(_, name)| name);
+            let (name, is_time) = match whole.contains('.') {
+                true => (format!("\"{whole}\""), whole.contains("latency")),
+                false => (whole.to_owned(), false),
+            };
+            Some(match is_time {
+                true => format!("say how it is compared, and the unit: {name} = \"< {value}ms\""),
+                false => format!("say how it is compared: {name} = \"= {value}\""),
+            })
         }
         Given::Plain(value) if wanted.starts_with("a text") => {
             Some(format!("write it in quotes: {key} = \"{value}\""))

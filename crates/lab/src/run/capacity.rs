@@ -166,13 +166,18 @@ fn terms_at(point: &Point, confidence: f64) -> Terms<'_> {
     Terms::at(point, confidence, LOOKS[0] as usize)
 }
 
-/// Whether a load holds by its rounds, with what broke or why the outcome is unclear.
+/// Whether a load holds by its rounds, with what broke or why the outcome is unclear, or that it
+/// holds though rounds were disturbed. A disturbance only makes a target look worse: what holds
+/// beside it holds, and what it can have done itself breaks nothing.
 fn judge_load(point: &Point, trials: &[Trial], confidence: f64) -> (Held, Option<String>) {
-    let overloaded = trials.iter().filter(|trial| trial.is_overloaded()).count();
+    let overloaded = || trials.iter().filter(|trial| trial.is_overloaded());
+    let (overloaded, clean) =
+        (overloaded().count(), overloaded().filter(|trial| trial.is_valid()).count());
     let rounds = trials.len();
     let doubt = format!("overloaded in {overloaded} of {rounds} rounds");
     if overloaded * 2 > rounds {
-        return (Held::No, Some(doubt));
+        let held = if clean * 2 > overloaded { Held::No } else { Held::Unclear };
+        return (held, Some(doubt));
     }
     let mut unclear = (overloaded * OVERLOADED_DOUBT > rounds).then_some(doubt);
     for requirement in &point.requirements {
@@ -186,15 +191,15 @@ fn judge_load(point: &Point, trials: &[Trial], confidence: f64) -> (Held, Option
             RequirementOutcome::Held => {}
         }
     }
-    let valid = trials.iter().filter(|trial| trial.is_valid()).count();
-    if valid < LOOKS[0] as usize {
-        let disturbed = trials.iter().filter(|trial| trial.validity == Validity::Disturbed).count();
+    let with = |validity| trials.iter().filter(|trial| trial.validity == validity).count();
+    if rounds - with(Validity::Invalid) < LOOKS[0] as usize {
         let first = trials.iter().find_map(|trial| trial.reason.clone());
-        let doubt = || format!("disturbed in {disturbed} of {rounds} rounds");
-        return (Held::Unclear, Some(first.unwrap_or_else(doubt)));
+        return (Held::Unclear, Some(first.unwrap_or_else(|| "too few valid rounds".to_owned())));
     }
+    let disturbed = with(Validity::Disturbed);
     match unclear {
         Some(text) => (Held::Unclear, Some(text)),
-        None => (Held::Yes, None),
+        None if disturbed == 0 => (Held::Yes, None),
+        None => (Held::Yes, Some(format!("disturbed in {disturbed} of {rounds} rounds"))),
     }
 }

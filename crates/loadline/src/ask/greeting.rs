@@ -81,7 +81,12 @@ pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure
         ),
         Answer::Closed(0) => format!(
             "{url} is not answered: {authority} takes the connection and closes it\n  is it HTTP \
-             that is spoken there?"
+             that is spoken there?{}",
+            if web.is_secure {
+                String::new()
+            } else {
+                format!(" With TLS, try https://{authority}{}", web.path)
+            }
         ),
         Answer::Late(0) => format!(
             "{url} is not answered within {} s, though {authority} takes the connection\n  is it \

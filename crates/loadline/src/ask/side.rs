@@ -296,6 +296,9 @@ fn no_program(name: &str, command: &str) -> String {
     if name.contains('/') && Path::new(name).is_file() {
         return format!("{name} is not executable: chmod +x {name}, or start it by what runs it");
     }
+    if name.contains("://") {
+        return format!("\"{command}\" is no URL: a blank in one is %20");
+    }
     format!("there is no program \"{name}\" here, nor on the PATH")
 }
 

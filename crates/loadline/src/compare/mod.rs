@@ -33,7 +33,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
         .map_err(crate::exit::suite)?;
     match (&args.commits, &args.a, &args.b) {
         (Some(commits), ..) => commits::vary(args, commits, &mut plan)?,
-        (None, Some(a), Some(b)) => plan.keep_targets(a, b).map_err(Failure::Usage)?,
+        (None, Some(a), Some(b)) => {
+            plan.keep_targets(a, b).map_err(Failure::Usage)?;
+            crate::builds::refuse_worktrees(&plan)?;
+        }
         _ => {
             let message = "say what to compare: --a TARGET --b TARGET, or --commits A..B";
             return Err(Failure::Usage(message.to_owned()));

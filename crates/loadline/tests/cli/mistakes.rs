@@ -83,3 +83,13 @@ fn a_pipe_that_may_never_be_written_to_is_refused_at_once() {
     place.refuses(&["plan", "pipe"], 2, "pipe: it is a pipe (FIFO)");
     place.refuses(&["plan", "suite.toml"], 2, "pipe: it is a pipe (FIFO)");
 }
+
+#[test]
+fn a_worktree_without_commits_is_refused_before_anything_starts() {
+    let target = "command = [\"{worktree}/server\", \"{port}\"]\nspeaks = \"memcached\"";
+    let place = Place::with(&small_reads(&[("ours", target)], ""));
+    let said = "{worktree} is where a commit is built, and none is";
+    place.refuses(&["run", "suite.toml"], 2, said);
+    place.refuses(&["capacity", "suite.toml"], 2, said);
+    place.refuses(&["compare", "suite.toml", "--a", "ours", "--b", "ours"], 2, said);
+}

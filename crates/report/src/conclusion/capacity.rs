@@ -1,7 +1,7 @@
 //! The result of a search for the highest load, in a sentence or two.
 
 use findings::{CapacitySummary, Summary};
-use ledger::RequirementOutcome;
+use ledger::{ProbeRow, RequirementOutcome};
 
 use crate::number::percent;
 use crate::phrases::{carries, load};
@@ -23,6 +23,11 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
         (None, None) => ": no load was clear".to_owned(),
     };
     let mut lines = vec![format!("{}{why}.", carries(name, key, found.held, found.broken))];
+    let at_held = capacity.probes.iter().find(|(_, probe)| Some(probe.load) == found.held);
+    if let Some((_, ProbeRow { load: at, reason: Some(reason), .. })) = at_held {
+        let at = load(key, *at);
+        lines.push(format!("At {at} it was {reason}: undisturbed it may carry more."));
+    }
     if let Some((limit, evidence)) = &capacity.limit {
         lines.push(format!("The limit there is {limit}: {evidence}."));
     }

@@ -76,12 +76,14 @@ fn ceilings(summary: &Summary, index: usize, target: &TargetSummary) -> Option<S
 /// `used 12 % of a core outside its slices, while the others were measured`.
 fn between_slices(summary: &Summary, index: usize, target: &TargetSummary) -> Option<String> {
     let seen = BetweenSlices::of(summary, index, target.target)?;
+    let mut facts = summary.facts.get(target.target).into_iter().flatten();
+    let advice = match facts.any(|(name, _)| name == "started") {
+        true => "; what was started before the run may serve others, too",
+        false => "; [rounds] between = \"stop\" stops it there",
+    };
     seen.is_worth_naming().then(|| {
-        format!(
-            "used {} of a core outside its slices, while others were measured; [rounds] between = \
-             \"stop\" stops it there",
-            percent(seen.cores())
-        )
+        let cores = percent(seen.cores());
+        format!("used {cores} of a core outside its slices, while others were measured{advice}")
     })
 }
 

@@ -18,6 +18,10 @@ use crate::number::{self, count, duration, in_one_unit, ratio, ratio_within, who
 use crate::phrases::{self, interval, role_of};
 use crate::requirements;
 
+/// From this difference of logarithms on, all answers together that say the opposite of the rounds
+/// are named: a tenth.
+const OTHERWISE_FROM: f64 = 0.1;
+
 /// Wrong answers shown per trial; the rest are counted.
 const FINDINGS_SHOWN: usize = 3;
 
@@ -30,6 +34,7 @@ pub(crate) fn point(summary: &Summary, index: usize) -> Vec<Block> {
         blocks.push(verdicts(summary, index).into());
         blocks.extend(comparisons(summary, index));
         blocks.push(Block::from(besides(summary, index)).on(TEXT));
+        blocks.push(otherwise_pooled(summary, index).into());
     }
     blocks.push(limits::lines(summary, index).into());
     blocks.push(advice::lines(summary, index).into());
@@ -228,6 +233,27 @@ fn besides(summary: &Summary, index: usize) -> Vec<Line> {
         lines.push(Line::with_role(Role::Dim, format!("beside{against}: {words}")));
     }
     lines
+}
+
+/// Where all answers taken together say the opposite of the rounds: figures in tables are of all
+/// answers, ratios of rounds.
+fn otherwise_pooled(summary: &Summary, index: usize) -> Vec<Line> {
+    let line = |one: &Compared| {
+        let interval = one.interval.filter(|_| one.metric.unit == Unit::Nanoseconds)?;
+        let of = |target| summary.points[index].of_target(target)?.figures.value(&one.metric);
+        let (a, b) = (of(one.a)?, of(one.b)?);
+        let differs = (a / b).ln() * interval.ratio.ln() < 0.0
+            && (a / b / interval.ratio).ln().abs() > OTHERWISE_FROM;
+        let [a, b] = in_one_unit([a, b], one.metric.unit);
+        let words = format!(
+            "{} is {a} against {b} in all answers together, and {}× round by round: rounds differ \
+             more than the targets",
+            one.metric.suite,
+            ratio(interval.ratio)
+        );
+        differs.then(|| Line::with_role(Role::Unsure, words))
+    };
+    summary.comparisons_at(index).filter_map(line).collect()
 }
 
 fn requirements(summary: &Summary, index: usize) -> Vec<Line> {
