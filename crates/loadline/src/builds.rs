@@ -85,8 +85,8 @@ pub(crate) fn refuse_worktrees(plan: &Plan) -> Result<(), Failure> {
     match plan.targets().iter().find(has_one) {
         None => Ok(()),
         Some(target) => Err(Failure::Usage(format!(
-            "target {}: {{worktree}} is where a commit is built, and none is: loadline compare SUITE \
-             --commits A..B --build COMMAND builds two",
+            "target {}: {{worktree}} is where a commit is built, and none is: loadline compare \
+             SUITE --commits A..B --build COMMAND builds two",
             target.name
         ))),
     }

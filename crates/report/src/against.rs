@@ -167,7 +167,7 @@ fn advice(
             "a lower rate would tell; `loadline capacity` finds the highest"
         }
         Inconclusive::DisturbedRounds => {
-            "end what disturbs, or compare all the same: disturbed = \"ignore\" in the suite's [rounds]"
+            "end what disturbs, or compare all the same: [rounds] disturbed = \"ignore\""
         }
         Inconclusive::Unseen => "`loadline doctor` says what this host shows",
         Inconclusive::InvalidTrials => return invalid(summary, one),
