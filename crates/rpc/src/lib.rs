@@ -15,13 +15,17 @@ pub mod carriers;
 #[cfg(feature = "grpc")]
 pub mod client;
 pub mod codecs;
+#[cfg(feature = "grpc")]
+mod duplex;
 pub mod load;
 pub mod model;
+#[cfg(feature = "grpc")]
+mod mpi;
 pub mod protocol;
 #[cfg(feature = "grpc")]
 pub mod server;
 #[cfg(feature = "grpc")]
-mod shm;
+pub mod shm;
 
 mod command;
 #[cfg(not(feature = "grpc"))]

@@ -2,15 +2,19 @@
 
 use std::fmt;
 use std::io;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::parent_id;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::Carrier;
 use super::child::ChildPipe;
+use super::duplex::OverDuplex;
 use super::here::Here;
-use super::shared_memory::SharedMemory;
 use super::stream::{Stream, Tuning};
+use super::{Carrier, Peer, listener};
+use crate::mpi::World;
+use crate::shm::Link;
 
 /// A server of own frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub enum CarrierAddress {
     Tcp(String),
     /// A command for the shell, whose standard input and output are the connection.
     Pipe(String),
+    /// A rank of the job of MPI in which this process is rank 0.
+    Mpi(usize),
 }
 
 /// What is typed names no carrier.
@@ -36,7 +42,7 @@ impl fmt::Display for BadCarrier {
         write!(
             f,
             "\"{}\" names no carrier and its place: write here:, shm:PATH, unix:PATH, \
-             tcp:HOST:PORT, pipe:COMMAND or grpc://HOST:PORT",
+             tcp:HOST:PORT, pipe:COMMAND, mpi: or grpc://HOST:PORT",
             self.0
         )
     }
@@ -59,6 +65,11 @@ impl FromStr for CarrierAddress {
                 if host.is_empty() || !is_port { Err(bad()) } else { Ok(Self::Tcp(address.into())) }
             }
             ("pipe", command) if !command.trim().is_empty() => Ok(Self::Pipe(command.into())),
+            ("mpi", "") => Ok(Self::Mpi(1)),
+            ("mpi", rank) => match rank.parse() {
+                Ok(rank @ 1..) => Ok(Self::Mpi(rank)),
+                _ => Err(bad()),
+            },
             _ => Err(bad()),
         }
     }
@@ -72,6 +83,7 @@ impl fmt::Display for CarrierAddress {
             Self::Shm(path) => write!(f, "shm:{}", path.display()),
             Self::Tcp(address) => write!(f, "tcp:{address}"),
             Self::Pipe(command) => write!(f, "pipe:{command}"),
+            Self::Mpi(rank) => write!(f, "mpi:{rank}"),
         }
     }
 }
@@ -86,10 +98,18 @@ impl CarrierAddress {
             Self::Here => Box::new(Here::default()),
             Self::Unix(path) => Box::new(Stream::unix(path, tuning)?),
             Self::Shm(path) => {
-                Box::new(SharedMemory::connect(path, tuning.wait.unwrap_or_default(), limit)?)
+                let socket = UnixStream::connect(path)?;
+                let duplex = Link::take(socket, tuning.wait.unwrap_or_default(), limit)?;
+                let peer = listener(duplex.socket());
+                Box::new(OverDuplex { duplex, peer })
             }
             Self::Tcp(address) => Box::new(Stream::tcp(address, tuning, limit)?),
             Self::Pipe(command) => Box::new(ChildPipe::start(command, tuning.budget())?),
+            Self::Mpi(rank) => {
+                let duplex = World::join()?.link(*rank, tuning.wait.unwrap_or_default())?;
+                // What has started this rank has started the others of this host.
+                Box::new(OverDuplex { duplex, peer: Peer::Within(parent_id()) })
+            }
         })
     }
 }
@@ -100,9 +120,15 @@ mod tests {
 
     #[test]
     fn an_address_names_its_carrier() {
-        for typed in
-            ["here:", "unix:/run/a", "shm:/run/b", "tcp:localhost:7", "tcp:[::1]:7", "pipe:a b | c"]
-        {
+        for typed in [
+            "here:",
+            "unix:/run/a",
+            "shm:/run/b",
+            "tcp:localhost:7",
+            "tcp:[::1]:7",
+            "pipe:a b | c",
+            "mpi:3",
+        ] {
             let address: CarrierAddress = typed.parse().expect(typed);
             assert_eq!(address.to_string(), typed);
         }
@@ -117,6 +143,8 @@ mod tests {
             "tcp:a:0",
             "tcp:a:99999",
             "pipe: ",
+            "mpi:0",
+            "mpi:a",
         ] {
             assert!(wrong.parse::<CarrierAddress>().is_err(), "{wrong}");
         }

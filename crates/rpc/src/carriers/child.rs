@@ -97,7 +97,7 @@ impl Carrier for ChildPipe {
     }
 
     fn peer(&self) -> Peer {
-        Peer::Child(self.child.id())
+        Peer::Within(self.child.id())
     }
 }
 

@@ -3,10 +3,10 @@
 
 mod address;
 mod child;
+mod duplex;
 mod here;
 mod polling;
 mod sender;
-mod shared_memory;
 mod stream;
 
 use std::fmt;
@@ -65,8 +65,8 @@ pub enum Peer {
     Unknown,
     /// This process, or one that has its socket.
     Process(u32),
-    /// A child, or one of its own.
-    Child(u32),
+    /// This process, or one that descends from it.
+    Within(u32),
     /// The process with the other end of this process's TCP connection.
     Tcp,
 }

@@ -30,6 +30,7 @@ Examples:
   loadline rpc health 127.0.0.1:50051
   loadline rpc ping tcp:127.0.0.1:50051
   loadline rpc ping 'pipe:loadline serve rpc --pipe' --function echo --bytes 1000
+  mpirun -np 2 loadline rpc ping mpi:              rank 0 asks, the others serve
   loadline rpc ping tcp:127.0.0.1:50051 --writes field --nagle     the 44 ms of two small writes
   loadline rpc why tcp:127.0.0.1:50051 --writes field --nagle
   loadline rpc inspect --codec julia '21 05 61 62 63 64 65'
@@ -57,7 +58,8 @@ pub(crate) struct RpcArgs {
 enum Any {
     #[command(flatten)]
     Ask(RpcCommand),
-    /// Measure how long a call takes: over gRPC, TCP, a Unix socket, a pipe, or within this process
+    /// Measure how long a call takes: over gRPC, TCP, a Unix socket, shared memory, a pipe, MPI, or
+    /// within this process
     #[cfg(feature = "grpc")]
     Ping(ping::PingArgs),
     /// Say where the time of a call goes: writes, reads, switches, CPU of both sides, and the rest

@@ -1,5 +1,5 @@
 //! The memory that both ends of a connection share: a file without a name, sealed so that it can't
-//! become shorter. The only `unsafe` code of this crate. All of it is read and written as atomic
+//! become shorter. The only `unsafe` code of this carrier. All of it is read and written as atomic
 //! words, so that whatever the other process writes meanwhile is a value, never a fault.
 
 use std::fs::File;

@@ -9,7 +9,7 @@
 
 mod memory;
 mod park;
-mod ring;
+pub mod ring;
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -24,6 +24,7 @@ use rustix::net::{
 };
 use rustix::thread::futex;
 
+use crate::duplex::{Duplex, For};
 use crate::waiting::Wait;
 use memory::Memory;
 use park::{announce, is_parked};
@@ -64,14 +65,6 @@ pub(crate) struct Link {
     core: u32,
     /// System calls, to park and to wake.
     system_calls: u64,
-}
-
-/// What a side waits for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum For {
-    Bytes,
-    Room,
-    BytesOrRoom,
 }
 
 impl Link {
@@ -126,11 +119,6 @@ impl Link {
         1 - self.side
     }
 
-    /// How many system calls it has made, to park and to wake.
-    pub(crate) fn system_calls(&self) -> u64 {
-        self.system_calls
-    }
-
     /// The socket by which the other side's end is seen.
     pub(crate) fn socket(&self) -> &UnixStream {
         &self.socket
@@ -146,69 +134,18 @@ impl Link {
         }
     }
 
-    /// Hands over as many of these bytes as there is room for; 0 where there is none.
-    pub(crate) fn send(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        let mut sent = 0;
-        let (memory, taken) = (&self.memory, self.memory.word(TAKEN + self.other()));
-        'all: for piece in pieces {
-            let mut rest = &piece[..];
-            while !rest.is_empty() {
-                match self.writer.write(memory.ring(self.side), taken, rest)? {
-                    0 => break 'all,
-                    count => {
-                        sent += count;
-                        rest = &rest[count..];
-                    }
-                }
-            }
-        }
-        if sent > 0 {
-            self.wake_other();
-        }
-        Ok(sent)
-    }
-
-    /// Takes what has come, up to the end of a record; 0 where there is nothing.
-    pub(crate) fn receive(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        let taken = self.memory.word(TAKEN + self.side);
-        let ring = self.memory.ring(self.other());
-        let (count, publishes) = self.reader.read(ring, taken, space)?;
-        if publishes {
-            self.wake_other();
-        }
-        Ok(count)
-    }
-
     /// Whether something has come.
-    pub(crate) fn has_bytes(&self) -> bool {
+    fn has_some(&self) -> bool {
         self.reader.has_some(self.memory.ring(self.other()))
     }
 
     /// Whether there is what is waited for.
     fn is_ready(&mut self, what: For) -> io::Result<bool> {
-        if what != For::Room && self.has_bytes() {
+        if what != For::Room && self.has_some() {
             return Ok(true);
         }
         let taken = self.memory.word(TAKEN + self.other());
         Ok(what != For::Bytes && self.writer.has_room(self.memory.ring(self.side), taken)?)
-    }
-
-    /// Waits until there is something, or the time has come: then it returns `false`.
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] when the other side is gone.
-    pub(crate) fn wait(&mut self, what: For, until: Option<Instant>) -> io::Result<bool> {
-        if self.is_ready(what)? {
-            return Ok(true);
-        }
-        let begun = Instant::now();
-        let ready = self.spin(what, begun, until)? || self.park(what, until)?;
-        // What spinning would have brought it may bring the next time; else it ends by halves.
-        self.budget = match begun.elapsed() <= SHORT_WAIT {
-            true => MOST_SPIN,
-            false => self.budget / 2,
-        };
-        Ok(ready)
     }
 
     fn spin(&mut self, what: For, begun: Instant, until: Option<Instant>) -> io::Result<bool> {
@@ -268,7 +205,7 @@ impl Link {
             }
             if self.is_alone() {
                 // What it has left is still to be taken.
-                return match what != For::Room && self.has_bytes() {
+                return match what != For::Room && self.has_some() {
                     true => Ok(true),
                     false => Err(io::ErrorKind::UnexpectedEof.into()),
                 };
@@ -284,6 +221,62 @@ impl Link {
             recv(self.socket.as_fd(), &mut byte, flags),
             Ok((1.., _)) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
         )
+    }
+}
+
+impl Duplex for Link {
+    fn send(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut sent = 0;
+        let (memory, taken) = (&self.memory, self.memory.word(TAKEN + self.other()));
+        'all: for piece in pieces {
+            let mut rest = &piece[..];
+            while !rest.is_empty() {
+                match self.writer.write(memory.ring(self.side), taken, rest)? {
+                    0 => break 'all,
+                    count => {
+                        sent += count;
+                        rest = &rest[count..];
+                    }
+                }
+            }
+        }
+        if sent > 0 {
+            self.wake_other();
+        }
+        Ok(sent)
+    }
+
+    /// Up to the end of a record.
+    fn receive(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let taken = self.memory.word(TAKEN + self.side);
+        let ring = self.memory.ring(self.other());
+        let (count, publishes) = self.reader.read(ring, taken, space)?;
+        if publishes {
+            self.wake_other();
+        }
+        Ok(count)
+    }
+
+    fn has_bytes(&mut self) -> io::Result<bool> {
+        Ok(self.has_some())
+    }
+
+    fn wait(&mut self, what: For, until: Option<Instant>) -> io::Result<bool> {
+        if self.is_ready(what)? {
+            return Ok(true);
+        }
+        let begun = Instant::now();
+        let ready = self.spin(what, begun, until)? || self.park(what, until)?;
+        // What spinning would have brought it may bring the next time; else it ends by halves.
+        self.budget = match begun.elapsed() <= SHORT_WAIT {
+            true => MOST_SPIN,
+            false => self.budget / 2,
+        };
+        Ok(ready)
+    }
+
+    fn system_calls(&self) -> u64 {
+        self.system_calls
     }
 }
 

@@ -26,7 +26,7 @@ fn lines(bytes: usize) -> usize {
 
 /// The writer's end; positions are in lines.
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub struct Writer {
     at: u64,
     /// The reader's position, as it was seen last.
     taken: u64,
@@ -50,12 +50,18 @@ impl Writer {
     }
 
     /// Whether a record finds room.
-    pub(super) fn has_room(&mut self, ring: &[AtomicU64], taken: &AtomicU64) -> io::Result<bool> {
+    ///
+    /// # Errors
+    /// When the reader's position can't be.
+    pub fn has_room(&mut self, ring: &[AtomicU64], taken: &AtomicU64) -> io::Result<bool> {
         Ok(self.free(ring, taken)? >= 2)
     }
 
     /// Writes a record of as many of these bytes as find room; 0 where none do.
-    pub(super) fn write(
+    ///
+    /// # Errors
+    /// When the reader's position can't be.
+    pub fn write(
         &mut self,
         ring: &[AtomicU64],
         taken: &AtomicU64,
@@ -90,7 +96,7 @@ impl Writer {
 
 /// The reader's end.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub struct Reader {
     at: u64,
     published: u64,
     /// Bytes of the record at this position, and those of them that were taken.
@@ -99,14 +105,17 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Whether there is something to read.
-    pub(super) fn has_some(&self, ring: &[AtomicU64]) -> bool {
+    pub fn has_some(&self, ring: &[AtomicU64]) -> bool {
         let all = ring.len() / LINE;
         self.record.0 > 0 || ring[self.at as usize % all * LINE].load(Acquire) != 0
     }
 
     /// Takes bytes of one record; 0 where there is none. Returns whether the position was
     /// published, too.
-    pub(super) fn read(
+    ///
+    /// # Errors
+    /// When the record has a length that can't be.
+    pub fn read(
         &mut self,
         ring: &[AtomicU64],
         taken: &AtomicU64,

@@ -169,7 +169,11 @@ fn every_way_to_wait_and_to_hand_over_has_exact_totals() {
     for (address, flag) in [("here:", "--wait"), ("grpc://127.0.0.1:1", "--wait")] {
         let out = rpc(&["ping", address, flag, "spin"]);
         assert_eq!(out.status.code(), Some(2), "{}", said(&out));
-        assert!(said(&out).contains("for tcp:, unix:, pipe:, shm: addresses"), "{}", said(&out));
+        assert!(
+            said(&out).contains("for tcp:, unix:, pipe:, shm:, mpi: addresses"),
+            "{}",
+            said(&out)
+        );
     }
     let out = rpc(&["ping", &shm, "--future", "spin"]);
     assert_eq!(out.status.code(), Some(2), "{}", said(&out));

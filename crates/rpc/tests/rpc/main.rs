@@ -10,6 +10,7 @@ mod inspect;
 mod interop;
 mod limits;
 mod metadata;
+mod mpi;
 mod native;
 mod native_hostile;
 mod native_streams;

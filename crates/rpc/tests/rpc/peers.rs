@@ -19,6 +19,13 @@ pub(crate) fn go(name: &str) -> Option<PathBuf> {
     there(target().join("peers/go").join(name), name)
 }
 
+/// A program that a package of the system brings; without it the test is skipped.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).map(|folder| folder.join(name));
+    there(found.into_iter().find(|path| path.exists()).unwrap_or_else(|| name.into()), name)
+}
+
 /// A small program around a peer's library; without it the test is skipped.
 pub(crate) fn built(name: &str) -> Option<PathBuf> {
     there(target().join("peers").join(name), name)

@@ -211,13 +211,22 @@ fn why_finds_each_cause_that_is_planted() {
         (&["--allocate", "100000"], "allocations: 1000"),
         (&["--decode", "consumed"], "empty decode: decode returned 0 of 8 elements"),
         (&["--writes", "field"], "8 writes per request"),
+        (&["--reads", "4"], "4 reads per answer"),
+        (&["--writes", "struct", "--buffered", "--flush", "each"], "2 writes per request"),
     ] {
         let found = found(planted);
         let causes = found["causes"].as_array().expect("causes");
         let is_named = |cause: &serde_json::Value| cause.as_str().expect("words").contains(words);
         assert!(causes.iter().any(is_named), "{planted:?}: {found}");
         assert_eq!(found["cause"], causes[0]);
-        for other in ["empty decode", "allocations", "Nagle", "busy wait", "writes per request"] {
+        for other in [
+            "empty decode",
+            "allocations",
+            "Nagle",
+            "busy wait",
+            "writes per request",
+            "reads per answer",
+        ] {
             let is_other = |cause: &&serde_json::Value| {
                 cause.as_str().is_some_and(|cause| cause.contains(other))
             };
@@ -226,6 +235,31 @@ fn why_finds_each_cause_that_is_planted() {
             );
             assert_eq!(causes.iter().filter(is_other).count(), expected, "{planted:?}: {found}");
         }
+    }
+}
+
+#[test]
+fn a_buffer_gathers_small_writes_and_reads_until_a_message_is_whole() {
+    let found = found(&["--writes", "field", "--reads", "5", "--buffered"]);
+    assert_eq!((&found["writes"], &found["reads"]), (&1.0.into(), &1.0.into()), "{found}");
+    let server = Served::start(&[]);
+    let address = format!("tcp:{}", server.address());
+    for more in [&["--reads", "25"][..], &["--reads", "2"], &["--buffered"]] {
+        // More than one read takes, and less than a field of a header.
+        for bytes in ["0", "1", "200000"] {
+            let of = ["--function", "echo", "--bytes", bytes, "--count", "9", "--time", "20s"];
+            let out = rpc(&[&["ping", &address][..], &of, more].concat());
+            assert!(out.status.success(), "{more:?} {bytes}: {}", said(&out));
+        }
+    }
+    for (more, words) in [
+        (&["--reads", "4", "--future", "spin"][..], "leave out --future"),
+        (&["--flush", "each"], "--buffered"),
+        (&["--reads", "1"], "2..=25"),
+    ] {
+        let out = rpc(&[&["ping", &address][..], more].concat());
+        assert_eq!(out.status.code(), Some(2), "{more:?}: {}", said(&out));
+        assert!(said(&out).contains(words), "{more:?}: {}", said(&out));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Small programs of our own around a peer's libraries, compiled into `target/peers`: those in C++
-//! against the libraries of Python's registry, those in Rust by cargo, each a workspace of its own.
+//! against the libraries of Python's registry, those in Rust by cargo, each a workspace of its own,
+//! those in C by Open MPI's compiler.
 //! They are built again when a source is newer than what was built of it.
 
 use std::fs;
@@ -37,9 +38,10 @@ pub(crate) fn is_current(repository: &Path, target: &Path, program: &Program) ->
 /// Compiles the program.
 pub(crate) fn build(repository: &Path, target: &Path, program: &Program) -> Result<()> {
     fs::create_dir_all(target.join("peers")).context("cannot make target/peers")?;
-    match program.source.ends_with("Cargo.toml") {
-        true => build_rust(repository, target, program),
-        false => build_cpp(repository, target, program),
+    match Path::new(&program.source).extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => build_rust(repository, target, program),
+        Some("c") => build_mpi(repository, target, program),
+        _ => build_cpp(repository, target, program),
     }
 }
 
@@ -54,6 +56,16 @@ fn build_rust(repository: &Path, target: &Path, program: &Program) -> Result<()>
     fs::copy(&built, path(target, program))
         .with_context(|| format!("cannot copy {}", built.display()))?;
     Ok(())
+}
+
+/// Compiles a source in C for MPI.
+fn build_mpi(repository: &Path, target: &Path, program: &Program) -> Result<()> {
+    if process::find("mpicc").is_none() {
+        bail!("{} needs mpicc, which libopenmpi-dev brings", program.program);
+    }
+    let mut compiler = Command::new("mpicc");
+    compiler.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-o"]).arg(path(target, program));
+    process::run(compiler.arg(repository.join(&program.source)))
 }
 
 /// Compiles a source in C++ against the libraries in its service's environment.

@@ -4,6 +4,7 @@
 //! [`FutureClient`] has a thread that reads, so that several threads may call by one connection.
 
 mod future;
+mod reading;
 mod sending;
 
 use std::fmt;
@@ -18,7 +19,7 @@ use crate::protocol::native::{Begin, ClientSession, Event, What};
 use crate::protocol::status::{Code, Ended, Status};
 
 pub use future::{CallFuture, FutureClient, FutureKind};
-pub use sending::Writes;
+pub use sending::{Flush, Writes};
 
 /// How long is waited for what a server has sent last, once it takes nothing.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -37,6 +38,10 @@ pub struct NativeOptions {
     pub connect_timeout: Duration,
     /// How requests are divided into writes.
     pub writes: Writes,
+    /// Into how many reads an answer is divided; without it all that has come is read.
+    pub reads: Option<usize>,
+    /// When a buffer is flushed, which gathers writes and takes all that can be read.
+    pub buffered: Option<Flush>,
 }
 
 impl Default for NativeOptions {
@@ -46,6 +51,8 @@ impl Default for NativeOptions {
             max_message_bytes: 64 << 20,
             connect_timeout: Duration::from_secs(10),
             writes: Writes::default(),
+            reads: None,
+            buffered: None,
         }
     }
 }
@@ -79,6 +86,7 @@ pub struct NativeClient {
     carrier: Box<dyn Carrier>,
     session: ClientSession,
     sending: sending::Sending,
+    reading: reading::Reading,
     input: Box<[u8]>,
     traffic: Traffic,
 }
@@ -97,7 +105,8 @@ impl NativeClient {
         let mut client = Self {
             carrier,
             session: ClientSession::new(&ClientGreeting { max_message, token }),
-            sending: sending::Sending::new(options.writes),
+            sending: sending::Sending::new(options.writes, options.buffered),
+            reading: reading::Reading::new(options.reads.filter(|_| options.buffered.is_none())),
             input: vec![0; INPUT_BYTES].into(),
             traffic: Traffic::default(),
         };
@@ -347,12 +356,20 @@ impl NativeClient {
 
     /// Reads once, until a time, and takes what has come.
     fn read(&mut self, until: Option<Instant>) -> Result<(), Status> {
-        match self.carrier.receive(&mut self.input, until) {
+        // A greeting is no frame.
+        let is_greeting = self.session.is_greeting();
+        let all = self.input.len();
+        let most = if is_greeting { all } else { self.reading.most(all) };
+        match self.carrier.receive(&mut self.input[..most], until) {
             Ok(0) => Err(self.session.closed()),
             Ok(count) => {
                 self.traffic.reads += 1;
                 self.traffic.read_bytes += count as u64;
-                self.session.receive(self.input.get(..count).unwrap_or_default())
+                let came = self.input.get(..count).unwrap_or_default();
+                if !is_greeting {
+                    self.reading.note(came);
+                }
+                self.session.receive(came)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
             Err(error) => Err(self.session.breaks(unavailable(format!("cannot read: {error}")))),

@@ -27,6 +27,15 @@ pub enum Writes {
     Array,
 }
 
+/// When a buffer is flushed, which gathers what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Flush {
+    /// With each write, so that it gathers nothing
+    Each,
+    /// Once a message is whole
+    Message,
+}
+
 /// What is sent by itself.
 #[derive(Debug)]
 pub(super) struct Sending {
@@ -38,7 +47,8 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    pub(super) fn new(writes: Writes) -> Self {
+    pub(super) fn new(writes: Writes, buffered: Option<Flush>) -> Self {
+        let writes = if buffered == Some(Flush::Message) { Writes::Buffer } else { writes };
         Self { writes, sizes: VecDeque::new(), copied: Bytes::new() }
     }
 

@@ -13,7 +13,7 @@ use super::super::session::{self, Session};
 use super::rung::Within;
 use crate::carriers::{CarrierAddress, Peer, Tuning};
 use crate::client::native::{
-    FutureClient, FutureKind, NativeClient, NativeOptions, Traffic, Writes,
+    Flush, FutureClient, FutureKind, NativeClient, NativeOptions, Traffic, Writes,
 };
 use crate::client::{CallOptions, Client};
 use crate::protocol::proto::table::{Number, Sample};
@@ -52,6 +52,8 @@ pub(in crate::command) fn is_grpc(address: &str) -> bool {
 pub(in crate::command) struct How {
     pub(super) tuning: Tuning,
     pub(super) writes: Writes,
+    pub(super) reads: Option<usize>,
+    pub(super) buffered: Option<Flush>,
     pub(super) future: FutureKind,
 }
 
@@ -88,6 +90,8 @@ impl<'a> Caller<'a> {
             max_message_bytes: u32::try_from(calls.max_message_bytes).unwrap_or(u32::MAX),
             connect_timeout: limit,
             writes: how.writes,
+            reads: how.reads,
+            buffered: how.buffered,
         };
         let client = NativeClient::connect(carrier, &options).map_err(failed);
         let client = client.with_context(|| format!("cannot connect to {address}"))?;

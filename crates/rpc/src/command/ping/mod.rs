@@ -14,8 +14,10 @@ use service::{Failure, Outcome, out};
 use tokio::runtime::Runtime;
 
 use super::args::{self, SessionArgs};
-use crate::carriers::Tuning;
-use crate::client::native::{FutureKind, Writes};
+use crate::carriers::{CarrierAddress, Tuning};
+use crate::client::native::{Flush, FutureKind, Writes};
+use crate::mpi::World;
+use crate::server::native::serve_rank;
 use crate::waiting::Wait;
 use caller::{Caller, Function, How};
 use rung::{Rung, Within};
@@ -25,8 +27,9 @@ use trial::{Limits, Trial};
 /// Where calls go, and how they are written.
 #[derive(Debug, clap::Args)]
 pub(super) struct ToArgs {
-    /// The server: here: (within this process), unix:PATH, tcp:HOST:PORT, pipe:COMMAND (its
-    /// standard input and output) by own frames, or grpc://HOST:PORT. For ping with add also what
+    /// The server: here: (within this process), unix:PATH, shm:PATH, tcp:HOST:PORT, pipe:COMMAND
+    /// (its standard input and output) or mpi: (rank 1 of a job of Open MPI, in which this is
+    /// rank 0; mpi:2 is rank 2) by own frames, or grpc://HOST:PORT. For ping with add also what
     /// a call within this process is made of: direct: (the function alone), codec: (and its
     /// messages encoded and decoded), table: (and found by its name)
     pub(super) address: String,
@@ -45,6 +48,19 @@ pub(super) struct ToArgs {
     #[arg(long, value_name = "HOW", default_value = "array")]
     writes: Writes,
 
+    /// Divide each answer into this many reads, to see what that costs
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(2..=25))]
+    reads: Option<u8>,
+
+    /// Put a buffer between, which gathers writes and takes all that can be read, to see what that
+    /// spares
+    #[arg(long)]
+    buffered: bool,
+
+    /// When the buffer is flushed
+    #[arg(long, value_name = "WHEN", default_value = "message", requires = "buffered")]
+    flush: Flush,
+
     /// Leave Nagle's algorithm on, to see what that costs (tcp:)
     #[arg(long)]
     pub(super) nagle: bool,
@@ -53,7 +69,8 @@ pub(super) struct ToArgs {
     #[arg(long)]
     quickack: bool,
 
-    /// How this side waits for answers; without it asleep, but hybrid over shared memory
+    /// How this side waits for answers; without it asleep, but hybrid over shared memory and MPI,
+    /// whose ranks all wait like this
     #[arg(long, value_name = "HOW")]
     wait: Option<Wait>,
 
@@ -96,7 +113,7 @@ impl ToArgs {
     /// Whether each flag is for this address.
     fn check(&self) -> Result<(), Failure> {
         let is_of = |schemes: &[&str]| schemes.iter().any(|one| self.address.starts_with(one));
-        let for_frames = &["tcp:", "unix:", "pipe:", "shm:"][..];
+        let for_frames = &["tcp:", "unix:", "pipe:", "shm:", "mpi:"][..];
         let for_futures = &["tcp:", "unix:", "pipe:"][..];
         let rows = [
             ("--nagle and --quickack are", self.nagle || self.quickack, &["tcp:"][..]),
@@ -111,17 +128,42 @@ impl ToArgs {
         }
         if self.cpus.server.is_some_and(|server| self.cpus.client != Some(server))
             && self.server.is_none()
-            && !is_of(&["pipe:", "here:"])
+            && !is_of(&["pipe:", "here:", "mpi:"])
         {
             let words = "--cpus CLIENT,SERVER: the server has to be started here, by --server or \
                          pipe:; of one that runs already only the client's core can be said";
             return Err(Failure::Usage(words.to_owned()));
         }
-        if caller::is_grpc(&self.address) && self.writes != Writes::default() {
-            let words = "--writes is for own frames: tcp:, unix:, pipe:, shm: and here:";
+        let is_divided = self.writes != Writes::default() || self.reads.is_some() || self.buffered;
+        if caller::is_grpc(&self.address) && is_divided {
+            let words = "--writes, --reads and --buffered are for own frames: tcp:, unix:, pipe:, \
+                         shm:, mpi: and here:";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        if self.future != FutureKind::Caller && is_divided {
+            let words = "--writes, --reads and --buffered are for a caller that reads its answers \
+                         itself: leave out --future";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        if is_of(&["mpi:"]) && self.server.is_some() {
+            let words = "--server: the other ranks of mpi: are its servers, and mpirun starts them";
             return Err(Failure::Usage(words.to_owned()));
         }
         Ok(())
+    }
+
+    /// Serves rank 0 to its end, where this process is another rank of mpi:.
+    pub(super) fn serve_rank(&self) -> Result<Option<ExitCode>, Failure> {
+        let Ok(CarrierAddress::Mpi(server)) = self.address.parse() else { return Ok(None) };
+        self.check()?;
+        let world = World::join()?;
+        if world.rank() == 0 {
+            return Ok(None);
+        }
+        started::pin(self.cpus.server)?;
+        // What is wrong with the job rank 0 says for all.
+        let served = world.link(server, self.wait.unwrap_or_default()).and_then(serve_rank);
+        Ok(Some(if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
     }
 
     /// The connection that is typed; the server, where it is started, stays with `server`.
@@ -154,7 +196,13 @@ impl ToArgs {
                 address.push_str(&started.address);
             }
         }
-        let how = How { tuning, writes: self.writes, future: self.future };
+        let how = How {
+            tuning,
+            writes: self.writes,
+            reads: self.reads.map(usize::from),
+            buffered: self.buffered.then_some(self.flush),
+            future: self.future,
+        };
         let caller = Caller::connect(&address, session, runtime, how)?;
         started::pin(self.cpus.client)?;
         Ok(caller)
@@ -163,6 +211,9 @@ impl ToArgs {
 
 /// Runs the trial, and shows it.
 pub(super) fn ping(args: &PingArgs, session: SessionArgs, runtime: &Runtime) -> Outcome {
+    if let Some(served) = args.to.serve_rank()? {
+        return Ok(served);
+    }
     let json = session.json;
     let mut server = None;
     let mut caller = match Rung::of(&args.to.address) {

@@ -121,6 +121,7 @@ impl Facts {
             self.future(),
             self.allocation(),
             self.several_writes(),
+            self.several_reads(),
             self.few_slow_ones(),
             self.others(),
             self.placement(),
@@ -208,6 +209,21 @@ impl Facts {
             "{writes:.0} writes per request: each is a system call, and may wake the server. Write \
              each request at once."
         ))
+    }
+
+    fn several_reads(&self) -> Option<String> {
+        let reads = self.reads.filter(|reads| *reads >= 1.5)?;
+        let their_writes = self.server_did.map_or(1.0, |did| did.writes);
+        Some(match their_writes >= 1.5 {
+            true => format!(
+                "{reads:.0} reads per answer, which the server sends by {their_writes:.0} writes: \
+                 it should write each answer at once."
+            ),
+            false => format!(
+                "{reads:.0} reads per answer: each is a system call. Read all that has come at \
+                 once."
+            ),
+        })
     }
 
     fn few_slow_ones(&self) -> Option<String> {
@@ -340,6 +356,11 @@ mod tests {
     #[test]
     fn each_part_of_a_call_is_a_cause_from_a_fifth_of_its_time_on() {
         let plain = facts(15e3, 1.0, 2e3);
+        let reads = Facts { reads: Some(4.0), ..plain };
+        assert!(first(reads).starts_with("4 reads per answer: each is"), "{}", first(reads));
+        let did = Some(Did { reads: 1.0, writes: 3.0, system_calls: 4.0 });
+        let sent = first(Facts { server_did: did, ..reads });
+        assert!(sent.contains("by 3 writes: it should write"), "{sent}");
         let future = |ns| first(Facts { future_ns: Some(ns), ..plain });
         assert!(future(5e3).starts_with("the future: 5.000 μs of 15.000 μs"), "{}", future(5e3));
         assert!(!future(2e3).contains("future"));

@@ -200,6 +200,9 @@ fn count(
 
 /// Makes calls, and says where their time went.
 pub(super) fn why(args: &WhyArgs, session: SessionArgs, runtime: &Runtime) -> Outcome {
+    if let Some(served) = args.to.serve_rank()? {
+        return Ok(served);
+    }
     let json = session.json;
     let floors = Floors::measure(args.to.cpus())?;
     let mut started = None;
@@ -253,10 +256,10 @@ fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
     };
     let passed = counted.traffic;
     let of = |get: fn(Traffic) -> u64| passed.map(|passed| per_call(get(passed)));
-    // Rings are read and written without the system.
+    // Rings and messages of MPI are read and written without the system.
     let system_calls = match args.to.address.split(':').next() {
         Some("here") => None,
-        Some("shm") => of(|passed| passed.waits),
+        Some("shm" | "mpi") => of(|passed| passed.waits),
         _ => of(|passed| passed.writes + passed.reads + passed.waits),
     };
     Facts {

@@ -11,7 +11,7 @@ pub(super) fn is_peer(pid: u32, peer: Peer) -> bool {
     match peer {
         Peer::Unknown => false,
         Peer::Process(other) => other == pid,
-        Peer::Child(child) => descends(pid, child),
+        Peer::Within(ancestor) => descends(pid, ancestor),
         Peer::Tcp => has_other_end(pid),
     }
 }
@@ -101,8 +101,8 @@ mod tests {
         drop((near, far));
         assert!(is_peer(7, Peer::Process(7)) && !is_peer(7, Peer::Process(8)));
         let parent = parent(process::id()).expect("a parent");
-        assert!(is_peer(process::id(), Peer::Child(parent)));
-        assert!(is_peer(process::id(), Peer::Child(process::id())));
-        assert!(!is_peer(parent, Peer::Child(process::id())), "it is older");
+        assert!(is_peer(process::id(), Peer::Within(parent)));
+        assert!(is_peer(process::id(), Peer::Within(process::id())));
+        assert!(!is_peer(parent, Peer::Within(process::id())), "it is older");
     }
 }

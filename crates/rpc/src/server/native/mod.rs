@@ -3,15 +3,16 @@
 //! [`standard`] over standard input and output.
 
 mod converse;
+mod duplex;
 mod local;
 mod methods;
 mod session;
-mod shared_memory;
 mod standard;
 mod waiting;
 
 pub(super) use converse::converse;
+pub(crate) use duplex::serve_rank;
+pub(super) use duplex::serve_shared;
 pub(crate) use local::Local;
 pub(super) use methods::Methods;
-pub(super) use shared_memory::serve_shared;
 pub use standard::serve_standard;

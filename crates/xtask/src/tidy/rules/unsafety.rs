@@ -29,6 +29,11 @@ const FILES: &[(&str, &str)] = &[
          pointer: a call needs no system call where both ends run",
     ),
     (
+        "crates/rpc/src/mpi/library.rs",
+        "MPI is a library of C, opened at run time so that the program starts without it: its \
+         functions are called by their addresses, and have buffers while messages are on their way",
+    ),
+    (
         "crates/records/src/shared.rs",
         "memory that processes share is mapped by the system, which gives a pointer: through it \
          clients of the same host get arrays of 80 MB without a copy",

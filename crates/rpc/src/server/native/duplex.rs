@@ -1,4 +1,4 @@
-//! Connections over shared memory, a thread each: it waits on the memory itself, which no runtime
+//! Connections over shared memory or MPI, a thread each: it waits for them itself, which no runtime
 //! can.
 
 use std::io::{self, IoSlice};
@@ -6,10 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::super::settings::Settings;
 use super::super::shared::Shared;
 use super::super::work::{has_read, has_written, system_calls_are};
 use super::session::Session;
-use crate::shm::{For, Link};
+use crate::duplex::{Duplex, For};
+use crate::mpi;
+use crate::shm::Link;
 
 /// Pieces of one write.
 const MOST_PIECES: usize = 64;
@@ -20,15 +23,24 @@ const INPUT_BYTES: usize = 32 << 10;
 /// How often a thread that waits looks whether the server stops.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Serves one connection until it ends. A client that takes nothing for too long is an end, too.
+/// Serves a client over shared memory, until it ends. One that takes nothing for too long is an
+/// end, too.
 pub(in crate::server) fn serve_shared(socket: UnixStream, shared: Arc<Shared>) {
+    let link = Link::offer(socket, shared.settings.wait);
     // Whichever way it ends, there is no one to tell.
-    let _ = serve(socket, shared);
+    let _ = link.and_then(|link| serve(link, "shm", shared));
 }
 
-fn serve(socket: UnixStream, shared: Arc<Shared>) -> io::Result<()> {
-    let mut link = Link::offer(socket, shared.settings.wait)?;
-    let mut session = Session::new(Arc::clone(&shared), "shm", Instant::now());
+/// Serves rank 0 of this process's job of MPI, until it ends.
+///
+/// # Errors
+/// When MPI has failed, or rank 0 takes nothing.
+pub(crate) fn serve_rank(link: mpi::Link) -> io::Result<()> {
+    serve(link, "mpi", Arc::new(Shared::new(Settings::default())))
+}
+
+fn serve(mut link: impl Duplex, carrier: &'static str, shared: Arc<Shared>) -> io::Result<()> {
+    let mut session = Session::new(Arc::clone(&shared), carrier, Instant::now());
     let mut stage = shared.stage_now();
     let mut input = vec![0; INPUT_BYTES];
     loop {
@@ -66,7 +78,7 @@ fn serve(socket: UnixStream, shared: Arc<Shared>) -> io::Result<()> {
 }
 
 /// Takes what has come, and does it.
-fn take(link: &mut Link, session: &mut Session, input: &mut [u8]) -> io::Result<()> {
+fn take(link: &mut impl Duplex, session: &mut Session, input: &mut [u8]) -> io::Result<()> {
     let count = link.receive(input)?;
     has_read();
     system_calls_are(link.system_calls());
@@ -76,7 +88,7 @@ fn take(link: &mut Link, session: &mut Session, input: &mut [u8]) -> io::Result<
 }
 
 /// Writes all that waits.
-fn flush(link: &mut Link, session: &mut Session, shared: &Shared) -> io::Result<()> {
+fn flush(link: &mut impl Duplex, session: &mut Session, shared: &Shared) -> io::Result<()> {
     let was_empty = session.out().is_empty();
     while !session.out().is_empty() {
         let mut slices = [IoSlice::new(&[]); MOST_PIECES];

@@ -1,0 +1,114 @@
+//! Calls over MPI, under mpirun.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::peers::on_path;
+use crate::served::{PROGRAM, lines, rpc, said};
+
+/// Runs the client as so many ranks; without mpirun the test is skipped.
+fn ranks(count: usize, args: &[&str]) -> Option<Output> {
+    let mut command = Command::new(on_path("mpirun")?);
+    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np"]);
+    command.arg(count.to_string()).args([PROGRAM, "rpc"]).args(args);
+    Some(command.output().expect("it runs"))
+}
+
+#[test]
+fn two_ranks_have_exact_totals_however_they_wait() {
+    for wait in ["spin", "hybrid", "park"] {
+        let args = ["ping", "mpi:", "--count", "200", "--time", "20s", "--json", "--wait", wait];
+        let Some(out) = ranks(2, &args) else { return };
+        assert!(out.status.success(), "{wait}: {}", said(&out));
+        let all = lines(&out);
+        assert_eq!(all.len(), 1, "only rank 0 prints: {all:?}");
+        let total = |at: usize| all[0]["totals"][at].as_i64().expect("a total");
+        assert_eq!(all[0]["samples"], 200);
+        assert_eq!((total(0), total(1)), (0, all[0]["calls"].as_i64().expect("calls")), "{wait}");
+    }
+}
+
+#[test]
+fn three_ranks_are_a_client_and_two_servers_of_which_one_is_asked() {
+    for address in ["mpi:1", "mpi:2"] {
+        // More than what MPI passes at once, and than all that may be under way.
+        for bytes in ["0", "5000", "70000", "1000000"] {
+            let of = ["--function", "echo", "--bytes", bytes, "--count", "9", "--time", "20s"];
+            let Some(out) = ranks(3, &[&["ping", address][..], &of].concat()) else { return };
+            let text = String::from_utf8_lossy(&out.stdout).into_owned();
+            assert!(out.status.success(), "{address} {bytes}: {}", said(&out));
+            assert!(text.contains("answers are right."), "{address} {bytes}: {text}");
+        }
+    }
+    let Some(out) = ranks(3, &["ping", "mpi:3"]) else { return };
+    assert!(!out.status.success());
+    assert!(said(&out).contains("no rank 3 to ask, but 1 to 2"), "{}", said(&out));
+    let Some(out) = ranks(1, &["ping", "mpi:"]) else { return };
+    assert!(!out.status.success());
+    assert!(said(&out).contains("no other rank"), "{}", said(&out));
+}
+
+#[test]
+fn why_sees_both_ranks_and_names_the_one_that_spins() {
+    let args = ["why", "mpi:", "--time", "100ms", "--json", "--wait", "spin"];
+    let Some(out) = ranks(2, &args) else { return };
+    assert!(out.status.success(), "{}", said(&out));
+    let found = &lines(&out)[0];
+    assert_eq!(found["note"], serde_json::Value::Null, "{found}");
+    assert!(found["server"]["cpu_ns"].as_f64().is_some_and(|ns| ns > 0.0), "{found}");
+    for key in ["reads", "writes"] {
+        assert_eq!(found[key], 1.0, "{found}");
+    }
+    let causes = found["causes"].to_string();
+    assert!(causes.contains("of a core while idle (this side, the server)"), "{causes}");
+}
+
+/// Runs the client with a library of this name, which is another file.
+fn with(library: Option<&Path>) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("libmpi.so.40");
+    match library {
+        Some(library) => symlink(library, place).expect("a link"),
+        None => std::fs::write(place, "no library").expect("a file"),
+    }
+    let mut command = Command::new(PROGRAM);
+    command.args(["rpc", "ping", "mpi:"]).env("LD_LIBRARY_PATH", folder.path());
+    let out = command.output().expect("it runs");
+    assert_eq!(out.status.code(), Some(1), "{}", said(&out));
+    said(&out)
+}
+
+#[test]
+fn a_library_that_is_not_there_or_is_another_is_named_with_what_brings_it() {
+    let words = with(None);
+    for part in ["cannot open libmpi.so.40", "apt-get install openmpi-bin"] {
+        assert!(words.contains(part), "{words}");
+    }
+    // Any other library that this process has.
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("they are there");
+    let other = maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5));
+    let other = other.filter(|path| path.contains("/libc.so")).map(Path::new).next();
+    let Some(other) = other else { return testing::skip("this host's libc is another".to_owned()) };
+    let words = with(Some(other));
+    assert!(words.contains("isn't Open MPI's (it has no ompi_mpi_comm_world)"), "{words}");
+}
+
+#[test]
+fn what_is_typed_wrong_or_started_without_mpirun_is_named() {
+    for (args, words) in [
+        (&["ping", "mpi:0"][..], "names no carrier"),
+        (&["ping", "mpi:", "--future", "condvar"], "--future is for"),
+        (&["ping", "mpi:", "--server", "true"], "mpirun starts them"),
+        (&["ping", "mpi:", "--nagle"], "for tcp: addresses"),
+    ] {
+        let out = rpc(args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", said(&out));
+        assert!(said(&out).contains(words), "{args:?}: {}", said(&out));
+    }
+    if on_path("mpirun").is_some() {
+        let out = rpc(&["ping", "mpi:"]);
+        assert_eq!(out.status.code(), Some(1));
+        assert!(said(&out).contains("no rank of a job: start it by `mpirun"), "{}", said(&out));
+    }
+}
