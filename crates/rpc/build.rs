@@ -4,8 +4,11 @@ use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=proto");
+    println!("cargo:rerun-if-changed=tests/conformance/proto");
     #[cfg(feature = "grpc")]
     generate(Path::new(&std::env::var("OUT_DIR")?))?;
+    #[cfg(feature = "conformance")]
+    conformance(Path::new(&std::env::var("OUT_DIR")?))?;
     #[cfg(not(feature = "grpc"))]
     let _ = Path::new("proto");
     Ok(())
@@ -45,11 +48,42 @@ fn measured(descriptors: &[u8], out: &Path) -> Result<(), Box<dyn std::error::Er
     use buffa::Message as _;
 
     let set = FileDescriptorSet::decode_from_slice(descriptors)?;
+    let wanted = ["loadline/rpc/v1/table.proto".to_owned()];
+    for file in buffa_codegen::generate(&set.file, &wanted, &by_buffa())? {
+        std::fs::write(out.join("measured.rs"), file.content)?;
+    }
+    Ok(())
+}
+
+/// How buffa's code is made.
+#[cfg(feature = "grpc")]
+fn by_buffa() -> buffa_codegen::CodeGenConfig {
     let mut config = buffa_codegen::CodeGenConfig::default();
     (config.generate_views, config.file_per_package) = (false, true);
-    let wanted = ["loadline/rpc/v1/table.proto".to_owned()];
-    for file in buffa_codegen::generate(&set.file, &wanted, &config)? {
-        std::fs::write(out.join("measured.rs"), file.content)?;
+    config
+}
+
+/// The messages of the conformance suite of Protocol Buffers, by buffa in the same way, and their
+/// descriptors.
+#[cfg(feature = "conformance")]
+fn conformance(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    use buffa::Message as _;
+    use buffa_codegen::generated::descriptor::FileDescriptorSet;
+    use protox::prost::Message as _;
+
+    let files = [
+        "conformance/conformance.proto",
+        "google/protobuf/test_messages_proto2.proto",
+        "google/protobuf/test_messages_proto3.proto",
+    ];
+    let descriptors = protox::compile(files, ["tests/conformance/proto"])?.encode_to_vec();
+    std::fs::write(out.join("conformance.bin"), &descriptors)?;
+    let set = FileDescriptorSet::decode_from_slice(&descriptors)?;
+    let mut config = by_buffa();
+    config.allow_message_set = true;
+    let files = files.map(str::to_owned);
+    for file in buffa_codegen::generate(&set.file, &files, &config)? {
+        std::fs::write(out.join(format!("conformance_{}.rs", file.package)), file.content)?;
     }
     Ok(())
 }

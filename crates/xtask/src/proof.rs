@@ -137,8 +137,8 @@ const PEERS: Proof = Proof {
 
 const RPC: Proof = Proof {
     name: "rpc",
-    doc: "grpcurl, grpcio, Go's interoperability client and the conformance suite of Connect find \
-          the server right.",
+    doc: "grpcurl, grpcio, Go's interoperability client and the conformance suites of Connect and \
+          of Protocol Buffers find the server right.",
     commands: &[
         &[
             "clippy",
@@ -154,7 +154,16 @@ const RPC: Proof = Proof {
             "-D",
             "warnings",
         ],
-        &["test", "--package", "loadline-rpc", "--test", "rpc", "--locked"],
+        &[
+            "test",
+            "--package",
+            "loadline-rpc",
+            "--features",
+            "conformance",
+            "--test",
+            "rpc",
+            "--locked",
+        ],
     ],
     is_timed: false,
 };
