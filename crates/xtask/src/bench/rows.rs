@@ -44,6 +44,7 @@ impl Row {
 const CACHE: &[&str] = &["cache", "load", "wire"];
 const RECORDS: &[&str] = &["load", "records", "wire"];
 const CONDITIONS: &[&str] = &["conditions", "journal", "load", "wire"];
+const RPC: &[&str] = &["load", "rpc", "wire"];
 const WORKFLOW: &[&str] = &["journal", "load", "wire", "workflow"];
 /// The lab itself is measured.
 const LAB: &[&str] = &["lab", "load", "wire"];
@@ -66,6 +67,15 @@ const fn conditions(name: &'static str, run: &'static str) -> Row {
 
 const fn workflow(name: &'static str, run: &'static str) -> Row {
     Row { name, run, shown: Shown::Table, crates: WORKFLOW }
+}
+
+const fn rpc(name: &'static str, run: &'static str) -> Row {
+    Row { name, run, shown: Shown::Table, crates: RPC }
+}
+
+/// The figures are the programs' own, which tables don't show.
+const fn programs(name: &'static str, run: &'static str) -> Row {
+    Row { shown: Shown::Printed, ..rpc(name, run) }
 }
 
 /// Steps have figures of their own, which tables don't show.
@@ -110,6 +120,19 @@ pub(super) const ROWS: &[Row] = &[
     steps("workflow-checkpoint", "run suites/workflow-checkpoint.toml"),
     steps("workflow-triggers", "run suites/workflow-triggers.toml"),
     steps("workflow-parser", "run suites/workflow-parser.toml"),
+    rpc("rpc-calls", "run suites/rpc-calls.toml"),
+    rpc("rpc-streams", "run suites/rpc-streams.toml"),
+    rpc("rpc-streams-large", "run suites/rpc-streams-large.toml"),
+    programs("rpc-carriers", "run suites/rpc-carriers.toml"),
+    programs("rpc-mpi", "run suites/rpc-mpi.toml"),
+    programs("rpc-writes", "run suites/rpc-writes.toml"),
+    programs("rpc-ladder", "run suites/rpc-ladder.toml"),
+    programs("rpc-futures", "run suites/rpc-futures.toml"),
+    programs("rpc-sizes", "run suites/rpc-sizes.toml"),
+    rpc("rpc-codecs", "run suites/rpc-codecs.toml"),
+    rpc("rpc-codecs-small", "run suites/rpc-codecs-small.toml"),
+    programs("rpc-codecs-python", "run suites/rpc-codecs-python.toml"),
+    rpc("rpc-grpc-regression", "run suites/rpc-grpc-regression.toml"),
     conditions("conditions-insert", "run suites/conditions-insert.toml"),
     conditions("conditions-nopayloaddb", "run suites/conditions-nopayloaddb.toml"),
     Row { crates: CONDITIONS, ..printed("conditions-cache", "run suites/conditions-cache.toml") },
