@@ -57,7 +57,12 @@ impl Snapshot {
     pub fn is_hybrid(&self, id: NodeId) -> bool {
         let suite = self.suite(id).map(|suite| &self.node(suite).attributes);
         suite.is_some_and(|all| {
-            all.iter().any(|one| matches!(one, Attribute::Clock(clock) if clock.hybrid))
+            // Clocks are the last of all, and suites have many limits and variables.
+            let is_last = |one: &&Attribute| {
+                matches!(one, Attribute::Clock(_) | Attribute::EndClock(_) | Attribute::Calendar(_))
+            };
+            let mut last = all.iter().rev().take_while(is_last);
+            last.any(|one| matches!(one, Attribute::Clock(clock) if clock.hybrid))
         })
     }
 

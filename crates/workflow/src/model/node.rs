@@ -55,6 +55,8 @@ pub struct Node {
     pub name: Text,
     /// The node that it is in.
     pub parent: Option<NodeId>,
+    /// The suite that it is in, or is.
+    pub suite: Option<NodeId>,
     /// The first of its children.
     pub first_child: Option<NodeId>,
     /// The last of its children.
@@ -90,6 +92,7 @@ impl Node {
         Self {
             name,
             parent: None,
+            suite: None,
             first_child: None,
             last_child: None,
             next: None,
@@ -131,6 +134,10 @@ impl Node {
 
     /// Its attributes, to be changed in place.
     pub(super) fn attributes_mut(&mut self) -> &mut [Attribute] {
+        if self.attributes.is_empty() {
+            // It is shared by all that have none.
+            return &mut [];
+        }
         Arc::make_mut(&mut self.attributes)
     }
 }

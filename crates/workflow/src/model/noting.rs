@@ -1,7 +1,6 @@
 //! What a tree notes of its changes, and finds again for a client that is behind.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::attribute::Attribute;
 use super::changes::{Aspect, Changed};
@@ -22,27 +21,31 @@ impl Tree {
 
     /// Notes that values of those attributes of a node have changed for which `is_it` holds.
     pub(super) fn values_changed(&mut self, id: NodeId, is_it: impl Fn(&Attribute) -> bool) {
-        let attributes = Arc::clone(&self.node(id).attributes);
-        for (place, _) in attributes.iter().enumerate().filter(|(_, attribute)| is_it(attribute)) {
-            let aspect = u16::try_from(place).map_or(Aspect::Attributes, Aspect::Attribute);
-            self.changed_in(id, aspect);
+        for place in 0..self.node(id).attributes.len() {
+            if is_it(&self.node(id).attributes[place]) {
+                let aspect = u16::try_from(place).map_or(Aspect::Attributes, Aspect::Attribute);
+                self.changed_in(id, aspect);
+            }
         }
     }
 
     /// Notes which values of a node's attributes are others than before.
     pub(super) fn values_changed_from(&mut self, id: NodeId, before: &[Attribute]) {
-        let attributes = Arc::clone(&self.node(id).attributes);
-        for (place, (new, old)) in attributes.iter().zip(before).enumerate() {
-            if new == old {
-                continue;
+        for (place, old) in before.iter().enumerate() {
+            if self.node(id).attributes.get(place).is_some_and(|new| new != old) {
+                self.value_changed(id, place);
             }
-            let aspect = match (new, u16::try_from(place)) {
-                // Clients take these with all others only.
-                (Attribute::InLimit(_), _) | (_, Err(_)) => Aspect::Attributes,
-                (_, Ok(place)) => Aspect::Attribute(place),
-            };
-            self.changed_in(id, aspect);
         }
+    }
+
+    /// Notes that the value of the attribute of this place is another than before.
+    pub(super) fn value_changed(&mut self, id: NodeId, place: usize) {
+        let aspect = match (self.node(id).attributes.get(place), u16::try_from(place)) {
+            // Clients take these with all others only.
+            (Some(Attribute::InLimit(_)), _) | (_, Err(_)) => Aspect::Attributes,
+            (_, Ok(place)) => Aspect::Attribute(place),
+        };
+        self.changed_in(id, aspect);
     }
 
     /// Notes that a suite's calendar has moved. That is no news: clients get it with the next

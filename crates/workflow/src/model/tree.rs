@@ -221,20 +221,32 @@ impl Snapshot {
     /// The suite that a node is in.
     #[must_use]
     pub fn suite(&self, id: NodeId) -> Option<NodeId> {
-        self.upwards(id).last()
+        self.node(id).suite
     }
 
     /// The absolute path of a node.
     #[must_use]
     pub fn path(&self, id: NodeId) -> String {
-        let mut names: Vec<&str> = self.upwards(id).map(|id| &*self.node(id).name).collect();
-        names.reverse();
-        let mut path = String::with_capacity(names.iter().map(|name| name.len() + 1).sum());
-        for name in &names {
-            path.push('/');
-            path.push_str(name);
+        let bytes = self.upwards(id).map(|id| self.node(id).name.len() + 1).sum();
+        let mut path = String::with_capacity(bytes);
+        self.push_path(id, &mut path);
+        path
+    }
+
+    /// Adds the absolute path of a node to a text.
+    pub(super) fn push_path(&self, id: NodeId, text: &mut String) {
+        let node = self.node(id);
+        match node.parent {
+            None => text.push_str(if id == NodeId::ROOT { "/" } else { "" }),
+            Some(parent) => {
+                if parent != NodeId::ROOT {
+                    // No deeper than the tree's levels.
+                    self.push_path(parent, text);
+                }
+                text.push('/');
+                text.push_str(&node.name);
+            }
         }
-        if path.is_empty() { "/".to_owned() } else { path }
     }
 
     /// How many nodes there are, `/` not counted.
@@ -444,6 +456,8 @@ impl Tree {
             }
             None => self.now.arena.push(node).ok_or(AddError::Full)?,
         };
+        let suite = if kind == Kind::Suite { Some(id) } else { self.node(parent).suite };
+        self.node_mut(id).suite = suite;
         self.link(parent, id, at);
         Arc::make_mut(&mut self.now.index).insert(&self.now.arena, id);
         Ok(id)
@@ -553,12 +567,15 @@ impl Tree {
 
     /// Adds a line to a path's edit history; the oldest of more than ten goes.
     pub fn add_history(&mut self, path: &str, line: &str) {
-        let (path, line) = (self.share(path), Text::from(line));
-        let lines = self.server_mut().history.entry(path).or_default();
+        let history = &mut self.server_mut().history;
+        let lines = match history.get_mut(path) {
+            Some(lines) => lines,
+            None => history.entry(Text::from(path)).or_default(),
+        };
         if lines.len() == HISTORY_LIMIT {
             lines.pop_front();
         }
-        lines.push_back(line);
+        lines.push_back(Text::from(line));
     }
 
     /// Sets the state and flags of the server itself, as a definition states them.

@@ -62,10 +62,11 @@ impl Snapshot {
     /// The calendar of a suite that has begun.
     #[must_use]
     pub fn calendar(&self, suite: NodeId) -> Option<&Calendar> {
-        self.node(suite).attributes.iter().find_map(|attribute| match attribute {
-            Attribute::Calendar(calendar) => Some(&**calendar),
+        // It is the last of all.
+        match self.node(suite).attributes.last() {
+            Some(Attribute::Calendar(calendar)) => Some(calendar),
             _ => None,
-        })
+        }
     }
 
     /// A variable that a node makes: by its repeat, or by what it is.

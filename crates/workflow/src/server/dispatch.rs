@@ -12,7 +12,7 @@ use std::time::Instant;
 use journal::Progress;
 use wire::wake_together;
 
-use super::message::{Asked, Message, is_short};
+use super::message::{Asked, Message, is_short, not_now};
 use super::owner::{BATCH, Owner};
 use super::slot::{Answer, SMALL_BYTES};
 use crate::protocol::{Reply, Request};
@@ -90,7 +90,7 @@ impl Dispatch {
         if waiting.len() >= WAITING_LIMIT {
             drop(waiting);
             let why = format!("{WAITING_LIMIT} requests wait: try again");
-            return asked.slot.put(Answer::Reply(Reply::error(why)));
+            return asked.slot.put(Answer::Reply(not_now(&request.body, why)));
         }
         waiting.push_back(Message::Request(request, asked));
         drop(waiting);

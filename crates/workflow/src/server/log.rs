@@ -2,7 +2,6 @@
 //! own.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
@@ -178,8 +177,10 @@ impl Log {
                 state.stamp = (second, stamp(second));
             }
             for line in text.split('\n').filter(|line| !line.is_empty() || text.is_empty()) {
-                // Writing to a string can't fail.
-                let _ = writeln!(state.lines, "{}:{} {line}", category.word(), state.stamp.1);
+                let State { lines, stamp, .. } = state;
+                for part in [category.word(), ":", &stamp.1, " ", line, "\n"] {
+                    lines.push_str(part);
+                }
                 state.until = state.until.min(self.flush.of(category));
             }
             state.came(Until::Write)

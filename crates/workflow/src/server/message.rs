@@ -11,7 +11,9 @@ use super::access::Loaded;
 use super::core::{CommandKind, Definition};
 use super::slot::{Held, Slot};
 use crate::model::{Changed, NodeId, Snapshot, Tree};
-use crate::protocol::{Body, Command, PathsCommand, Report, Request, ServerCommand, SyncKind};
+use crate::protocol::{
+    Body, Command, PathsCommand, Reply, Report, Request, ServerCommand, Standard, SyncKind,
+};
 
 /// A request's bytes, and where its answer is put.
 pub(super) struct Asked {
@@ -111,8 +113,8 @@ pub(super) enum Message {
     Request(Box<Request>, Asked),
     /// A command has got further.
     Command(CommandEnd),
-    /// A snapshot is written, or can't be.
-    SnapshotDone(Result<(), String>),
+    /// A snapshot of so many bytes is written, or can't be.
+    SnapshotDone(Result<u64, String>),
     /// A checkpoint is written, or can't be; with the seconds that it took.
     CheckpointDone(Result<f64, String>),
     /// A file of users was read again, or can't be; whom to answer.
@@ -128,6 +130,14 @@ pub(super) enum Message {
 /// Whether a checkpoint is asked for, and not only when there are to be some.
 pub(super) const fn is_checkpoint(body: &Body) -> bool {
     matches!(body, Body::User(_, Command::CheckPoint { mode: 3, interval: 0, alarm: 0 }))
+}
+
+/// The answer to what can't be done now. Jobs ask again, for as long as ECF_TIMEOUT lets them.
+pub(super) fn not_now(body: &Body, why: String) -> Reply {
+    match body {
+        Body::Child(..) => Reply::Standard(Standard::Wait),
+        Body::User(..) => Reply::Error(why),
+    }
 }
 
 /// A change of more nodes than this is no short one.
@@ -149,5 +159,19 @@ pub(super) fn is_short(request: &Request) -> bool {
             }
             _ => false,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_now;
+    use crate::protocol::{Body, Child, Command, Reply, Report, Standard, User};
+
+    #[test]
+    fn a_job_asks_again_and_a_user_gets_the_reason() {
+        let child = Body::Child(Child::default(), Report::Complete(Vec::new()));
+        assert_eq!(not_now(&child, "full".to_owned()), Reply::Standard(Standard::Wait));
+        let user = Body::User(User::default(), Command::Version);
+        assert_eq!(not_now(&user, "full".to_owned()), Reply::Error("full".to_owned()));
     }
 }

@@ -56,7 +56,7 @@ use owner::Owner;
 use pending::Pending;
 use shared::Shared;
 use spawn::Spawner;
-use store::Opened;
+use store::{Logged, Opened};
 
 pub(crate) use disk::Disk;
 pub use environment::{CheckMode, ECFLOW_VERSION, Environment, PORTS, host_name};
@@ -238,20 +238,22 @@ fn open_journal(
     environment: &Environment,
     core: &mut Core,
     (data, sync): (&Path, SyncPolicy),
-) -> anyhow::Result<(Journal, u64)> {
+) -> anyhow::Result<(Journal, Logged)> {
     let folder = data.join("journal");
     std::fs::create_dir_all(&folder)?;
     checkpoint::refuse_newer(&environment.check, &folder)?;
     let notified = Arc::clone(dispatch);
     let opened = store::open(&folder, sync, core, move |done| notified.progress(done))
         .context("the journal can't be read")?;
-    let Opened { mut journal, logged, is_empty } = opened;
+    let Opened { mut journal, mut logged, is_empty } = opened;
     if is_empty && environment.check.exists() {
         core.adopt(&environment.check)?;
         // From here on the journal counts, which has to have it, too.
         let (head, render) = core.stored();
-        store::write(journal.snapshot()?, &head, &render())
+        let text = render();
+        store::write(journal.snapshot()?, &head, &text)
             .context("the checkpoint that was taken can't be kept")?;
+        logged.replaced(text.len() as u64);
     }
     Ok((journal, logged))
 }

@@ -17,16 +17,16 @@ use super::core::{CommandKind, Core, Effect, Told, check_kept};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::log::{Category, unix_us};
-use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint};
+use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint, not_now};
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, random};
 use super::shared::Shared;
 use super::slot::{Answer, Held, Rendered, SMALL_BYTES};
 use super::spawn::Spawner;
-use super::store;
+use super::store::{self, Logged};
 use super::{filing, job, memory};
-use crate::protocol::{Body, Reply, Request, Standard};
+use crate::protocol::{Reply, Request};
 
 /// The most messages that are taken before the journal is passed what they wrote.
 pub(super) const BATCH: usize = 1024;
@@ -56,8 +56,8 @@ pub(super) struct Owner {
     pub(super) files: TaskPool,
     pub(super) mover: Mover,
     pub(super) spawner: Arc<Spawner>,
-    /// Bytes of records behind the snapshot.
-    pub(super) logged: u64,
+    /// What is behind the snapshot.
+    pub(super) logged: Logged,
     pub(super) is_snapshotting: bool,
     pub(super) clock: Clock,
     pub(super) checkpoints: Checkpoint,
@@ -169,8 +169,9 @@ impl Owner {
             Message::Journal(progress) => self.progress(progress),
             Message::SnapshotDone(done) => {
                 self.is_snapshotting = false;
-                if let Err(why) = done {
-                    tracing::error!("the snapshot can't be written: {why}");
+                match done {
+                    Ok(bytes) => self.logged.replaced(bytes),
+                    Err(why) => tracing::error!("the snapshot can't be written: {why}"),
                 }
             }
             Message::CheckpointDone(done) => {
@@ -215,7 +216,7 @@ impl Owner {
         let bytes = record.append(|piece| journal.append(piece).map(drop)).map_err(|error| {
             format!("nothing is changed, because it could not be kept: {error}")
         })?;
-        self.logged += bytes;
+        self.logged.add(bytes);
         Ok(())
     }
 
@@ -267,14 +268,10 @@ impl Owner {
         self.pending.push(self.journal.last(), Recorded { at_us, random, what });
     }
 
-    /// Answers that nothing is changed. Jobs ask again, for as long as ECF_TIMEOUT lets them.
+    /// Answers that nothing is changed.
     fn refuse(&mut self, request: &Request, asked: &Asked, why: &str) {
         self.say(unix_us(), Category::Error, why);
-        let reply = match request.body {
-            Body::Child(..) => Reply::Standard(Standard::Wait),
-            Body::User(..) => Reply::Error(why.to_owned()),
-        };
-        asked.slot.put(Answer::Reply(reply));
+        asked.slot.put(Answer::Reply(not_now(&request.body, why.to_owned())));
     }
 
     /// Takes what the journal reports.
@@ -329,9 +326,11 @@ impl Owner {
                 return self.carry_out(at_us, random, &request, asked);
             }
             Change::Tick(is_minute) => {
+                self.own_kept();
                 self.core.record(&Record { at_us, random, what: What::Tick { is_minute } });
             }
             Change::Command { end, code, text } => {
+                self.own_kept();
                 let (path, text) = (end.path.as_str(), text.as_str());
                 if let CommandWhat::Read(_, tree) = end.what {
                     self.core.parsed = Some(tree);
@@ -352,10 +351,31 @@ impl Owner {
         while let Some(recorded) = self.pending.pop_through(u64::MAX) {
             match recorded.what {
                 Change::Request(request, asked) => self.refuse(&request, &asked, why),
-                Change::Command { end, .. } => self.pending.refused.push(end),
+                Change::Command { end, .. } => {
+                    self.pending.refused.push(end);
+                    self.own_refused(why);
+                }
                 // The next one makes up for it.
-                Change::Tick(_) => {}
+                Change::Tick(_) => self.own_refused(why),
             }
+        }
+    }
+
+    /// What no client asked for could not be kept, and is tried again: that is said once.
+    fn own_refused(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.pending.is_refusing, true) {
+            let what = "the time and the ends of jobs, which are tried again";
+            tracing::error!("{what}: {why}");
+            self.say(unix_us(), Category::Error, &format!("{what}: {why}"));
+        }
+    }
+
+    /// What no client asked for is kept: where it could not be, that is over.
+    fn own_kept(&mut self) {
+        if self.pending.refused.is_empty() && std::mem::take(&mut self.pending.is_refusing) {
+            let what = "the time and the ends of jobs are kept again";
+            tracing::info!("{what}");
+            self.say(unix_us(), Category::Message, what);
         }
     }
 
@@ -453,8 +473,8 @@ impl Owner {
         match self.append(&Record { at_us, random, what }) {
             Ok(()) => self.wait_for(at_us, random, Change::Command { end, code, text }),
             Err(why) => {
-                tracing::error!("{}: {why}", end.path);
                 self.pending.refused.push(end);
+                self.own_refused(&why);
             }
         }
     }
@@ -476,7 +496,7 @@ impl Owner {
             let is_minute = self.environment.interval_s < 60;
             match self.append(&Record { at_us, random, what: What::Tick { is_minute } }) {
                 Ok(()) => self.wait_for(at_us, random, Change::Tick(is_minute)),
-                Err(why) => self.say(at_us, Category::Error, &why),
+                Err(why) => self.own_refused(&why),
             }
         }
         if now >= self.clock.check {
@@ -531,11 +551,11 @@ impl Owner {
 
     fn is_snapshot_due(&self) -> bool {
         let is_free = !self.is_snapshotting && !self.core.is_filing();
-        self.logged >= store::SNAPSHOT_AFTER_BYTES && is_free
+        self.logged.is_due() && is_free
     }
 
     fn begin_snapshot(&mut self) {
-        let logged = std::mem::take(&mut self.logged);
+        let logged = self.logged.begin();
         let snapshot = match self.journal.snapshot() {
             Ok(snapshot) => snapshot,
             // The next one is due after as many records again.
@@ -548,7 +568,8 @@ impl Owner {
             let text = render();
             // One that can't be read must not replace the records, which can.
             let done = check_kept(&text).and_then(|()| {
-                store::write(snapshot, &head, &text).map_err(|error| error.to_string())
+                store::write(snapshot, &head, &text).map_err(|error| error.to_string())?;
+                Ok(text.len() as u64)
             });
             let _ = own.send(Message::SnapshotDone(done));
         };

@@ -49,6 +49,8 @@ pub(super) struct Pending {
     pub(super) held: Vec<(Box<Request>, Asked)>,
     /// Ends of commands that a full disk refused: they are recorded later.
     pub(super) refused: Vec<CommandEnd>,
+    /// Whether what no client asked for was refused, and has not been kept since.
+    pub(super) is_refusing: bool,
 }
 
 impl Pending {

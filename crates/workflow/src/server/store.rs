@@ -15,8 +15,41 @@ use super::record::{Joiner, Record, decode};
 /// The size of a snapshot's pieces.
 const PIECE_BYTES: usize = 8 << 20;
 
-/// Records of this many bytes are replaced by a snapshot.
-pub(super) const SNAPSHOT_AFTER_BYTES: u64 = 64 << 20;
+/// Records of fewer bytes are not replaced by a snapshot.
+const SNAPSHOT_AFTER_BYTES: u64 = 64 << 20;
+
+/// How much is in the journal behind the snapshot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Logged {
+    /// Bytes of the records.
+    records: u64,
+    /// Bytes of the last snapshot, or of the largest record since: a definition is as long there.
+    large: u64,
+}
+
+impl Logged {
+    /// Adds a record of this many bytes.
+    pub(super) fn add(&mut self, bytes: u64) {
+        self.records += bytes;
+        self.large = self.large.max(bytes);
+    }
+
+    /// Whether the records are to be replaced: when they are twice as large as what replaces them.
+    /// Each byte that is told is so written and read less than twice more, however large the tree.
+    pub(super) fn is_due(&self) -> bool {
+        self.records >= SNAPSHOT_AFTER_BYTES.max(2 * self.large)
+    }
+
+    /// A snapshot of all so far is begun; returns what was logged until then.
+    pub(super) fn begin(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
+    /// The snapshot is written.
+    pub(super) fn replaced(&mut self, bytes: u64) {
+        self.large = self.large.max(bytes);
+    }
+}
 
 /// The most bytes that wait for the disk: the largest request, and others beside it.
 const WAITING_BYTES: usize = 3 << 30;
@@ -45,8 +78,8 @@ pub(super) trait Restore {
 /// A journal whose contents have been taken.
 pub(super) struct Opened {
     pub(super) journal: Journal,
-    /// Bytes of the records behind the snapshot.
-    pub(super) logged: u64,
+    /// What is behind the snapshot.
+    pub(super) logged: Logged,
     /// It has neither a snapshot nor a record.
     pub(super) is_empty: bool,
 }
@@ -62,7 +95,8 @@ pub(super) fn open(
     notify: impl FnMut(Progress) + Send + 'static,
 ) -> anyhow::Result<Opened> {
     let disk = Directory::new(folder);
-    let (mut snapshot, mut joiner, mut logged) = (Some(Vec::new()), Joiner::default(), 0);
+    let (mut snapshot, mut joiner) = (Some(Vec::new()), Joiner::default());
+    let mut logged = Logged::default();
     let options = Options {
         sync,
         waiting_bytes: WAITING_BYTES,
@@ -81,12 +115,15 @@ pub(super) fn open(
         |entry| {
             match entry {
                 Entry::Snapshot(piece) => {
+                    logged.large += piece.len() as u64;
                     snapshot.get_or_insert_default().extend_from_slice(piece);
                 }
                 Entry::Record(_, bytes) => {
                     begin(&mut snapshot, restore)?;
-                    logged += bytes.len() as u64;
-                    let whole = joiner.join(bytes, |bytes| restore.record(&decode(bytes)?));
+                    let whole = joiner.join(bytes, |bytes| {
+                        logged.add(bytes.len() as u64);
+                        restore.record(&decode(bytes)?)
+                    });
                     whole.transpose()?;
                 }
             }
@@ -133,4 +170,26 @@ pub(super) fn write(
         snapshot.append(piece)?;
     }
     snapshot.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Logged, SNAPSHOT_AFTER_BYTES};
+
+    #[test]
+    fn records_are_replaced_once_they_are_twice_as_large_as_what_replaces_them() {
+        let mut logged = Logged::default();
+        logged.add(SNAPSHOT_AFTER_BYTES);
+        assert!(!logged.is_due(), "a snapshot is as large as the one definition");
+        logged.add(SNAPSHOT_AFTER_BYTES);
+        assert!(logged.is_due());
+        assert!(logged.begin().is_due() && !logged.is_due());
+        logged.replaced(10);
+        for _ in 0..SNAPSHOT_AFTER_BYTES / 1024 - 1 {
+            logged.add(1024);
+            assert!(!logged.is_due());
+        }
+        logged.add(1024);
+        assert!(logged.is_due());
+    }
 }

@@ -38,8 +38,8 @@ impl Fake {
         for effect in rules.finish() {
             match effect {
                 Effect::Submit(submit) => self.submitted.push(submit),
-                Effect::Log(line) | Effect::LogError(line) | Effect::LogMessage(line) => {
-                    self.log.push(line);
+                Effect::Log(lines) | Effect::LogError(lines) | Effect::LogMessage(lines) => {
+                    self.log.extend(lines.lines().map(ToOwned::to_owned));
                 }
                 Effect::Archive(_)
                 | Effect::Restore(..)
@@ -81,6 +81,23 @@ impl Fake {
             self.now += 60;
             self.apply(|rules| rules.tick(None));
         }
+    }
+}
+
+#[test]
+fn a_repeat_without_end_of_what_is_complete_by_rule_steps_once_in_a_change() {
+    for text in [
+        "suite s\n edit GO 1\n repeat day 1\n family f\n  complete ../s:GO == 1\n  task t\n \
+         endfamily\nendsuite\n",
+        "suite s\n edit GO 1\n family f\n  repeat day 1\n  complete ../s:GO == 1\n  task t\n \
+         endfamily\nendsuite\n",
+    ] {
+        let mut fake = Fake::begun(text);
+        assert!(fake.log.len() < 50, "{} lines", fake.log.len());
+        let lines = fake.log.len();
+        fake.wait(3);
+        assert!(fake.log.len() < lines + 100, "{} lines", fake.log.len());
+        assert!(fake.started().is_empty());
     }
 }
 

@@ -32,7 +32,7 @@ impl Rules<'_> {
         self.set_flag(id, Flag::Restored, false);
         self.tree.children_changed(id);
         let kind = self.tree.node(id).kind.shout();
-        self.log(format!(" autoarchive {kind}:{path}"));
+        self.log_of([" autoarchive ", kind, ":"], id, "");
         self.effects.push(Effect::Archive(Archived { path, before }));
     }
 
@@ -52,8 +52,8 @@ impl Rules<'_> {
         self.set_flag(id, Flag::Archived, false);
         self.set_flag(id, Flag::Restored, how == Restoring::Same);
         self.tree.children_changed(id);
-        let (kind, path) = (self.tree.node(id).kind.shout(), self.tree.path(id));
-        self.log(format!(" autorestore {kind}:{path}"));
+        let kind = self.tree.node(id).kind.shout();
+        self.log_of([" autorestore ", kind, ":"], id, "");
         let children: Vec<NodeId> = self.tree.children(id).collect();
         for child in children {
             match how {

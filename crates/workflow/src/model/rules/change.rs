@@ -6,9 +6,11 @@ use super::super::attribute::Attribute;
 use super::super::calendar::Calendar;
 use super::super::changes::Aspect;
 use super::super::node::NodeId;
+use super::super::state::ServerState;
 use super::super::text::Text;
 use super::super::time::{Duration, Instant};
 use super::super::tree::{Discarded, Snapshot, Tree};
+use super::awake::Awake;
 
 /// When a command is applied, and its share of chance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +52,7 @@ pub enum Restoring {
 /// What is to be done for a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// A line for the log, without kind and stamp, of kind LOG.
+    /// Lines for the log, without kind and stamp, of kind LOG.
     Log(String),
     /// A line of kind ERR.
     LogError(String),
@@ -73,6 +75,9 @@ pub enum Effect {
     /// Many nodes were deleted, which are to be dropped where nothing waits.
     Discard(Discarded),
 }
+
+/// Lines for the log come together, in blocks of about this many bytes.
+const BLOCK_BYTES: usize = 16 << 10;
 
 /// Fewer deleted nodes than this are dropped at once.
 const MANY: usize = 1024;
@@ -116,7 +121,9 @@ pub struct Rules<'a> {
     pub(super) has_log: bool,
     pub(super) effects: Vec<Effect>,
     /// Nodes whose dependencies may hold now.
-    pub(super) awake: BTreeSet<NodeId>,
+    pub(super) awake: Awake,
+    /// Nodes that are complete by rule, and queued again by a repeat without end.
+    pub(super) ruled: BTreeSet<NodeId>,
     passwords: u64,
 }
 
@@ -129,7 +136,8 @@ impl<'a> Rules<'a> {
             by_command: true,
             has_log: true,
             effects: Vec::new(),
-            awake: BTreeSet::new(),
+            awake: Awake::default(),
+            ruled: BTreeSet::new(),
             passwords: 0,
         }
     }
@@ -158,8 +166,21 @@ impl<'a> Rules<'a> {
         }
     }
 
-    pub(super) fn log(&mut self, line: String) {
-        self.effects.push(Effect::Log(line));
+    /// Adds a line about a node to the log: these words, its path, and what is behind that.
+    pub(super) fn log_of(&mut self, words: [&str; 3], id: NodeId, behind: &str) {
+        let is_open = |effect: &&mut Effect| match effect {
+            Effect::Log(lines) => lines.len() < BLOCK_BYTES,
+            _ => false,
+        };
+        if let Some(Effect::Log(lines)) = self.effects.last_mut().filter(is_open) {
+            lines.push('\n');
+        } else {
+            self.effects.push(Effect::Log(String::new()));
+        }
+        let Some(Effect::Log(lines)) = self.effects.last_mut() else { return };
+        words.into_iter().for_each(|word| lines.push_str(word));
+        self.tree.push_path(id, lines);
+        lines.push_str(behind);
     }
 
     /// A node's suite's calendar; before begin one that stands still.
@@ -176,12 +197,21 @@ impl<'a> Rules<'a> {
 
     /// Whoever waits for a node is looked at.
     pub(super) fn wake_waiters(&mut self, id: NodeId) {
-        self.awake.extend(self.tree.waiting.of(id));
+        if self.is_running() {
+            self.tree.waiting.of(id).iter().for_each(|id| self.awake.insert(*id));
+        }
     }
 
     /// A node itself, and all below it, is looked at.
     pub(super) fn wake(&mut self, id: NodeId) {
-        self.awake.insert(id);
+        if self.is_running() {
+            self.awake.insert(id);
+        }
+    }
+
+    /// Whether jobs are submitted: else nothing is looked at until they are, and then everything.
+    pub(super) fn is_running(&self) -> bool {
+        self.tree.server().state == ServerState::Running
     }
 
     /// Something of a node has changed: it is noted, and what waits for it is looked at.
@@ -199,6 +229,12 @@ impl<'a> Rules<'a> {
     /// Values of some attributes of a node have changed: what waits for it is looked at.
     pub(super) fn values_changed(&mut self, id: NodeId, is_it: impl Fn(&Attribute) -> bool) {
         self.tree.values_changed(id, is_it);
+        self.wake_waiters(id);
+    }
+
+    /// The values of attributes of these places have changed: what waits for them is looked at.
+    pub(super) fn values_changed_at(&mut self, id: NodeId, places: &[usize]) {
+        places.iter().for_each(|place| self.tree.value_changed(id, *place));
         self.wake_waiters(id);
     }
 

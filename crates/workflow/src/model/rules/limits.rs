@@ -1,6 +1,5 @@
 //! Tokens of limits: taken when a job is submitted, given back when it ends.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::super::attribute::{Attribute, InLimit};
@@ -20,18 +19,18 @@ impl Rules<'_> {
         }
     }
 
-    fn inlimits(&self, id: NodeId) -> Vec<(usize, InLimit)> {
+    /// The inlimits of a node, with their places among its attributes.
+    fn inlimits(&self, id: NodeId) -> impl Iterator<Item = (usize, &InLimit)> {
         let attributes = self.tree.node(id).attributes.iter().enumerate();
-        let inlimits = attributes.filter_map(|(place, attribute)| match attribute {
-            Attribute::InLimit(inlimit) => Some((place, inlimit.clone())),
+        attributes.filter_map(|(place, attribute)| match attribute {
+            Attribute::InLimit(inlimit) => Some((place, inlimit)),
             _ => None,
-        });
-        inlimits.collect()
+        })
     }
 
     /// Whether the limits of a node itself have room.
     pub(super) fn has_room(&self, id: NodeId) -> bool {
-        self.inlimits(id).iter().all(|(_, inlimit)| {
+        self.inlimits(id).all(|(_, inlimit)| {
             let limit = self.tree.limit_of(id, inlimit);
             let is_holder = inlimit.node_only && inlimit.incremented;
             is_holder || limit.is_none_or(|limit| limit.value + inlimit.tokens <= limit.max)
@@ -45,13 +44,13 @@ impl Rules<'_> {
 
     /// Each limit that a node or one above it names, once: the nearest inlimit counts.
     fn each_limit(&self, id: NodeId) -> Vec<(NodeId, usize, InLimit, NodeId)> {
-        let mut seen = HashSet::new();
-        let mut all = Vec::new();
+        let mut all: Vec<(NodeId, usize, InLimit, NodeId)> = Vec::new();
         for holder in self.tree.upwards(id) {
             for (place, inlimit) in self.inlimits(holder) {
-                let Some(at) = self.tree.limit_node(holder, &inlimit) else { continue };
-                if seen.insert((at, inlimit.name.clone())) {
-                    all.push((holder, place, inlimit, at));
+                let Some(at) = self.tree.limit_node(holder, inlimit) else { continue };
+                // They are few.
+                if all.iter().all(|(.., one, known)| (*known, &one.name) != (at, &inlimit.name)) {
+                    all.push((holder, place, inlimit.clone(), at));
                 }
             }
         }
@@ -75,21 +74,15 @@ impl Rules<'_> {
 
     /// Gives back a job's tokens: all, or those that are held while it is submitted only.
     pub(super) fn give_tokens(&mut self, id: NodeId, of_submission: bool) {
-        let limits = self.each_limit(id);
-        if limits.is_empty() {
-            return;
-        }
-        let path = self.tree.path(id);
-        for (holder, place, inlimit, at) in limits {
+        for (holder, place, inlimit, at) in self.each_limit(id) {
             if of_submission {
                 if inlimit.submission {
-                    self.remove_holder(at, &inlimit, &path);
+                    self.remove_holder(at, &inlimit, id);
                 }
             } else if !inlimit.node_only {
-                self.remove_holder(at, &inlimit, &path);
+                self.remove_holder(at, &inlimit, id);
             } else if inlimit.incremented && !self.has_running(holder) {
-                let path = self.tree.path(holder);
-                self.remove_holder(at, &inlimit, &path);
+                self.remove_holder(at, &inlimit, holder);
                 self.mark(holder, place, false);
             }
         }
@@ -130,11 +123,11 @@ impl Rules<'_> {
         }
     }
 
-    fn remove_holder(&mut self, at: NodeId, inlimit: &InLimit, path: &str) {
-        let is_there = self.tree.limit(at, &inlimit.name).is_some_and(|limit| {
-            limit.holders.as_ref().is_some_and(|holders| holders.contains(path))
-        });
-        if !is_there {
+    fn remove_holder(&mut self, at: NodeId, inlimit: &InLimit, holder: NodeId) {
+        let limit = self.tree.limit(at, &inlimit.name);
+        let Some(holders) = limit.and_then(|limit| limit.holders.as_ref()) else { return };
+        let path = &*self.tree.path(holder);
+        if !holders.contains(path) {
             return;
         }
         for attribute in self.tree.node_mut(at).attributes_mut() {
@@ -166,7 +159,9 @@ impl Rules<'_> {
 
     /// Whoever uses a limit of this node is looked at: there may be room.
     pub(super) fn wake_limited(&mut self, at: NodeId) {
-        self.awake.extend(self.tree.waiting.of_limit(at));
+        if self.is_running() {
+            self.tree.waiting.of_limit(at).iter().for_each(|id| self.awake.insert(*id));
+        }
     }
 
     /// All tokens of a node's limits are given back.

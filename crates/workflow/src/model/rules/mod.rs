@@ -7,6 +7,7 @@
 //! commands replays to the same tree.
 
 mod archive;
+mod awake;
 mod change;
 mod child;
 mod force;

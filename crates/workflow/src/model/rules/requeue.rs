@@ -155,8 +155,8 @@ impl Rules<'_> {
         let is_archived = self.tree.node(id).flags.has(Flag::Archived);
         let flags = Flags::default();
         self.tree.node_mut(id).flags = if is_archived { flags.with(Flag::Archived) } else { flags };
-        let calendar = self.calendar(id);
         if !self.tree.node(id).attributes.is_empty() {
+            let calendar = self.calendar(id);
             for attribute in self.tree.node_mut(id).attributes_mut() {
                 begin_attribute(attribute, &calendar);
             }
@@ -167,15 +167,21 @@ impl Rules<'_> {
         if kind == Kind::Task {
             return;
         }
-        let children: Vec<NodeId> = self.tree.children(id).collect();
-        for child in children {
+        let mut next = self.tree.node(id).first_child;
+        while let Some(child) = next {
             self.begin_node(child);
+            next = self.tree.node(child).next;
         }
         self.spread_default(id);
     }
 
     /// Queues a node, and all below it, again.
     pub(super) fn requeue_node(&mut self, id: NodeId, how: Requeue) {
+        self.requeue_below(id, how);
+        self.wake(id);
+    }
+
+    fn requeue_below(&mut self, id: NodeId, how: Requeue) {
         let node = self.tree.node(id);
         let (kind, has_times) = (node.kind, self.has_times(id));
         if kind == Kind::Suite {
@@ -189,13 +195,11 @@ impl Rules<'_> {
         }
         self.initial_state(id, how.resumes, how.is_logged);
         let missed = self.tree.node(id).flags.has(Flag::NoRequeue);
-        let calendar = self.calendar(id);
-        let before = Arc::clone(&self.tree.node(id).attributes);
-        for attribute in self.tree.node_mut(id).attributes_mut() {
-            requeue_attribute(attribute, kind, how);
-        }
+        // Few have times; to compare with what was before copies all attributes of a node.
+        let before = has_times.then(|| Arc::clone(&self.tree.node(id).attributes));
+        let places = self.requeue_attributes(id, how);
         if has_times {
-            let resets_slot = how.resets_slot || !missed;
+            let (calendar, resets_slot) = (self.calendar(id), how.resets_slot || !missed);
             self.requeue_times(id, &calendar, how, resets_slot);
             self.complete_hybrid(id);
         }
@@ -211,11 +215,13 @@ impl Rules<'_> {
         if kind.is_job() {
             self.tree.changed_in(id, Aspect::Job);
         }
-        self.values_changed_from(id, &before);
+        match before {
+            Some(before) => self.values_changed_from(id, &before),
+            None => self.values_changed_at(id, &places),
+        }
         self.reset_limits(id);
         if kind == Kind::Task {
             self.give_tokens(id, false);
-            self.wake(id);
             return;
         }
         let below = Requeue {
@@ -226,12 +232,25 @@ impl Rules<'_> {
             resets_waited: true,
             is_logged: how.is_logged && self.tree.node(id).default != Displayed::Complete,
         };
-        let children: Vec<NodeId> = self.tree.children(id).collect();
-        for child in children {
-            self.requeue_node(child, below);
+        let mut next = self.tree.node(id).first_child;
+        while let Some(child) = next {
+            self.requeue_below(child, below);
+            next = self.tree.node(child).next;
         }
         self.spread_default(id);
-        self.wake(id);
+    }
+
+    /// Attributes of a node as before its first try; returns the places of those that were not.
+    fn requeue_attributes(&mut self, id: NodeId, how: Requeue) -> Vec<usize> {
+        let node = self.tree.node_mut(id);
+        let kind = node.kind;
+        let mut places = Vec::new();
+        for (place, attribute) in node.attributes_mut().iter_mut().enumerate() {
+            if requeue_attribute(attribute, kind, how) {
+                places.push(place);
+            }
+        }
+        places
     }
 
     /// A `defstatus complete` goes down; otherwise the children's states come up.
@@ -327,23 +346,42 @@ fn begin_attribute(attribute: &mut Attribute, calendar: &Calendar) {
     }
 }
 
-fn requeue_attribute(attribute: &mut Attribute, kind: Kind, how: Requeue) {
+/// Whether the attribute was another one before.
+fn requeue_attribute(attribute: &mut Attribute, kind: Kind, how: Requeue) -> bool {
     match attribute {
-        Attribute::Trigger(condition) | Attribute::Complete(condition) => condition.free = false,
-        Attribute::Repeat(repeat) if how.resets_repeat => repeat.over.reset(),
-        Attribute::Meter(meter) => meter.value = meter.min,
-        Attribute::Event(event) => event.value = event.initial,
-        // A task's labels tell of its last run until the next one.
-        Attribute::Label(label) if !kind.is_job() => label.new_value = Text::default(),
-        Attribute::Late(late) => late.is_late = false,
-        Attribute::InLimit(inlimit) => inlimit.incremented = false,
-        Attribute::Queue(queue) => reset_queue(queue),
-        Attribute::Time(series) | Attribute::Today(series) if how.resets_waited => {
-            series.waited = Duration::ZERO;
+        Attribute::Trigger(condition) | Attribute::Complete(condition) => {
+            set(&mut condition.free, false)
         }
-        Attribute::Cron(cron) if how.resets_waited => cron.series.waited = Duration::ZERO,
-        _ => {}
+        Attribute::Repeat(repeat) if how.resets_repeat => {
+            let before = repeat.over.clone();
+            repeat.over.reset();
+            repeat.over != before
+        }
+        Attribute::Meter(meter) => set(&mut meter.value, meter.min),
+        Attribute::Event(event) => set(&mut event.value, event.initial),
+        // A task's labels tell of its last run until the next one.
+        Attribute::Label(label) if !kind.is_job() => set(&mut label.new_value, Text::default()),
+        Attribute::Late(late) => set(&mut late.is_late, false),
+        Attribute::InLimit(inlimit) => set(&mut inlimit.incremented, false),
+        Attribute::Queue(queue) => {
+            let has_states = queue.states.iter().any(|state| *state != State::Queued);
+            let has_place = queue.index != 0;
+            reset_queue(queue);
+            has_states || has_place
+        }
+        Attribute::Time(series) | Attribute::Today(series) if how.resets_waited => {
+            set(&mut series.waited, Duration::ZERO)
+        }
+        Attribute::Cron(cron) if how.resets_waited => set(&mut cron.series.waited, Duration::ZERO),
+        _ => false,
     }
+}
+
+/// Sets a value, and returns whether it was another one.
+fn set<T: PartialEq>(place: &mut T, value: T) -> bool {
+    let is_other = *place != value;
+    *place = value;
+    is_other
 }
 
 fn reset_queue(queue: &mut Queue) {

@@ -4,7 +4,8 @@ use super::super::attribute::Attribute;
 use super::super::changes::Aspect;
 use super::super::evaluate::From;
 use super::super::node::NodeId;
-use super::super::state::{Flag, Kind, ServerState, State};
+use super::super::repeat::Over;
+use super::super::state::{Flag, Kind, State};
 use super::super::text::Text;
 use super::change::{Effect, How, Rules, Submit};
 
@@ -15,7 +16,7 @@ const ROUNDS_LIMIT: usize = 10_000;
 impl Rules<'_> {
     /// Looks at all nodes whose dependencies may hold now.
     pub(super) fn resolve_awake(&mut self) {
-        if self.tree.server().state != ServerState::Running {
+        if !self.is_running() {
             self.awake.clear();
             return;
         }
@@ -23,8 +24,7 @@ impl Rules<'_> {
             if self.awake.is_empty() {
                 return;
             }
-            let round = std::mem::take(&mut self.awake);
-            for id in round {
+            for id in self.awake.take() {
                 if self.is_open(id) {
                     self.resolve(id);
                 }
@@ -35,8 +35,12 @@ impl Rules<'_> {
 
     /// Everything is looked at: after a start, or where a server asks for it.
     pub fn resolve_all(&mut self) {
-        self.awake.extend(self.tree.suites());
+        self.wake_suites();
         self.resolve_awake();
+    }
+
+    pub(super) fn wake_suites(&mut self) {
+        self.tree.suites().for_each(|suite| self.awake.insert(suite));
     }
 
     /// Whether a node is there, its suite has begun, and all above it let it run.
@@ -82,6 +86,13 @@ impl Rules<'_> {
         holds && self.computed_below(id) == State::Queued
     }
 
+    /// Whether a node, or one around it, has a repeat without end.
+    fn repeats_for_ever(&self, id: NodeId) -> bool {
+        let is_endless =
+            |id| self.tree.repeat(id).is_some_and(|repeat| matches!(repeat.over, Over::Day { .. }));
+        self.tree.upwards(id).any(is_endless)
+    }
+
     /// Submits what may run at a node and below it.
     fn resolve(&mut self, id: NodeId) {
         let node = self.tree.node(id);
@@ -99,6 +110,10 @@ impl Rules<'_> {
             return;
         }
         if self.completes(id) {
+            // `repeat day` would have it complete again at once, and for ever: once in a change.
+            if self.repeats_for_ever(id) && !self.ruled.insert(id) {
+                return;
+            }
             self.set_flag(id, Flag::ByRule, true);
             self.set_state_hierarchically(id, State::Complete, How::PLAIN);
             return;
@@ -180,7 +195,8 @@ impl Rules<'_> {
         self.tree.values_changed(id, |one| matches!(one, Attribute::Label(_)));
         self.tree.changed_in(id, Aspect::Flags);
         self.changed_in(id, Aspect::Job);
-        self.set_state(id, State::Submitted, How::PLAIN);
+        // The log has its line when the job is written, with the job's size.
+        self.set_state(id, State::Submitted, How::SILENT);
         let path = self.tree.path(id);
         self.effects.push(Effect::Submit(Submit { node: id, path, try_no, password }));
     }

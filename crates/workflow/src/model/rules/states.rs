@@ -41,8 +41,7 @@ impl Rules<'_> {
             flags = flags.without(Flag::TaskAborted).without(Flag::ForceAborted);
         }
         if how.is_logged && self.has_log {
-            let path = self.tree.path(id);
-            self.log(format!(" {}: {path}{behind}", state.word()));
+            self.log_of([" ", state.word(), ": "], id, &behind);
         }
         let node = self.tree.node_mut(id);
         let has_flags = node.flags != flags;

@@ -190,7 +190,7 @@ impl Rules<'_> {
         self.tree.forget(&all);
         let gone = self.tree.remove(id);
         self.discard(gone);
-        self.awake.extend(waiters);
+        waiters.into_iter().for_each(|id| self.wake(id));
         if parent == NodeId::ROOT {
             self.tree.next_modify_no();
             self.update_root();
@@ -269,7 +269,7 @@ impl Rules<'_> {
         self.tree.server_mut().state = state;
         self.tree.changed_in(NodeId::ROOT, Aspect::Server);
         if state == ServerState::Running {
-            self.awake.extend(self.tree.suites());
+            self.wake_suites();
         }
     }
 
@@ -449,8 +449,9 @@ impl Tree {
         let source = from.node(source).clone();
         let node = self.node_mut(id);
         let (parent, first, last) = (node.parent, node.first_child, node.last_child);
-        let next = node.next;
+        let (next, suite) = (node.next, node.suite);
         *node = source;
         (node.parent, node.first_child, node.last_child, node.next) = (parent, first, last, next);
+        node.suite = suite;
     }
 }

@@ -258,12 +258,5 @@ pub(super) fn effects(
             Ruled::Discard(gone) => Effect::Discard(gone),
         });
     }
-    // Their lines have the size of the job, which is known once that is written.
-    effects.retain(|effect| match effect {
-        Effect::Log(_, line) => !submitted
-            .iter()
-            .any(|one| line.strip_prefix(" submitted: ").is_some_and(|path| path == one.path)),
-        Effect::Start(_) | Effect::File(_) | Effect::Move(_) | Effect::Discard(_) => true,
-    });
     submitted
 }

@@ -24,6 +24,7 @@ mod unstarted;
 mod users;
 mod zombies;
 
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -232,6 +233,7 @@ impl Core {
             edit_room,
             started_us,
             at_us,
+            stamp: OnceCell::new(),
             definition: self.definition.take(),
         };
         let now = Instant::seconds(at_us.div_euclid(1_000_000));

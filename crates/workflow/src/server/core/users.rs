@@ -14,7 +14,7 @@ use crate::server::disk::Disk;
 
 use super::archives::{add_zombies, check_idle, restore_checkpoint};
 use super::edit::{Asked, edit_script};
-use super::history::remember;
+use super::history::{remember, remember_at};
 use super::parts::{CommandKind, Parts, Told, number_of, submissions, version_line};
 use super::signals::{shell, zombies};
 use super::{alter, archives, check, nodes, plug, query, sync, text};
@@ -187,9 +187,10 @@ fn of_nodes(
         let done = of_node(parts, rules, path, command);
         match done {
             // Where no job runs there is nothing to remember.
-            Ok(()) if is_signal && rules.tree.state_change_no() == before => {}
-            Ok(()) => {
-                remember(parts, rules, request, path.split(':').next().unwrap_or(path));
+            Ok(_) if is_signal && rules.tree.state_change_no() == before => {}
+            Ok(id) => {
+                let path = path.split(':').next().unwrap_or(path);
+                remember_at(parts, rules, request, (path, id));
             }
             Err(why) => {
                 errors.push_str(&why);
@@ -206,7 +207,7 @@ fn of_path(
     rules: &mut Rules<'_>,
     path: &str,
     command: PathsCommand,
-) -> Result<(), String> {
+) -> Result<NodeId, String> {
     let who = match command {
         PathsCommand::Suspend => "PathsCmd:Suspend: ",
         PathsCommand::Resume => "PathsCmd:Resume: ",
@@ -218,23 +219,22 @@ fn of_path(
     match command {
         PathsCommand::Suspend => rules.suspend(id),
         PathsCommand::Resume => rules.resume(id),
-        PathsCommand::Kill => return shell(parts, rules, id, CommandKind::Kill),
-        PathsCommand::Status => return shell(parts, rules, id, CommandKind::Status),
+        PathsCommand::Kill => shell(parts, rules, id, CommandKind::Kill)?,
+        PathsCommand::Status => shell(parts, rules, id, CommandKind::Status)?,
         _ => {}
     }
-    Ok(())
+    Ok(id)
 }
 
+/// Carries a command out for one of its paths, and returns the node.
 fn of_node(
     parts: &mut Parts<'_>,
     rules: &mut Rules<'_>,
     path: &str,
     command: &Command,
-) -> Result<(), String> {
-    match command {
-        Command::Paths { command, .. } => {
-            return of_path(parts, rules, path, *command);
-        }
+) -> Result<NodeId, String> {
+    Ok(match command {
+        Command::Paths { command, .. } => of_path(parts, rules, path, *command)?,
         Command::Requeue { option, .. } => {
             let id = find(rules, path, "RequeueNodeCmd: ")?;
             let which = match option {
@@ -243,10 +243,12 @@ fn of_node(
                 Requeue::Force => Which::All,
             };
             rules.requeue(id, which).map_err(|why| why.to_string())?;
+            id
         }
         Command::Run { force, .. } => {
             let id = find(rules, path, "RunNodeCmd: ")?;
             rules.run(id, *force).map_err(|why| why.to_string())?;
+            id
         }
         Command::Force { word, recursive, repeats_to_last, .. } => {
             if let Some((node, event)) = path.split_once(':') {
@@ -254,7 +256,7 @@ fn of_node(
                 if !rules.set_event(id, event, word == "set") {
                     return Err(format!("ForceCmd: there is no event {event:?} at {node}"));
                 }
-                return Ok(());
+                return Ok(id);
             }
             let id = find(rules, path, "ForceCmd: ")?;
             let state = State::of_word(word).ok_or_else(|| format!("{word:?} is no state"))?;
@@ -262,11 +264,13 @@ fn of_node(
                 rules.end_repeats(id);
             }
             rules.force(id, state, *recursive);
+            id
         }
         Command::FreeDependencies { trigger, all, date, time, .. } => {
             let id = find(rules, path, "FreeDepCmd: ")?;
             let free = Free { trigger: *trigger || *all, date: *date || *all, time: *time || *all };
             rules.free(id, free);
+            id
         }
         Command::Alter { alteration: Alteration::Add("variable"), name, value, .. }
         | Command::Alter { alteration: Alteration::Change("variable"), name, value, .. }
@@ -276,6 +280,7 @@ fn of_node(
                 return Err(alter::bad_name(name));
             }
             rules.set_server_variable(name, Some(value));
+            NodeId::ROOT
         }
         Command::Alter { alteration: Alteration::Delete("variable"), name, .. } if path == "/" => {
             let server = rules.tree.server();
@@ -284,14 +289,15 @@ fn of_node(
             for name in gone {
                 rules.set_server_variable(&name, None);
             }
+            NodeId::ROOT
         }
         Command::Alter { alteration, name, value, .. } => {
             let id = find(rules, path, "AlterCmd: ")?;
             alter::alter(rules, id, *alteration, name, value)?;
+            id
         }
-        _ => {}
-    }
-    Ok(())
+        _ => find(rules, path, "")?,
+    })
 }
 
 /// Jobs that a command leaves without their task are zombies from here on.
