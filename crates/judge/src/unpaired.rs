@@ -88,7 +88,7 @@ mod tests {
         else {
             panic!("{:?}", judge_one(&after, &before));
         };
-        assert!((30..120).contains(&more), "{more}");
+        assert!((15..120).contains(&more), "{more}");
         assert!(mann_whitney(&after, &before).unwrap() > 0.5);
     }
 

@@ -94,7 +94,11 @@ impl<'a> Head<'a> {
 
     /// The version, as it begins the status line.
     pub fn version(&self) -> &'static str {
-        if self.bytes.starts_with(b"HTTP/2") { "HTTP/2" } else { "HTTP/1.1" }
+        match self.bytes {
+            bytes if bytes.starts_with(b"HTTP/2") => "HTTP/2",
+            bytes if bytes.starts_with(b"HTTP/1.0") => "HTTP/1.0",
+            _ => "HTTP/1.1",
+        }
     }
 
     /// The headers, in order.
