@@ -4,16 +4,15 @@
 //! cancelled, or whose deadline has passed, is a future that is dropped: its function goes no
 //! further.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use prost::Message;
 
-use crate::protocol::frames::PREFIX_BYTES;
+use crate::protocol::frames::{PREFIX_BYTES, take_prefix};
 use crate::protocol::message::{decode, encode};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::status::{Code, Status};
@@ -50,11 +49,13 @@ pub(crate) enum Got {
 pub(crate) struct Exchange {
     pub(crate) want: Option<Want>,
     pub(crate) got: Option<Got>,
-    /// Messages that have come and are not taken yet, and whether they came compressed.
-    pub(crate) inbox: VecDeque<(Bytes, bool)>,
-    /// Where the carrier gathers small messages: they are sent when the function waits for
-    /// anything.
-    pub(crate) outbox: Option<Outbox>,
+    /// Whole messages that have come and are not taken yet, each behind its prefix, none of them
+    /// compressed.
+    pub(crate) inbox: Bytes,
+    /// Whether the function gathers small messages; they are sent when it waits for anything.
+    pub(crate) gathers: bool,
+    /// What it has gathered, while it waits or once it has ended.
+    pub(crate) outbox: Outbox,
     /// Metadata that is sent before the first message.
     pub(crate) headers: Metadata,
     /// Metadata behind the last one.
@@ -77,14 +78,17 @@ impl Outbox {
     /// Takes a message, if it has room for it.
     fn take(&mut self, message: &impl Message) -> bool {
         let length = message.encoded_len();
-        let before = self.bytes.len();
-        if before + PREFIX_BYTES + length > OUTBOX_BYTES {
+        let (before, more) = (self.bytes.len(), PREFIX_BYTES + length);
+        if before + more > OUTBOX_BYTES {
             return false;
         }
-        self.bytes.reserve(PREFIX_BYTES + length);
-        self.bytes.put_u8(0);
+        if self.bytes.capacity() - before < more {
+            // The more there are, the more will follow.
+            self.bytes.reserve(more.max(3 * before).min(OUTBOX_BYTES - before));
+        }
         // It is shorter than the outbox.
-        self.bytes.put_u32(length as u32);
+        let [a, b, c, d] = (length as u32).to_be_bytes();
+        self.bytes.put_slice(&[0, a, b, c, d]);
         self.messages += 1;
         // There is room.
         message.encode(&mut self.bytes).is_ok()
@@ -134,38 +138,54 @@ pub(crate) struct Info {
 #[derive(Debug)]
 pub(crate) struct Call {
     shared: Shared,
-    /// Messages of the exchange that it has taken at once, with whether they came compressed.
-    ready: VecDeque<(Bytes, bool)>,
+    /// Messages of the exchange's inbox, which it has taken at once.
+    ready: Bytes,
+    /// What it has gathered since it went on; nothing where its carrier doesn't want that.
+    outbox: Option<Outbox>,
     /// What was known of it when it began.
     pub(crate) info: Info,
 }
 
 impl Call {
     pub(crate) fn new(shared: Shared, info: Info) -> Self {
-        Self { shared, ready: VecDeque::new(), info }
+        let outbox = shared.with(|exchange| exchange.gathers.then(Outbox::default));
+        Self { shared, ready: Bytes::new(), outbox, info }
     }
 
+    /// Waits for what it wants. What it has gathered is its carrier's meanwhile, which sends it, or
+    /// leaves it.
     async fn ask(&mut self, want: Want) -> Got {
         let mut want = Some(want);
+        let Self { shared, outbox, .. } = self;
         poll_fn(|_| {
-            self.shared.with(|exchange| {
+            shared.with(|exchange| {
                 if let Some(want) = want.take() {
                     exchange.want = Some(want);
+                    exchange.outbox = outbox.as_mut().map(std::mem::take).unwrap_or_default();
                     return Poll::Pending;
                 }
-                exchange.got.take().map_or(Poll::Pending, Poll::Ready)
+                let got = exchange.got.take();
+                if let (Some(_), Some(outbox)) = (&got, outbox.as_mut()) {
+                    *outbox = std::mem::take(&mut exchange.outbox);
+                }
+                got.map_or(Poll::Pending, Poll::Ready)
             })
         })
         .await
     }
 
-    /// The next message as bytes, and whether it came compressed; `None` at the end.
-    pub(crate) async fn receive_bytes(&mut self) -> Option<(Bytes, bool)> {
+    /// The length of the next of the messages that are there.
+    fn next_ready(&mut self) -> Option<usize> {
         if self.ready.is_empty() {
             self.shared.with(|exchange| std::mem::swap(&mut exchange.inbox, &mut self.ready));
         }
-        if let Some(there) = self.ready.pop_front() {
-            return Some(there);
+        take_prefix(&mut self.ready)
+    }
+
+    /// The next message as bytes, and whether it came compressed; `None` at the end.
+    pub(crate) async fn receive_bytes(&mut self) -> Option<(Bytes, bool)> {
+        if let Some(length) = self.next_ready() {
+            return Some((self.ready.split_to(length), false));
         }
         match self.ask(Want::Receive).await {
             Got::Message(bytes, was_compressed) => Some((bytes, was_compressed)),
@@ -173,9 +193,20 @@ impl Call {
         }
     }
 
+    /// The next message, and whether it came compressed; `None` at the end.
+    pub(crate) async fn receive_marked<M: Message + Default>(
+        &mut self,
+    ) -> Result<Option<(M, bool)>, Status> {
+        if let Some(length) = self.next_ready() {
+            return Ok(Some((decode((&mut self.ready).take(length))?, false)));
+        }
+        let Some((bytes, was_compressed)) = self.receive_bytes().await else { return Ok(None) };
+        Ok(Some((decode(bytes)?, was_compressed)))
+    }
+
     /// The next message; `None` at the end.
     pub(crate) async fn receive<M: Message + Default>(&mut self) -> Result<Option<M>, Status> {
-        self.receive_bytes().await.map(|(bytes, _)| decode(bytes)).transpose()
+        Ok(self.receive_marked().await?.map(|(message, _)| message))
     }
 
     /// The one message of a call that has one.
@@ -192,10 +223,7 @@ impl Call {
 
     /// Sends a message, once there is room for it.
     pub(crate) async fn send(&mut self, message: &impl Message) {
-        let is_taken = self
-            .shared
-            .with(|exchange| exchange.outbox.as_mut().is_some_and(|outbox| outbox.take(message)));
-        if !is_taken {
+        if !self.outbox.as_mut().is_some_and(|outbox| outbox.take(message)) {
             self.ask(Want::Send(encode(message), None)).await;
         }
     }
@@ -242,5 +270,14 @@ impl Call {
     /// Adds metadata that is sent behind the last message.
     pub(crate) fn add_trailer(&self, name: impl Into<String>, value: impl Into<Bytes>) {
         self.shared.with(|exchange| exchange.trailers.add(name, value));
+    }
+}
+
+impl Drop for Call {
+    /// What it has sent before its end is sent, whichever that is.
+    fn drop(&mut self) {
+        if let Some(outbox) = self.outbox.take() {
+            self.shared.with(|exchange| exchange.outbox = outbox);
+        }
     }
 }

@@ -101,6 +101,33 @@ impl Reader {
         }
     }
 
+    /// All messages that are whole and not compressed, each behind its prefix, until they have this
+    /// many bytes; and how many they are. What is wrong behind them is found by [`Reader::next`].
+    pub(crate) fn next_whole(&mut self, bytes: usize) -> (Bytes, u64) {
+        let there: &[u8] = if self.partial.is_empty() { &self.buffer } else { &self.partial };
+        let (mut end, mut messages) = (0, 0);
+        while end < bytes {
+            let Some(([0, length @ ..], rest)) = there[end..].split_first_chunk::<PREFIX_BYTES>()
+            else {
+                break;
+            };
+            let length = u32::from_be_bytes(*length) as usize;
+            if length > self.most_bytes || length > rest.len() {
+                break;
+            }
+            end += PREFIX_BYTES + length;
+            messages += 1;
+        }
+        let whole = match self.partial.is_empty() {
+            true => self.buffer.split_to(end),
+            false => self.partial.split_to(end).freeze(),
+        };
+        if end < bytes {
+            self.keep();
+        }
+        (whole, messages)
+    }
+
     /// Copies the beginning of a message: a piece of one byte would keep all that was read from the
     /// socket with it.
     fn keep(&mut self) {
@@ -119,6 +146,14 @@ impl Reader {
             _ => Err(Status::new(Code::Internal, "the stream ends within a message")),
         }
     }
+}
+
+/// Takes the prefix of the next message of `whole`, of [`Reader::next_whole`]; its length.
+pub(crate) fn take_prefix(whole: &mut Bytes) -> Option<usize> {
+    let [_, length @ ..] = whole.first_chunk::<PREFIX_BYTES>()?;
+    let length = u32::from_be_bytes(*length) as usize;
+    whole.advance(PREFIX_BYTES);
+    Some(length)
 }
 
 /// A longer message isn't copied to be behind its prefix.
@@ -219,10 +254,42 @@ mod tests {
         }
 
         #[test]
+        fn whole_messages_are_the_same_together_as_one_by_one(
+            messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..30), 0..30),
+            cuts in prop::collection::vec(1..60_usize, 0..60),
+            most in 0..200_usize,
+        ) {
+            let sent: Vec<u8> = messages.iter().flat_map(|message| frame(message, None)).collect();
+            let mut reader = Reader::new(1 << 20, None);
+            let (mut got, mut count) = (Vec::new(), 0);
+            let mut rest = &sent[..];
+            for cut in cuts.into_iter().chain([usize::MAX]) {
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                reader.push(Bytes::copy_from_slice(piece));
+                rest = after;
+                while let Some((first, _)) = reader.next().expect("whole") {
+                    got.push(first.to_vec());
+                    let (mut whole, messages) = reader.next_whole(most);
+                    count += 1 + messages;
+                    prop_assert!(whole.len() < most + PREFIX_BYTES + 30);
+                    while let Some(length) = take_prefix(&mut whole) {
+                        got.push(whole.split_to(length).to_vec());
+                    }
+                }
+            }
+            prop_assert_eq!(count, messages.len() as u64);
+            prop_assert_eq!(got, messages);
+            prop_assert_eq!(reader.finish(), Ok(()));
+        }
+
+        #[test]
         fn any_bytes_are_messages_or_refused(bytes: Vec<u8>) {
             let mut reader = Reader::new(100, Some(Encoding::Zstd));
-            reader.push(bytes.into());
+            reader.push(bytes.clone().into());
             while let Ok(Some(_)) = reader.next() {}
+            let mut reader = Reader::new(100, None);
+            reader.push(bytes.into());
+            reader.next_whole(1_000);
         }
     }
 }

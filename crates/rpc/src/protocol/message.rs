@@ -1,6 +1,6 @@
 //! Messages as bytes, and back.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use prost::Message;
 
 use super::status::{Code, Status};
@@ -10,7 +10,7 @@ use super::status::{Code, Status};
 pub(crate) struct Anything {}
 
 /// A request as a message.
-pub(crate) fn decode<M: Message + Default>(bytes: Bytes) -> Result<M, Status> {
+pub(crate) fn decode<M: Message + Default>(bytes: impl Buf) -> Result<M, Status> {
     M::decode(bytes).map_err(|why| {
         Status::new(Code::Internal, format!("the request can't be read as its message: {why}"))
     })

@@ -1,7 +1,6 @@
 //! Drives one call: does what its function wants, until that ends, the client gives up, its
 //! deadline passes, or the server ends it.
 
-use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use super::shared::{Shared, Stage};
 use crate::model::call::{Call, Got, Info, Outbox, Shared as Exchanged, Want};
 use crate::model::function::{Outcome, Run};
 use crate::protocol::compression::Encoding;
-use crate::protocol::frames::{APART_BYTES, PREFIX_BYTES, Reader, pieces};
+use crate::protocol::frames::{APART_BYTES, Reader, pieces};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::status::{Code, Status};
 
@@ -71,8 +70,6 @@ pub(super) struct Driver {
     /// What has come and is still taken from the client's window.
     unreleased: usize,
     reader: Reader,
-    /// What is wrong behind the messages that the function was given last.
-    wrong: Option<Status>,
     /// The bytes of the messages that the function was given last.
     given: usize,
     answer: Answer,
@@ -108,7 +105,6 @@ impl Driver {
             is_broken: false,
             unreleased: 0,
             reader,
-            wrong: None,
             given: 0,
             answer: Answer::Unsent(respond),
             named,
@@ -199,9 +195,9 @@ impl Driver {
                 // Metadata is there once, with the call, and counts as kept by it.
                 let kept = self.admitted.info.metadata.kept_bytes();
                 // Compressed messages are framed one by one.
-                let outbox = self.named.is_none().then(Outbox::default);
+                let gathers = self.named.is_none();
                 self.exchanged.with(|exchange| {
-                    (exchange.kept_bytes, exchange.outbox) = (kept, outbox);
+                    (exchange.kept_bytes, exchange.gathers) = (kept, gathers);
                 });
                 let metadata = std::mem::take(&mut self.admitted.info.metadata);
                 let info = Info { metadata, ..self.admitted.info.clone() };
@@ -340,25 +336,11 @@ impl Driver {
         if self.admitted.encoding.is_some() {
             return;
         }
-        let mut messages = VecDeque::new();
-        let mut bytes = 0;
-        while bytes < INBOX_BYTES {
-            match self.reader.next() {
-                Ok(Some(next)) => {
-                    bytes += PREFIX_BYTES + next.0.len();
-                    self.given += next.0.len();
-                    messages.push_back(next);
-                }
-                Ok(None) => break,
-                Err(status) => {
-                    self.wrong = Some(status);
-                    break;
-                }
-            }
-        }
-        if !messages.is_empty() {
-            self.shared.counters.received.fetch_add(messages.len() as u64, Relaxed);
-            self.exchanged.with(|exchange| exchange.inbox.append(&mut messages));
+        let (whole, messages) = self.reader.next_whole(INBOX_BYTES);
+        if messages > 0 {
+            self.given += whole.len();
+            self.shared.counters.received.fetch_add(messages, Relaxed);
+            self.exchanged.with(|exchange| exchange.inbox = whole);
             self.release(self.reader.kept_bytes());
         }
     }
@@ -366,9 +348,6 @@ impl Driver {
     /// The next message. Before it is waited for, what was gathered is sent.
     async fn receive(&mut self) -> Result<Option<(Bytes, bool)>, End> {
         loop {
-            if let Some(status) = self.wrong.take() {
-                return Err(status.into());
-            }
             let next = self.reader.next()?;
             self.given = next.as_ref().map_or(0, |(message, _)| message.len());
             self.release(if next.is_some() { self.reader.kept_bytes() } else { 0 });
@@ -501,16 +480,16 @@ impl Driver {
 
     /// Sends the messages that were gathered.
     async fn flush(&mut self) -> Result<(), End> {
-        let gathered = self.exchanged.with(|exchange| {
-            let outbox = exchange.outbox.as_mut().filter(|outbox| outbox.messages > 0)?;
-            Some((outbox.bytes.split().freeze(), std::mem::take(&mut outbox.messages)))
-        });
-        let Some((bytes, messages)) = gathered else { return Ok(()) };
+        let Outbox { bytes, messages } =
+            self.exchanged.with(|exchange| std::mem::take(&mut exchange.outbox));
+        if messages == 0 {
+            return Ok(());
+        }
         if self.has_passed() {
             return Err(passed().into());
         }
         let waits = self.taken_by(bytes.len())?;
-        self.put(bytes).await?;
+        self.put(bytes.freeze()).await?;
         drop(waits);
         self.shared.counters.sent.fetch_add(messages, Relaxed);
         Ok(())

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
+use prost::Message;
 
 use crate::model::call::{Call, Here, Info};
 use crate::protocol::message::{Anything, decode};
@@ -13,9 +14,21 @@ use crate::protocol::status::{Code, Status};
 /// The longest that a call may sleep.
 const MOST_SLEEP: Duration = Duration::from_secs(60);
 
+/// What of a sample lies within another, for the limit of depth. Each further one takes the place
+/// of the one before, so that this takes no memory for their number.
+#[derive(Clone, PartialEq, Message)]
+struct Nested {
+    #[prost(message, optional, boxed, tag = "6")]
+    inner: Option<Box<Nested>>,
+    #[prost(message, optional, tag = "9")]
+    boxed: Option<Anything>,
+    #[prost(message, optional, boxed, tag = "11")]
+    samples: Option<Box<Nested>>,
+}
+
 /// Returns the message as it came, with fields that are not known here.
 pub(super) fn echo(message: Bytes) -> Result<Bytes, Status> {
-    decode::<Anything>(message.clone())?;
+    decode::<Nested>(message.clone())?;
     Ok(message)
 }
 
@@ -44,4 +57,27 @@ pub(super) fn who(info: &Info, (): ()) -> Result<Place, Status> {
     let Here { core, reads, writes, system_calls } = (info.here)();
     let carrier = info.carrier.to_owned();
     Ok(Place { pid: info.pid, core, carrier, reads, writes, system_calls })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::message::encode;
+    use crate::protocol::proto::table::Sample;
+
+    #[test]
+    fn what_is_returned_is_no_deeper_than_a_client_reads() {
+        let within = |inner| Sample { inner: Some(Box::new(inner)), ..Sample::default() };
+        let chain = |depth| (1..depth).fold(Sample::default(), |inner, _| within(inner));
+        for depth in 1..130 {
+            let message = encode(&chain(depth));
+            let is_read = decode::<Sample>(message.clone()).is_ok();
+            assert_eq!(echo(message.clone()).is_ok(), is_read, "{depth}");
+            assert_eq!(is_read, depth <= 101, "a message, and 100 within it");
+        }
+        let samples = vec![chain(120)];
+        let status = echo(encode(&Sample { samples, ..Sample::default() })).expect_err("too deep");
+        assert_eq!(status.code, Code::Internal);
+        assert!(status.message.contains("recursion limit"), "{status}");
+    }
 }
