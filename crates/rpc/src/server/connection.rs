@@ -1,6 +1,6 @@
 //! One connection: its opening, its calls, its end.
 
-use std::future::{Future, poll_fn};
+use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::gate::Gate;
 use super::native;
 use super::pipe::Pipe;
 use super::settings::Settings;
-use super::shared::{FORCED, Shared, Stage};
+use super::shared::{FORCED, NextStage, Shared, Stage, next_stage};
 use super::watch::{PREFACE, Watch};
 use crate::protocol::native::FIRST_BYTE;
 
@@ -129,20 +129,6 @@ async fn refuse_http1(stream: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> 
         .await?;
     stream.shutdown().await
 }
-
-/// Waits until the server leaves this stage.
-fn next_stage(shared: Arc<Shared>, now: Stage) -> NextStage {
-    Box::pin(async move {
-        let mut stage = shared.stage();
-        // The channel is part of what is shared.
-        match stage.wait_for(|stage| *stage != now).await {
-            Ok(stage) => *stage,
-            Err(_) => Stage::Forced,
-        }
-    })
-}
-
-type NextStage = Pin<Box<dyn Future<Output = Stage> + Send>>;
 
 struct Conversation<S: AsyncRead + AsyncWrite + Unpin> {
     h2: Connection<Pipe<S>, Bytes>,

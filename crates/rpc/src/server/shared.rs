@@ -1,6 +1,8 @@
 //! What all connections of a server have in common.
 
 use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -79,6 +81,21 @@ impl Shared {
         self.stage_now() != Stage::Serving
     }
 }
+
+/// Waits until the server leaves this stage.
+pub(super) fn next_stage(shared: Arc<Shared>, now: Stage) -> NextStage {
+    Box::pin(async move {
+        let mut stage = shared.stage();
+        // The channel is part of what is shared.
+        match stage.wait_for(|stage| *stage != now).await {
+            Ok(stage) => *stage,
+            Err(_) => Stage::Forced,
+        }
+    })
+}
+
+/// A wait for it.
+pub(super) type NextStage = Pin<Box<dyn Future<Output = Stage> + Send>>;
 
 /// What is counted.
 #[derive(Debug, Default)]

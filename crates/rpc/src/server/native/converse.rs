@@ -1,17 +1,18 @@
 //! A connection of own frames over a stream of the runtime: what one read brings is answered with
 //! one vectored write.
 
-use std::future::poll_fn;
+use std::future::{Future as _, poll_fn};
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 
-use super::super::shared::{FORCED, Shared};
+use super::super::shared::{FORCED, NextStage, Shared, Stage, next_stage};
 use super::super::work::{has_read, has_written};
 use super::session::Session;
 
@@ -30,14 +31,11 @@ pub(in crate::server) async fn converse<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut stage = shared.stage();
     let mut session = Session::new(Arc::clone(&shared), carrier, Instant::now());
     session.space().extend_from_slice(&early);
     session.receive(Instant::now());
-    let now = *stage.borrow_and_update();
-    if shared.is_stopping() {
-        session.stage_is(now, Instant::now());
-    }
+    let mut stage = Stage::Serving;
+    let mut changed = next_stage(Arc::clone(&shared), stage);
     loop {
         if flush(&mut stream, &mut session, &shared).await.is_err() {
             return;
@@ -45,36 +43,34 @@ pub(in crate::server) async fn converse<S>(
         if session.is_over() {
             break;
         }
+        // A client that sends without end delays neither this nor what is due.
+        let new = shared.stage_now();
+        if new != stage {
+            stage = new;
+            changed = next_stage(Arc::clone(&shared), stage);
+            session.stage_is(stage, Instant::now());
+            continue;
+        }
         if session.is_paused() {
             session.receive(Instant::now());
             continue;
         }
-        let due = session.due();
-        let expired = async {
-            match due {
-                Some(due) => sleep_until(due.into()).await,
-                None => std::future::pending().await,
+        let now = match next_read(&mut stream, &mut session, &mut changed).await {
+            Some(Ok(0)) => {
+                session.closed();
+                continue;
             }
+            Some(Ok(_)) => {
+                has_read();
+                let now = Instant::now();
+                session.receive(now);
+                now
+            }
+            Some(Err(_)) => return,
+            None => Instant::now(),
         };
-        tokio::select! {
-            // A client that sends without end delays neither.
-            biased;
-            changed = stage.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-                let now = *stage.borrow_and_update();
-                session.stage_is(now, Instant::now());
-            }
-            () = expired => session.expire(Instant::now()),
-            read = stream.read_buf(session.space()) => match read {
-                Ok(0) => session.closed(),
-                Ok(_) => {
-                    has_read();
-                    session.receive(Instant::now());
-                }
-                Err(_) => return,
-            },
+        if session.due().is_some_and(|due| due <= now) {
+            session.expire(now);
         }
     }
     // Else the reason of the end would be lost with what the client still sends.
@@ -93,22 +89,57 @@ pub(in crate::server) async fn converse<S>(
     let _ = timeout(FORCED, linger).await;
 }
 
+/// Reads what has come; nothing once something is due, or the server is at another stage. Where
+/// there is something to read, it waits for nothing else.
+async fn next_read<S>(
+    stream: &mut S,
+    session: &mut Session,
+    changed: &mut NextStage,
+) -> Option<io::Result<usize>>
+where
+    S: AsyncRead + Unpin,
+{
+    let mut due = session.due().map(|due| Box::pin(sleep_until(due.into())));
+    let mut reading = pin!(stream.read_buf(session.space()));
+    poll_fn(|context| {
+        if let Poll::Ready(read) = reading.as_mut().poll(context) {
+            return Poll::Ready(Some(read));
+        }
+        let is_due = due.as_mut().is_some_and(|due| due.as_mut().poll(context).is_ready());
+        if is_due || changed.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        Poll::Pending
+    })
+    .await
+}
+
 /// Writes all that waits. A client that takes nothing for too long is an error.
 async fn flush<S>(stream: &mut S, session: &mut Session, shared: &Shared) -> io::Result<()>
 where
     S: AsyncWrite + Unpin,
 {
-    let limit = shared.settings.take_timeout;
     let out = session.out();
-    let was_empty = out.is_empty();
+    if out.is_empty() {
+        return Ok(());
+    }
     while !out.is_empty() {
-        let written = timeout(limit, async {
-            let mut slices = [IoSlice::new(&[]); MOST_PIECES];
-            let count = out.slices(&mut slices);
-            let slices = &slices[..count];
-            poll_fn(|context| Pin::new(&mut *stream).poll_write_vectored(context, slices)).await
+        let mut slices = [IoSlice::new(&[]); MOST_PIECES];
+        let count = out.slices(&mut slices);
+        let slices = &slices[..count];
+        // Most writes wait for nothing.
+        let mut late = None;
+        let written = poll_fn(|context| {
+            if let Poll::Ready(written) =
+                Pin::new(&mut *stream).poll_write_vectored(context, slices)
+            {
+                return Poll::Ready(written);
+            }
+            let begin = || Box::pin(sleep(shared.settings.take_timeout));
+            let late = late.get_or_insert_with(begin).as_mut().poll(context);
+            late.map(|()| Err(io::ErrorKind::TimedOut.into()))
         });
-        match written.await?? {
+        match written.await? {
             0 => return Err(io::ErrorKind::WriteZero.into()),
             count => {
                 has_written();
@@ -116,9 +147,7 @@ where
             }
         }
     }
-    if !was_empty {
-        stream.flush().await?;
-        session.count_memory();
-    }
+    stream.flush().await?;
+    session.count_memory();
     Ok(())
 }
