@@ -176,6 +176,7 @@ impl Run for RpcArgs {
             return Ok(std::process::ExitCode::SUCCESS);
         }
         let mut bound = crate::server::BoundRpc::bind(&addresses, settings)?;
+        let shm = self.shm.as_ref().map(|path| ("shm", format!("shm:{}", path.display())));
         if let Some(path) = self.shm {
             bound = bound.share_memory(path)?;
         }
@@ -186,7 +187,7 @@ impl Run for RpcArgs {
         harness.run(Running {
             protocol: "grpc",
             addresses: server.addresses().to_vec(),
-            other: None,
+            other: shm,
             data: None,
             stop: Box::new(move |drain| {
                 server.stop(drain);

@@ -57,6 +57,16 @@ pub(super) fn time(written: &str) -> Result<Span, String> {
     }
 }
 
+/// The bytes of an echo.
+#[cfg(feature = "grpc")]
+pub(super) fn echoed(written: &str) -> Result<ByteCount, String> {
+    let size = size(written)?;
+    match size.bytes <= 1 << 30 {
+        true => Ok(size),
+        false => Err(format!("{size} are more than 1 GiB")),
+    }
+}
+
 fn size(written: &str) -> Result<ByteCount, String> {
     written.parse().map_err(|error| format!("{error}"))
 }

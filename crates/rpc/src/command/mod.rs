@@ -38,7 +38,8 @@ Examples:
 
 What functions take is asked of the server's reflection, or read from --proto. Requests and answers
 are JSON, a line each where there are several. A call that ends with another status than OK has the
-exit code 64 + its number: 69 is NOT_FOUND, 78 UNAVAILABLE.";
+exit code 64 + its number: 69 is NOT_FOUND, 78 UNAVAILABLE; so has one whose reflection ends so. It
+is 1 where no connection was made.";
 
 /// Arguments of `loadline rpc`.
 #[derive(Debug, clap::Args)]
@@ -158,6 +159,6 @@ impl Run for RpcArgs {
         });
         // A thread that waits for standard input is not waited for.
         runtime.shutdown_background();
-        outcome
+        session::with_exit_code(outcome)
     }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use service::{Failure, out};
+use service::{Failure, Outcome, out};
 use wire::TlsTrust;
 
 use super::args::SessionArgs;
@@ -95,6 +95,19 @@ pub(super) fn options(args: &SessionArgs) -> Result<CallOptions, Failure> {
         gzip: args.gzip,
         max_message_bytes: args.max_message.bytes as usize,
     })
+}
+
+/// An outcome with the exit code of the status by which reflection has refused it: the call would
+/// have ended with it. A server that has no reflection says nothing of the call.
+pub(super) fn with_exit_code(outcome: Outcome) -> Outcome {
+    if let Err(Failure::Other(error)) = &outcome
+        && let Some(SchemaError::Refused(status)) = error.downcast_ref()
+        && status.code != Code::Unimplemented
+    {
+        out::note(format!("error: {error}"));
+        return Ok(ExitCode::from(STATUS_BASE + status.code as u8));
+    }
+    outcome
 }
 
 /// What names nothing, or a file that is wrong, was typed wrong.

@@ -97,6 +97,11 @@ impl Link {
             Some(file) if came.bytes == HELLO.len() && hello == HELLO => {
                 Ok(Self::new(Memory::of(file)?, socket, 0, how))
             }
+            None if came.bytes == 0 => Err(io::Error::other(
+                "the server has closed the connection before it offered memory: it has as many \
+                 connections over shared memory as it takes (64, and --max-connections of all), or \
+                 it stops",
+            )),
             _ => Err(io::Error::other("the other side offers no shared memory of this version")),
         }
     }

@@ -64,6 +64,18 @@ fn a_status_is_an_exit_code_and_a_line() {
 }
 
 #[test]
+fn a_call_that_reflection_refuses_has_the_exit_code_of_that_status() {
+    let tokens = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(tokens.path(), "a-token-of-16-bytes-and-more\n").expect("written");
+    let server = Served::start(&["--token-file", &tokens.path().display().to_string()]);
+    for command in [&["call", &server.address(), ADD][..], &["list", &server.address()]] {
+        let out = rpc(command);
+        assert_eq!(out.status.code(), Some(80), "{}", said(&out));
+        assert!(said(&out).starts_with("error: reflection: UNAUTHENTICATED"), "{}", said(&out));
+    }
+}
+
+#[test]
 fn what_is_typed_wrong_is_named_with_line_and_column() {
     let server = Served::start(&[]);
     let at = &server.address()[..];

@@ -44,5 +44,5 @@ fn where_there_are_tokens_each_call_but_of_health_needs_one() {
     let at = &server.address()[..];
     let token = ["--header", "authorization: Bearer 0123456789abcdef"];
     assert!(rpc(&[&["list", at][..], &token].concat()).status.success());
-    assert_eq!(rpc(&["list", at]).status.code(), Some(1));
+    assert_eq!(rpc(&["list", at]).status.code(), Some(80));
 }

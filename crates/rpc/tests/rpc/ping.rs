@@ -26,8 +26,7 @@ fn a_trial_over_every_carrier_has_exact_totals() {
         assert!(number("median_ns") <= number("p99_ns") && number("p99_ns") <= number("max_ns"));
         let total = |at: usize| trial["totals"][at].as_i64().expect("a total");
         assert_eq!((total(1) - total(0)) as f64, number("calls"), "{trial}");
-        let out =
-            rpc(&["ping", &address, "--count", "9", "--function", "echo", "--bytes", "70000"]);
+        let out = rpc(&["ping", &address, "--count", "9", "--function", "echo", "--bytes", "70kB"]);
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         assert!(out.status.success(), "{address}: {}", said(&out));
         for words in ["9 samples with 1 evaluation.", "Histogram: ", "answers are right."] {

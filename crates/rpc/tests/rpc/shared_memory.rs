@@ -73,6 +73,17 @@ fn an_idle_connection_takes_no_cpu_time_of_either_side() {
 }
 
 #[test]
+fn the_65th_connection_is_refused_in_words_and_the_address_is_in_the_ready_line() {
+    let (_folder, server, _client) = served();
+    let address = server.ready["addresses"]["shm"].as_str().expect("an address").to_owned();
+    let _others: Vec<_> = (1..64).map(|_| connect(&address)).collect();
+    let out = rpc(&["ping", &address]);
+    assert_eq!(out.status.code(), Some(1));
+    let words = "as many connections over shared memory as it takes (64";
+    assert!(said(&out).contains(words), "{}", said(&out));
+}
+
+#[test]
 fn a_trial_over_shared_memory_has_exact_totals_and_a_path_without_server_is_named() {
     let (folder, _server, _client) = served();
     let path = folder.path().join("memory").display().to_string();

@@ -177,11 +177,11 @@ pub(in crate::command) struct Work {
 }
 
 impl Work {
-    pub(in crate::command) fn new(function: Function, bytes: u32) -> Self {
+    pub(in crate::command) fn new(function: Function, bytes: usize) -> Self {
         let request = match function {
             Function::Add => Number { value: 1 }.encode_to_vec(),
             Function::Echo => {
-                let blob = vec![b'x'; bytes as usize].into();
+                let blob = vec![b'x'; bytes].into();
                 Sample { blob, ..Sample::default() }.encode_to_vec()
             }
         };

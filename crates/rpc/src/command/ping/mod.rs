@@ -9,7 +9,7 @@ pub(super) mod trial;
 
 use std::process::ExitCode;
 
-use base::units::Span;
+use base::units::{ByteCount, Span};
 use service::{Failure, Outcome, out};
 use tokio::runtime::Runtime;
 
@@ -90,9 +90,8 @@ pub(super) struct PingArgs {
     function: Function,
 
     /// Bytes that echo sends and returns
-    #[arg(long, value_name = "NUMBER", default_value_t = 8,
-        value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
-    bytes: u32,
+    #[arg(long, value_name = "SIZE", default_value = "8", value_parser = args::echoed)]
+    bytes: ByteCount,
 
     /// The most samples
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000,
@@ -228,7 +227,7 @@ pub(super) fn ping(args: &PingArgs, session: SessionArgs, runtime: &Runtime) -> 
         None => args.to.caller(session, runtime, &mut server)?,
     };
     let limits = Limits { samples: args.count as usize, time: args.time.duration() };
-    let mut work = caller::Work::new(args.function, args.bytes);
+    let mut work = caller::Work::new(args.function, args.bytes.bytes as usize);
     let trial = Trial::run(limits, || work.once(&mut caller))?;
     let shown = match json {
         true => show::json(&args.to.address, &work, &trial),
