@@ -1,5 +1,7 @@
 //! The numbers by which a client follows: those of the last changes that it has.
 
+use crate::protocol::SyncAnswer;
+
 /// The numbers of the last change of state and of structure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::load) struct Numbers {
@@ -16,6 +18,20 @@ impl Numbers {
             words.into_iter().find_map(|word| word.strip_prefix(name)?.parse().ok()).unwrap_or(0)
         };
         Self { state: number("state_change:"), modify: number("modify_change:") }
+    }
+
+    /// Those of an answer to a sync.
+    ///
+    /// # Errors
+    /// It is a refusal, with these words.
+    pub(in crate::load) fn of_sync(answer: &SyncAnswer<'_>) -> Result<Self, String> {
+        match answer {
+            SyncAnswer::Whole(text) => Ok(Self::of(text)),
+            SyncAnswer::Since { state_change_no, modify_change_no, .. } => {
+                Ok(Self { state: (*state_change_no).into(), modify: (*modify_change_no).into() })
+            }
+            SyncAnswer::Refused(why) => Err(why.to_string()),
+        }
     }
 
     /// Whether these come after others, in one number at least, and before in none.

@@ -12,7 +12,7 @@ use super::operations::{
     GET, INIT_COMPLETE, LABEL, METER, QUERY_LABEL, QUERY_METER, REQUEUE, SYNC, SYNC_FULL,
 };
 use super::runs::{Run, Runs};
-use crate::protocol::{ChangedNode, Synced, read_sync};
+use crate::protocol::{SyncAnswer, SyncedChange, SyncedNode, read_sync_answer};
 
 /// The state that one target should be in.
 #[derive(Debug)]
@@ -155,22 +155,18 @@ impl Target {
         document: &[u8],
     ) -> Result<(), String> {
         let said = |why: &dyn Display| why.to_string();
-        let synced = read_sync(document).map_err(|why| said(&why))?;
-        let numbers = match &synced {
-            Synced::Whole(text) => Numbers::of(text),
-            Synced::Changes { state_change_no, modify_change_no, .. } => {
-                Numbers { state: *state_change_no, modify: *modify_change_no }
-            }
-        };
+        let synced = read_sync_answer(document).map_err(|why| said(&why))?;
+        let numbers = Numbers::of_sync(&synced)?;
         if numbers != before && !numbers.follow(before) {
             return Err(format!("numbers {numbers:?} after {before:?}"));
         }
         let version = match &synced {
-            Synced::Whole(text) => self.follower.take(numbers, self.labels_of(text), key),
-            Synced::Changes { nodes, .. } => {
+            SyncAnswer::Whole(text) => self.follower.take(numbers, self.labels_of(text), key),
+            SyncAnswer::Since { nodes, .. } => {
                 let changed = nodes.iter().filter_map(|node| self.label_of(node));
                 self.follower.take(numbers, changed, key)
             }
+            SyncAnswer::Refused(why) => return Err(why.to_string()),
         };
         match version {
             Some(version) => self.labels.check(key, floor, version).map_err(|why| said(&why)),
@@ -185,10 +181,11 @@ impl Target {
     }
 
     /// The version of a task's label that has changed.
-    fn label_of(&self, node: &ChangedNode<'_>) -> Option<(u64, u32)> {
+    fn label_of(&self, node: &SyncedNode) -> Option<(u64, u32)> {
         let below = node.path.strip_prefix('/')?.strip_prefix(SUITE)?;
         let key = self.key(below.strip_prefix("/tasks/")?)?;
-        let (_, text) = node.labels.iter().find(|(name, _)| name == "l")?;
+        let mut labels = node.changes.iter().filter_map(SyncedChange::label);
+        let (_, text) = labels.find(|(name, _)| *name == "l")?;
         Some((key, self.version_of_label(key, text)?))
     }
 
@@ -289,7 +286,10 @@ mod tests {
         let label = |version: u32| {
             let value = format!("k0000001 {version:010}");
             let label = json!({"label_": {"n_": "l", "v_": "x", "new_v_": value}});
-            let label = json!({"ptr_wrapper": {"data": label}});
+            let label = json!({
+                "polymorphic_name": "NodeLabelMemento",
+                "ptr_wrapper": {"data": label},
+            });
             let node = json!({"absNodePath_": "/load/tasks/k0000001", "vec_": [label]});
             vec![json!({"ptr_wrapper": {"data": node}})]
         };

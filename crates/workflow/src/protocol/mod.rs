@@ -24,7 +24,7 @@ mod synced;
 mod words;
 mod write;
 
-pub use answer::{Answer, ChangedNode, Synced, read_answer, read_sync};
+pub use answer::{Answer, read_answer};
 pub use ask::{Ask, Asker, Told};
 pub use json::BadJson;
 pub use memento::{Compound, Memento};

@@ -1,6 +1,5 @@
-//! Reading the answer to a sync, as far as commands need it ([`read_sync`](super::read_sync) takes
-//! labels only, for the load): the whole text, or the nodes that have changed with the plain values
-//! of each change.
+//! Reading the answer to a sync, as far as commands and the load need it: the whole text, or the
+//! nodes that have changed with the plain values of each change.
 
 use std::borrow::Cow;
 
@@ -50,6 +49,14 @@ impl SyncedChange {
     pub fn text(&self, name: &str) -> &str {
         let found = self.members.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
+    }
+
+    /// The name of a label that this is of, and its text: the new one where there is one.
+    #[must_use]
+    pub fn label(&self) -> Option<(&str, &str)> {
+        let text = ["new_v_", "v_"].map(|name| self.text(name)).into_iter();
+        let text = text.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+        (self.kind == "NodeLabelMemento").then(|| (self.text("n_"), text))
     }
 
     /// The value of a member that is a number; 0 where it is left out.

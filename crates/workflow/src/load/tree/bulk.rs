@@ -11,7 +11,8 @@ use super::names::Names;
 use super::operations::Step;
 use super::site::{Result, Site, sync, wrong};
 use crate::protocol::{
-    Command, NodeCommand, PathsCommand, Requeue, ServerCommand, SyncKind, Synced, read_sync,
+    Command, NodeCommand, PathsCommand, Requeue, ServerCommand, SyncAnswer, SyncKind,
+    read_sync_answer,
 };
 
 /// The request of a step about all nodes.
@@ -120,18 +121,14 @@ fn hold_names(found: Names, expected: Names, whose: &str) -> Result<()> {
 fn synced(site: &Site, state: &State, figures: &mut Vec<(&'static str, f64)>) -> Result<Numbers> {
     figures.push(("answer_bytes", site.answer.len() as f64));
     let begun = Instant::now();
-    let synced = read_sync(&site.answer).map_err(|why| why.to_string())?;
+    let synced = read_sync_answer(&site.answer).map_err(|why| why.to_string())?;
     figures.push(("decode_ns", begun.elapsed().as_nanos() as f64));
-    let numbers = match synced {
-        Synced::Whole(text) => {
-            hold_names(Names::of(&text), state.names, "the answer")?;
-            Numbers::of(&text)
-        }
-        Synced::Changes { state_change_no, modify_change_no, nodes } => {
-            figures.push(("nodes", nodes.len() as f64));
-            Numbers { state: state_change_no, modify: modify_change_no }
-        }
-    };
+    match &synced {
+        SyncAnswer::Whole(text) => hold_names(Names::of(text), state.names, "the answer")?,
+        SyncAnswer::Since { nodes, .. } => figures.push(("nodes", nodes.len() as f64)),
+        SyncAnswer::Refused(_) => {}
+    }
+    let numbers = Numbers::of_sync(&synced)?;
     let before = state.numbers;
     if numbers.follow(before) || (numbers == before && !state.has_changed) {
         return Ok(numbers);
