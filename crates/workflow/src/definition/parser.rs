@@ -8,7 +8,7 @@ use super::line::{Words, check_name, split, unquote};
 use super::reader::{Reader, Style};
 use super::state;
 use crate::model::{
-    Attribute, Condition, Displayed, Joint, Kind, NodeId, Part, Text, Tree, Variable,
+    Attribute, Condition, Displayed, Joint, Kind, NodeId, OwnText, Part, Text, Tree, Variable,
 };
 
 /// A definition that has been read.
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
                 return Err(fault(message, "begin a suite before it"));
             }
         };
-        let name = self.tree.share(name);
+        let name = self.tree.own_text(name);
         let added = self.tree.add(parent, kind, name, None);
         let id = added.map_err(|error| {
             fault(format!("{} '{}': {error}", words[0], words[1]), "give it another name or place")
@@ -310,7 +310,7 @@ impl<'a> Reader<'a> {
             if kind == Kind::Alias { &[Kind::Suite, Kind::Task] } else { &[Kind::Suite] };
         let mut parent = NodeId::ROOT;
         for kind in kinds {
-            let added = self.tree.add(parent, *kind, Text::from("_"), None);
+            let added = self.tree.add(parent, *kind, OwnText::from("_"), None);
             parent = added.map_err(|error| fault(error.to_string(), ""))?;
         }
         Ok(parent)
@@ -353,7 +353,7 @@ impl<'a> Reader<'a> {
         let joined = if words.len() == 3 { value } else { of.join(2, &mut text) };
         let kept = if self.is_kept { of.quoted(2) } else { None };
         let value = kept.unwrap_or_else(|| unquote(joined));
-        let value = self.tree.share(value);
+        let value = self.tree.own_text(value);
         self.scratch.text = text;
         let is_free = self.style == Style::Net || self.kind == Kind::Alias || self.is_kept;
         let name = if is_free { name } else { check_name("variable", name)? };

@@ -9,7 +9,7 @@ use super::expression::Expression;
 use super::repeat::Repeat;
 use super::series::{Cron, Series};
 use super::state::State;
-use super::text::Text;
+use super::text::{OwnText, Text};
 use super::time::{Date, Slot};
 
 /// A variable of the user: `edit NAME 'value'`.
@@ -18,7 +18,7 @@ pub struct Variable {
     /// Its name.
     pub name: Text,
     /// Its value, before substitution.
-    pub value: Text,
+    pub value: OwnText,
 }
 
 /// An event, by a name or a number, or both.

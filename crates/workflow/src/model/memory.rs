@@ -7,7 +7,7 @@ use super::attribute::Attribute;
 use super::expression::{Expression, Operand, Step};
 use super::node::{Node, NodeId};
 use super::repeat::Over;
-use super::text::Text;
+use super::text::{OwnText, Text};
 use super::tree::Snapshot;
 
 /// Counts of references before what is counted.
@@ -57,9 +57,16 @@ struct Seen {
 
 impl Seen {
     fn text(&mut self, text: &Text) {
-        let place = text.as_str().as_ptr() as usize;
-        if !text.is_empty() && self.places.insert(place) {
-            self.shared.add(text.heap_bytes());
+        self.heap(text, text.heap_bytes());
+    }
+
+    fn own_text(&mut self, text: &OwnText) {
+        self.heap(text, text.heap_bytes());
+    }
+
+    fn heap(&mut self, text: &str, bytes: usize) {
+        if bytes > 0 && self.places.insert(text.as_ptr() as usize) {
+            self.shared.add(bytes);
         }
     }
 
@@ -111,7 +118,8 @@ impl Seen {
                     }
             }
             Attribute::Variable(one) => {
-                self.texts([&one.name, &one.value]);
+                self.text(&one.name);
+                self.own_text(&one.value);
                 0
             }
             Attribute::Limit(limit) => {
@@ -184,7 +192,7 @@ impl Memory {
             let job = node.job.as_deref().map_or(0, |job| COUNTS + size_of_val(job));
             let head = if node.attributes.is_empty() { 0 } else { COUNTS };
             memory.nodes.add(size_of::<Node>() + job + head);
-            seen.text(&node.name);
+            seen.own_text(&node.name);
             if let Some(job) = node.job.as_deref() {
                 seen.texts([&job.password, &job.rid, &job.abort_reason]);
             }
@@ -226,8 +234,8 @@ mod tests {
         let bare = of("suite s\n task a\n task b\nendsuite\n");
         assert_eq!(bare.nodes.bytes, 4 * size_of::<Node>());
         assert!(bare.attributes.is_empty());
-        let some = of("suite s\n task a\n edit V 'long value'\n task b\n edit V 'long value'\n\
-                       endsuite\n");
+        let value = "edit V 'a value of more than 23 bytes'";
+        let some = of(&format!("suite s\n task a\n {value}\n task b\n {value}\nendsuite\n"));
         assert_eq!(used(&some, "edit"), Used { count: 2, bytes: 2 * size_of::<Attribute>() });
         assert_eq!(some.shared.count, bare.shared.count + 2);
         let late = of("suite s\n task a\n late -s +00:10\n task b\nendsuite\n");

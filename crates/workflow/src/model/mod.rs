@@ -16,6 +16,7 @@ mod limits;
 mod memory;
 mod node;
 mod noting;
+mod path;
 mod repeat;
 mod rules;
 mod same;
@@ -48,7 +49,7 @@ pub use rules::{
 };
 pub use series::{Cron, Series};
 pub use state::{Displayed, Flag, Flags, Kind, ServerState, State};
-pub use text::{Text, Texts};
+pub use text::{OwnText, Text, Texts};
 pub use time::{Date, Duration, Instant, Slot, date_to_julian, julian_to_date};
 pub use tree::{
     AddError, Children, DEPTH_LIMIT, Discarded, NAME_LIMIT, Server, Snapshot, Tree, Walk,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::attribute::Attribute;
 use super::state::{Displayed, Flags, Kind, State};
-use super::text::Text;
+use super::text::{OwnText, Text};
 use super::time::Duration;
 
 /// The number of a node in its arena. Numbers of deleted nodes are given again.
@@ -52,7 +52,7 @@ pub struct Job {
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Its name; of the server `/`.
-    pub name: Text,
+    pub name: OwnText,
     /// The node that it is in.
     pub parent: Option<NodeId>,
     /// The suite that it is in, or is.
@@ -88,7 +88,7 @@ pub struct Node {
 impl Node {
     /// A node without parent, children or attributes.
     #[must_use]
-    pub fn new(kind: Kind, name: Text) -> Self {
+    pub fn new(kind: Kind, name: OwnText) -> Self {
         Self {
             name,
             parent: None,
@@ -206,7 +206,7 @@ mod tests {
         let mut arena = Arena::default();
         let nodes = PAGE + 70;
         for number in 0..nodes {
-            let name = Text::from(number.to_string());
+            let name = OwnText::from(number.to_string());
             assert!(arena.push(Node::new(Kind::Task, name)).is_some());
         }
         let before = arena.clone();

@@ -1,5 +1,5 @@
-//! Texts that many attributes share: a name or a value is allocated once, and a pointer wide where
-//! it is used.
+//! Texts that many attributes share, such as names: each is allocated once, and a pointer wide
+//! where it is used. Texts that few share, such as values: short ones are allocated nowhere.
 //!
 //! A text is counted by reference, not a number in a growing table: labels take ever new values,
 //! and memory is given back with the last use. [`Texts`] finds an equal text among recent ones.
@@ -11,18 +11,20 @@ use std::ops::Deref;
 
 use arcstr::ArcStr;
 use hashbrown::DefaultHashBuilder;
+use smol_str::SmolStr;
 
-/// An immutable string, shared by its copies. The empty one costs nothing.
+/// An immutable string, shared by its copies: a pointer wide where it is used. The empty one costs
+/// nothing.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(ArcStr);
 
-impl Text {
-    /// The string itself.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
+/// An immutable string that few others equal: up to 23 bytes lie where it is used, longer ones are
+/// shared by its copies. Values of variables and names of nodes are such: of 320,830 nodes most lie
+/// so beside their nodes, and nothing is allocated, looked for or followed for them.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OwnText(SmolStr);
 
+impl Text {
     /// Bytes on the heap, with the count of references; of a copy the same bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
@@ -30,61 +32,88 @@ impl Text {
     }
 }
 
-impl Deref for Text {
-    type Target = str;
+impl OwnText {
+    /// The longest that lies where it is used, in bytes.
+    pub(super) const SHORT: usize = 23;
 
-    fn deref(&self) -> &str {
-        self.0.as_str()
+    /// Bytes on the heap, with the count of references; of a copy the same bytes.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        if self.0.is_heap_allocated() { self.len() + 2 * size_of::<usize>() } else { 0 }
     }
 }
 
-impl Borrow<str> for Text {
-    fn borrow(&self) -> &str {
-        self.0.as_str()
-    }
+/// What both are as strings.
+macro_rules! as_string {
+    ($text:ident, $inner:ident) => {
+        impl $text {
+            /// The string itself.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                self.0.as_str()
+            }
+        }
+
+        impl Deref for $text {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                self.0.as_str()
+            }
+        }
+
+        impl Borrow<str> for $text {
+            fn borrow(&self) -> &str {
+                self.0.as_str()
+            }
+        }
+
+        impl AsRef<str> for $text {
+            fn as_ref(&self) -> &str {
+                self.0.as_str()
+            }
+        }
+
+        impl From<&str> for $text {
+            fn from(text: &str) -> Self {
+                Self($inner::from(text))
+            }
+        }
+
+        impl From<String> for $text {
+            fn from(text: String) -> Self {
+                Self($inner::from(text))
+            }
+        }
+
+        impl PartialEq<str> for $text {
+            fn eq(&self, other: &str) -> bool {
+                self.as_str() == other
+            }
+        }
+
+        impl PartialEq<&str> for $text {
+            fn eq(&self, other: &&str) -> bool {
+                self.as_str() == *other
+            }
+        }
+
+        impl fmt::Display for $text {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self)
+            }
+        }
+
+        impl fmt::Debug for $text {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(self.as_str(), f)
+            }
+        }
+    };
 }
 
-impl AsRef<str> for Text {
-    fn as_ref(&self) -> &str {
-        self.0.as_str()
-    }
-}
-
-impl From<&str> for Text {
-    fn from(text: &str) -> Self {
-        Self(ArcStr::from(text))
-    }
-}
-
-impl From<String> for Text {
-    fn from(text: String) -> Self {
-        Self(ArcStr::from(text))
-    }
-}
-
-impl PartialEq<str> for Text {
-    fn eq(&self, other: &str) -> bool {
-        self.as_str() == other
-    }
-}
-
-impl PartialEq<&str> for Text {
-    fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
-    }
-}
-
-impl fmt::Display for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self)
-    }
-}
-
-impl fmt::Debug for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.as_str(), f)
-    }
-}
+as_string!(Text, ArcStr);
+as_string!(OwnText, SmolStr);
 
 /// The most texts that are remembered, and the longest of them, in bytes.
 const RECENT: usize = 1 << 14;
@@ -100,22 +129,22 @@ const FIRST_PLACES: usize = 64;
 /// Of 320,830 nodes with 885,533 different values the whole table took 37 MB and a quarter
 /// of a load's time.
 #[derive(Clone, Default, Debug)]
-pub struct Texts {
+pub struct Texts<T = Text> {
     /// Hashes and texts; as many as a power of two.
-    places: Vec<(u32, Text)>,
+    places: Vec<(u32, T)>,
     /// How many texts have come since there are this many places.
     new: usize,
     hasher: DefaultHashBuilder,
 }
 
-impl Texts {
+impl<T: Clone + Default + for<'a> From<&'a str> + PartialEq<str>> Texts<T> {
     /// The text that equals this string; allocated when it is not among the recent ones.
-    pub fn share(&mut self, text: &str) -> Text {
+    pub fn share(&mut self, text: &str) -> T {
         if text.is_empty() {
-            return Text::default();
+            return T::default();
         }
         if text.len() > LONGEST {
-            return Text::from(text);
+            return T::from(text);
         }
         let hash = self.hasher.hash_one(text) as u32;
         self.make_room();
@@ -124,7 +153,7 @@ impl Texts {
         if *known == hash && *recent == *text {
             return recent.clone();
         }
-        (*known, *recent) = (hash, Text::from(text));
+        (*known, *recent) = (hash, T::from(text));
         self.new += 1;
         recent.clone()
     }
@@ -135,7 +164,7 @@ impl Texts {
             return;
         }
         let count = (count * 4).clamp(FIRST_PLACES, RECENT);
-        let mut wider = vec![(0, Text::default()); count];
+        let mut wider = vec![(0, T::default()); count];
         for (hash, text) in self.places.drain(..) {
             wider[hash as usize & (count - 1)] = (hash, text);
         }
@@ -149,7 +178,7 @@ mod tests {
 
     #[test]
     fn equal_texts_are_one_and_only_recent_ones_are_remembered() {
-        let mut texts = Texts::default();
+        let mut texts: Texts = Texts::default();
         let (a, b) = (texts.share("value"), texts.share("value"));
         assert!(ArcStr::ptr_eq(&a.0, &b.0));
         for number in 0..10 * RECENT {
@@ -161,5 +190,13 @@ mod tests {
         let long = "x".repeat(LONGEST + 1);
         assert!(!ArcStr::ptr_eq(&texts.share(&long).0, &texts.share(&long).0));
         assert_eq!(size_of::<Text>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn short_texts_lie_where_they_are_used() {
+        let [short, long] = [OwnText::SHORT, OwnText::SHORT + 1].map(|len| "x".repeat(len));
+        assert_eq!(OwnText::from(&*short).heap_bytes(), 0);
+        assert!(OwnText::from(&*long).heap_bytes() > long.len());
+        assert_eq!(size_of::<OwnText>(), OwnText::SHORT + 1);
     }
 }

@@ -12,7 +12,7 @@ use super::attribute::{Attribute, Variable};
 use super::changes::Changes;
 use super::node::{Arena, Node, NodeId};
 use super::state::{Flags, Kind, ServerState, State};
-use super::text::{Text, Texts};
+use super::text::{OwnText, Text, Texts};
 use super::waiting::Waiting;
 
 /// The most levels below `/`.
@@ -88,7 +88,7 @@ impl Index {
 impl Default for Snapshot {
     fn default() -> Self {
         let mut arena = Arena::default();
-        arena.push(Node::new(Kind::Root, Text::from("/")));
+        arena.push(Node::new(Kind::Root, OwnText::from("/")));
         Self {
             arena,
             server: Arc::default(),
@@ -173,39 +173,6 @@ impl Snapshot {
         self.index.table.find(wide(hash), is_it).map(|(_, id)| *id)
     }
 
-    /// The node of an absolute path: `/suite/family/task`.
-    #[must_use]
-    pub fn find(&self, path: &str) -> Option<NodeId> {
-        let names = path.strip_prefix('/')?.split('/').filter(|name| !name.is_empty());
-        names.into_iter().try_fold(NodeId::ROOT, |id, name| self.child(id, name))
-    }
-
-    /// The node that a path names from another, as expressions and limits have it: absolute; `x`
-    /// and `./x/y` from the node around it, else from the node itself; `../x` one level above.
-    #[must_use]
-    pub fn find_from(&self, from: NodeId, path: &str) -> Option<NodeId> {
-        if path.starts_with('/') {
-            return self.find(path);
-        }
-        let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
-        let parent = self.node(from).parent.filter(|parent| *parent != NodeId::ROOT);
-        if names.peek() == Some(&"..") {
-            let mut at = parent.unwrap_or(NodeId::ROOT);
-            while names.next_if_eq(&"..").is_some() {
-                at = self.node(at).parent.unwrap_or(NodeId::ROOT);
-            }
-            let found = names.try_fold(at, |at, name| self.child(at, name));
-            return found.filter(|id| *id != NodeId::ROOT);
-        }
-        names.next_if_eq(&".");
-        let first = *names.peek()?;
-        let below = |at| names.clone().try_fold(at, |at, name| self.child(at, name));
-        if names.clone().nth(1).is_some() {
-            return parent.and_then(below).or_else(|| below(from));
-        }
-        if self.node(from).name == *first { Some(from) } else { self.child(parent?, first) }
-    }
-
     /// A node and all above it, up to its suite.
     pub fn upwards(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
         let above = move |id: &NodeId| self.node(*id).parent;
@@ -224,31 +191,6 @@ impl Snapshot {
         self.node(id).suite
     }
 
-    /// The absolute path of a node.
-    #[must_use]
-    pub fn path(&self, id: NodeId) -> String {
-        let bytes = self.upwards(id).map(|id| self.node(id).name.len() + 1).sum();
-        let mut path = String::with_capacity(bytes);
-        self.push_path(id, &mut path);
-        path
-    }
-
-    /// Adds the absolute path of a node to a text.
-    pub(super) fn push_path(&self, id: NodeId, text: &mut String) {
-        let node = self.node(id);
-        match node.parent {
-            None => text.push_str(if id == NodeId::ROOT { "/" } else { "" }),
-            Some(parent) => {
-                if parent != NodeId::ROOT {
-                    // No deeper than the tree's levels.
-                    self.push_path(parent, text);
-                }
-                text.push('/');
-                text.push_str(&node.name);
-            }
-        }
-    }
-
     /// How many nodes there are, `/` not counted.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -262,7 +204,7 @@ impl Snapshot {
 
     /// A variable of the user at this node, not above.
     #[must_use]
-    pub fn own_variable(&self, id: NodeId, name: &str) -> Option<&Text> {
+    pub fn own_variable(&self, id: NodeId, name: &str) -> Option<&OwnText> {
         self.node(id).attributes.iter().find_map(|attribute| match attribute {
             Attribute::Variable(variable) if variable.name == *name => Some(&variable.value),
             _ => None,
@@ -271,7 +213,7 @@ impl Snapshot {
 
     /// A variable of the server: the users' first.
     #[must_use]
-    pub fn server_variable(&self, name: &str) -> Option<&Text> {
+    pub fn server_variable(&self, name: &str) -> Option<&OwnText> {
         let all = self.server.user_variables.iter().chain(&self.server.variables);
         all.into_iter().find(|variable| variable.name == *name).map(|variable| &variable.value)
     }
@@ -324,6 +266,7 @@ impl Iterator for Walk<'_> {
 pub struct Tree {
     now: Snapshot,
     pub(super) texts: Texts,
+    own_texts: Texts<OwnText>,
     pub(super) waiting: Waiting,
     free: Vec<NodeId>,
     pub(super) changes: Changes,
@@ -397,6 +340,11 @@ impl Tree {
         self.texts.share(text)
     }
 
+    /// The text that equals this one, shared with others where it is long.
+    pub(crate) fn own_text(&mut self, text: &str) -> OwnText {
+        if text.len() <= OwnText::SHORT { text.into() } else { self.own_texts.share(text) }
+    }
+
     /// The texts that are shared.
     pub(crate) fn texts_mut(&mut self) -> &mut Texts {
         &mut self.texts
@@ -424,7 +372,7 @@ impl Tree {
         &mut self,
         parent: NodeId,
         kind: Kind,
-        name: Text,
+        name: OwnText,
         at: Option<usize>,
     ) -> Result<NodeId, AddError> {
         let above = self.node(parent).kind;
@@ -514,7 +462,7 @@ impl Tree {
         }
         let mut nodes = Vec::with_capacity(gone.len());
         for id in &gone {
-            let none = Node::new(Kind::Task, Text::default());
+            let none = Node::new(Kind::Task, OwnText::default());
             nodes.push(std::mem::replace(self.node_mut(*id), none));
         }
         self.free.extend(gone);
@@ -531,7 +479,7 @@ impl Tree {
         self.changes.calendars.clear();
         let index = std::mem::take(&mut self.now.index);
         let waiting = std::mem::take(&mut self.waiting);
-        self.texts = Texts::default();
+        (self.texts, self.own_texts) = Default::default();
         Discarded { nodes: Vec::new(), arena, _index: index, _waiting: waiting }
     }
 
@@ -540,7 +488,8 @@ impl Tree {
         let mut root = self.node(NodeId::ROOT).clone();
         self.now.arena = from.now.arena;
         self.now.index = from.now.index;
-        (self.texts, self.waiting, self.free) = (from.texts, from.waiting, from.free);
+        (self.texts, self.own_texts) = (from.texts, from.own_texts);
+        (self.waiting, self.free) = (from.waiting, from.free);
         let read = self.node(NodeId::ROOT);
         (root.first_child, root.last_child) = (read.first_child, read.last_child);
         *self.node_mut(NodeId::ROOT) = root;

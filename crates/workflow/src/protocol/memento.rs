@@ -4,7 +4,8 @@ use super::archive::Archive;
 use super::attributes::{attribute, duration, states, states_of, variable};
 use super::nodes::Children;
 use crate::model::{
-    Attribute, Displayed, Duration, Flags, Job, Queue, ServerState, State, Text, Variable, Verify,
+    Attribute, Displayed, Duration, Flags, Job, OwnText, Queue, ServerState, State, Variable,
+    Verify,
 };
 
 /// One change of a node, or of the server at `/`.
@@ -15,7 +16,7 @@ pub enum Memento {
     /// A node's state, and how long its suite had run then.
     State(State, Duration),
     /// The names of the children, in order.
-    Order(Vec<Text>),
+    Order(Vec<OwnText>),
     /// All children, where some were added or deleted.
     Children(Children),
     /// Whether it is suspended.

@@ -109,7 +109,7 @@ impl Session {
                 Err(why) => asked.slot.put(Answer::Reply(Reply::error(why.to_string()))),
             };
             // What it comes to is in the slot.
-            if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
+            if self.shared.in_background(work).is_err() {
                 return self.refuse("too many large requests at once: try again", out);
             }
         }

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use wire::Waker;
-
 use super::access::Part;
 use super::core::Told;
 use super::environment::CheckMode;
@@ -63,7 +61,7 @@ impl Owner {
         let work = move || {
             let _ = own.send(Message::Users(part.read_again(&environment), slot));
         };
-        if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
+        if self.shared.in_background(work).is_err() {
             asked.slot.put(Answer::Reply(Reply::error("too much to do: try again")));
         }
         true

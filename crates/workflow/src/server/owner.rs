@@ -21,7 +21,7 @@ use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpo
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, random};
-use super::shared::Shared;
+use super::shared::{Shared, in_background};
 use super::slot::{Answer, Held, Rendered, SMALL_BYTES};
 use super::spawn::Spawner;
 use super::store::{self, Logged};
@@ -406,7 +406,13 @@ impl Owner {
                 }
                 return self.awaited.add(due, slot);
             }
-            Told::Later(make) => (make, &self.shared.pool),
+            Told::Later(make) => {
+                let make: Box<dyn FnOnce() -> Reply + Send> = Box::new(|| {
+                    in_background();
+                    make()
+                });
+                (make, &self.shared.pool)
+            }
             Told::OfCommands(make) => (make, &self.scripts),
             Told::Jobs(all) => {
                 let check: Box<dyn FnOnce() -> Reply + Send> = Box::new(|| job::check(all()));
@@ -459,7 +465,7 @@ impl Owner {
                         memory::give_back();
                     };
                     // One that finds no room drops it here.
-                    let _ = self.shared.pool.submit(Waker::new(|| {}), work);
+                    let _ = self.shared.in_background(work);
                 }
             }
         }
@@ -531,7 +537,7 @@ impl Owner {
         let work = move || {
             let _ = own.send(Message::CheckpointDone(work.write()));
         };
-        if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
+        if self.shared.in_background(work).is_err() {
             self.checkpoint_done(Err("too much to do: try again".to_owned()));
         }
     }
@@ -573,7 +579,7 @@ impl Owner {
             });
             let _ = own.send(Message::SnapshotDone(done));
         };
-        if self.shared.pool.submit(Waker::new(|| {}), work).is_err() {
+        if self.shared.in_background(work).is_err() {
             (self.logged, self.is_snapshotting) = (logged, false);
         }
     }

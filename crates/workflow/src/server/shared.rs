@@ -1,10 +1,11 @@
 //! What the owner of the tree and the connections share that any thread uses.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use wire::TaskPool;
+use wire::{PoolFull, TaskPool, Waker};
 
 use super::access::Access;
 use super::log::{Category, Log, unix_us};
@@ -20,6 +21,7 @@ pub(super) struct Shared {
     pub(super) log: Log,
     /// Pings since the owner counted them last.
     pub(super) pings: AtomicU32,
+    /// See [`Shared::in_background`].
     pub(super) pool: TaskPool,
     /// The largest request.
     pub(super) max_message: u64,
@@ -29,7 +31,39 @@ pub(super) struct Shared {
     pub(super) answers: Arc<Memory>,
 }
 
+/// By how much threads that parse, render and write yield to those that answer.
+const BACKGROUND_NICE: i32 = 5;
+
+thread_local! {
+    static YIELDS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has this thread yield from here on. It may start no process, which would inherit that.
+pub(super) fn in_background() {
+    if !YIELDS.replace(true) {
+        // Where it may not, it competes.
+        let _ = rustix::process::setpriority_process(None, BACKGROUND_NICE);
+    }
+}
+
 impl Shared {
+    /// Has a thread of the pool do what takes long: 60 MB of text are parsed or rendered in a
+    /// second, in which a connection's thread would wait for a core as long as this one may have it
+    /// at a time.
+    ///
+    /// # Errors
+    /// When too much waits already.
+    pub(super) fn in_background(
+        &self,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), PoolFull> {
+        let task = self.pool.submit(Waker::new(|| {}), move || {
+            in_background();
+            work();
+        });
+        task.map(drop)
+    }
+
     /// Why who asks may not, by the users as they are now.
     pub(super) fn refusal(&self, request: &Request) -> Option<String> {
         let access = self.access.read().unwrap_or_else(PoisonError::into_inner);

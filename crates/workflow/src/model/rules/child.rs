@@ -6,7 +6,7 @@ use super::super::evaluate::From;
 use super::super::expression::Program;
 use super::super::node::NodeId;
 use super::super::state::{Flag, ServerState, State};
-use super::super::text::Text;
+use super::super::text::{OwnText, Text};
 use super::super::tree::Snapshot;
 use super::change::{Effect, How, Rules};
 
@@ -282,7 +282,7 @@ impl Rules<'_> {
 
     /// Adds a user's variable to a node, or gives it another value.
     pub fn set_variable(&mut self, id: NodeId, name: &str, value: &str) {
-        let value = Text::from(value);
+        let value = OwnText::from(value);
         let is_it = |attribute: &Attribute| match attribute {
             Attribute::Variable(variable) => variable.name == *name,
             _ => false,

@@ -5,7 +5,7 @@ use super::super::calendar::Clock;
 use super::super::changes::Aspect;
 use super::super::node::NodeId;
 use super::super::state::{Kind, ServerState};
-use super::super::text::Text;
+use super::super::text::{OwnText, Text};
 use super::super::tree::{AddError, Snapshot, Tree};
 use super::change::{Effect, Requeue, Rules};
 
@@ -147,11 +147,11 @@ impl Rules<'_> {
         variables: &[(String, String)],
     ) -> Result<NodeId, AddError> {
         let number = self.tree.node(task).job.as_ref().map_or(0, |job| job.alias_no);
-        let name = self.tree.share(&format!("alias{number}"));
+        let name = OwnText::from(format!("alias{number}"));
         let alias = self.tree.add(task, Kind::Alias, name, None)?;
         let mut all: Vec<Attribute> = Vec::new();
         for (name, value) in variables {
-            let (name, value) = (self.tree.share(name), Text::from(value.as_str()));
+            let (name, value) = (self.tree.share(name), OwnText::from(value.as_str()));
             all.push(Attribute::Variable(Variable { name, value }));
         }
         for attribute in self.tree.node(task).attributes.iter() {

@@ -7,23 +7,49 @@ use crate::protocol::Request;
 /// Adds a command to the history of a path.
 pub(super) fn remember(parts: &Parts<'_>, rules: &mut Rules<'_>, request: &Request, path: &str) {
     if let Some(id) = rules.tree.find(path) {
-        remember_at(parts, rules, request, (path, id));
+        Line::new(parts, request).remember(rules, path, id);
     }
 }
 
-/// The same, where the node of the path is known.
-pub(super) fn remember_at(
-    parts: &Parts<'_>,
-    rules: &mut Rules<'_>,
-    request: &Request,
-    (path, id): (&str, NodeId),
-) {
-    // A request may name hundreds of thousands of paths.
-    let stamp = parts.stamp.get_or_init(|| crate::server::log::stamp(parts.at_us / 1_000_000));
-    let line = match path {
-        "/" => request.line(),
-        path => request.line_of(path),
-    };
-    rules.tree.add_history(path, &["MSG:", stamp, " ", &line].concat());
-    rules.alter_flag(id, Flag::Message, true);
+/// The line of a request in the histories of its paths, of which it may have hundreds of thousands.
+pub(super) struct Line<'a> {
+    request: &'a Request,
+    /// What is before the line's text.
+    stamp: String,
+    /// The line's text before and behind the path; `None` where it isn't clear where that is.
+    around: Option<(String, String)>,
+    text: String,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(parts: &Parts<'_>, request: &'a Request) -> Self {
+        // No line has it but for a text that a user gives.
+        const PLACE: char = '\u{1}';
+        let line = request.line_of(PLACE.encode_utf8(&mut [0; 1]));
+        let around = match line.split_once(PLACE) {
+            Some((before, behind)) if !behind.contains(PLACE) => {
+                Some((before.to_owned(), behind.to_owned()))
+            }
+            _ => None,
+        };
+        let stamp = format!("MSG:{} ", crate::server::log::stamp(parts.at_us / 1_000_000));
+        Self { request, stamp, around, text: String::new() }
+    }
+
+    /// Adds it to the history of a path, whose node this is.
+    pub(super) fn remember(&mut self, rules: &mut Rules<'_>, path: &str, id: NodeId) {
+        let Self { request, stamp, around, text } = self;
+        text.clone_from(stamp);
+        match (path, around) {
+            ("/", _) => text.push_str(&request.line()),
+            (path, Some((before, behind))) => {
+                for part in [before, path, behind] {
+                    text.push_str(part);
+                }
+            }
+            (path, None) => text.push_str(&request.line_of(path)),
+        }
+        rules.tree.add_history(path, text);
+        rules.alter_flag(id, Flag::Message, true);
+    }
 }

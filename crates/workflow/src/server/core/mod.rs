@@ -24,7 +24,6 @@ mod unstarted;
 mod users;
 mod zombies;
 
-use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,7 +34,9 @@ use super::log::Category;
 use super::message::{CommandEnd, CommandWhat, Counts, Look};
 use super::record::{Record, What};
 use super::store::{Restore, Stored};
-use crate::model::{Flag, Instant, Moment, Rules, ServerState, State, Text, Tree, Variable};
+use crate::model::{
+    Flag, Instant, Moment, OwnText, Rules, ServerState, State, Text, Tree, Variable,
+};
 use crate::protocol::{
     Body, Command, Edit, HandleCommand, NodeCommand, PathsCommand, Reply, Report, Request,
     ServerCommand, read,
@@ -112,7 +113,7 @@ impl Core {
     fn set_variables(&mut self) {
         let variable = |(name, value): (String, String)| Variable {
             name: Text::from(name),
-            value: Text::from(value),
+            value: OwnText::from(value),
         };
         let all = self.environment.variables().into_iter().map(variable).collect();
         self.tree.server_mut().variables = all;
@@ -233,7 +234,6 @@ impl Core {
             edit_room,
             started_us,
             at_us,
-            stamp: OnceCell::new(),
             definition: self.definition.take(),
         };
         let now = Instant::seconds(at_us.div_euclid(1_000_000));

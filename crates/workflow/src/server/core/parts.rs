@@ -1,6 +1,5 @@
 //! What the core and its commands share: what is to be done, and what a task's commands need.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::filings::{Filing, Filings, Move};
@@ -110,8 +109,6 @@ pub(in crate::server) struct Parts<'a> {
     pub(in crate::server) edit_room: usize,
     pub(in crate::server) started_us: i64,
     pub(in crate::server) at_us: i64,
-    /// That time as the log stamps it, once it is asked for.
-    pub(in crate::server) stamp: OnceCell<String>,
     /// The definition of the request, where it has been read already.
     pub(in crate::server) definition: Option<Definition>,
 }

@@ -14,7 +14,7 @@ use crate::server::disk::Disk;
 
 use super::archives::{add_zombies, check_idle, restore_checkpoint};
 use super::edit::{Asked, edit_script};
-use super::history::{remember, remember_at};
+use super::history::{Line, remember};
 use super::parts::{CommandKind, Parts, Told, number_of, submissions, version_line};
 use super::signals::{shell, zombies};
 use super::{alter, archives, check, nodes, plug, query, sync, text};
@@ -135,9 +135,16 @@ const fn is_of_root(command: &Command) -> bool {
     )
 }
 
+/// A path of a request, and the node of the path before it.
+type At<'a> = (&'a str, Option<NodeId>);
+
 /// The node at a path.
-fn find(rules: &Rules<'_>, path: &str, who: &str) -> Result<NodeId, String> {
-    let found = rules.tree.find(path).filter(|id| *id != NodeId::ROOT);
+fn find(rules: &Rules<'_>, (path, before): At<'_>, who: &str) -> Result<NodeId, String> {
+    let found = match before {
+        Some(before) => rules.tree.find_beside(path, before),
+        None => rules.tree.find(path),
+    };
+    let found = found.filter(|id| *id != NodeId::ROOT);
     found.ok_or_else(|| format!("{who}Could not find node at path '{path}'"))
 }
 
@@ -154,7 +161,7 @@ fn of_nodes(
             return Ok(Reply::Texts(lines.map(ToString::to_string).collect()));
         }
         Command::Order { path, order } => {
-            let id = find(rules, path, "OrderNodeCmd: ")?;
+            let id = find(rules, (path, None), "OrderNodeCmd: ")?;
             rules.order(
                 id,
                 match order {
@@ -182,15 +189,17 @@ fn of_nodes(
         command,
         Command::Paths { command: PathsCommand::Kill | PathsCommand::Status, .. }
     );
+    let (mut line, mut before) = (Line::new(parts, request), None);
     for path in paths {
-        let before = rules.tree.state_change_no();
-        let done = of_node(parts, rules, path, command);
+        let number = rules.tree.state_change_no();
+        let done = of_node(parts, rules, (path, before), command);
         match done {
             // Where no job runs there is nothing to remember.
-            Ok(_) if is_signal && rules.tree.state_change_no() == before => {}
+            Ok(_) if is_signal && rules.tree.state_change_no() == number => {}
             Ok(id) => {
                 let path = path.split(':').next().unwrap_or(path);
-                remember_at(parts, rules, request, (path, id));
+                line.remember(rules, path, id);
+                before = Some(id);
             }
             Err(why) => {
                 errors.push_str(&why);
@@ -205,7 +214,7 @@ fn of_nodes(
 fn of_path(
     parts: &mut Parts<'_>,
     rules: &mut Rules<'_>,
-    path: &str,
+    at: At<'_>,
     command: PathsCommand,
 ) -> Result<NodeId, String> {
     let who = match command {
@@ -215,7 +224,7 @@ fn of_path(
         PathsCommand::Status => "PathsCmd:Status: ",
         _ => "PathsCmd: ",
     };
-    let id = find(rules, path, who)?;
+    let id = find(rules, at, who)?;
     match command {
         PathsCommand::Suspend => rules.suspend(id),
         PathsCommand::Resume => rules.resume(id),
@@ -230,13 +239,14 @@ fn of_path(
 fn of_node(
     parts: &mut Parts<'_>,
     rules: &mut Rules<'_>,
-    path: &str,
+    (path, before): At<'_>,
     command: &Command,
 ) -> Result<NodeId, String> {
+    let at = (path, before);
     Ok(match command {
-        Command::Paths { command, .. } => of_path(parts, rules, path, *command)?,
+        Command::Paths { command, .. } => of_path(parts, rules, at, *command)?,
         Command::Requeue { option, .. } => {
-            let id = find(rules, path, "RequeueNodeCmd: ")?;
+            let id = find(rules, at, "RequeueNodeCmd: ")?;
             let which = match option {
                 Requeue::Node => Which::Idle,
                 Requeue::Aborted => Which::Aborted,
@@ -246,19 +256,19 @@ fn of_node(
             id
         }
         Command::Run { force, .. } => {
-            let id = find(rules, path, "RunNodeCmd: ")?;
+            let id = find(rules, at, "RunNodeCmd: ")?;
             rules.run(id, *force).map_err(|why| why.to_string())?;
             id
         }
         Command::Force { word, recursive, repeats_to_last, .. } => {
             if let Some((node, event)) = path.split_once(':') {
-                let id = find(rules, node, "ForceCmd: ")?;
+                let id = find(rules, (node, before), "ForceCmd: ")?;
                 if !rules.set_event(id, event, word == "set") {
                     return Err(format!("ForceCmd: there is no event {event:?} at {node}"));
                 }
                 return Ok(id);
             }
-            let id = find(rules, path, "ForceCmd: ")?;
+            let id = find(rules, at, "ForceCmd: ")?;
             let state = State::of_word(word).ok_or_else(|| format!("{word:?} is no state"))?;
             if *repeats_to_last {
                 rules.end_repeats(id);
@@ -267,7 +277,7 @@ fn of_node(
             id
         }
         Command::FreeDependencies { trigger, all, date, time, .. } => {
-            let id = find(rules, path, "FreeDepCmd: ")?;
+            let id = find(rules, at, "FreeDepCmd: ")?;
             let free = Free { trigger: *trigger || *all, date: *date || *all, time: *time || *all };
             rules.free(id, free);
             id
@@ -292,11 +302,11 @@ fn of_node(
             NodeId::ROOT
         }
         Command::Alter { alteration, name, value, .. } => {
-            let id = find(rules, path, "AlterCmd: ")?;
+            let id = find(rules, at, "AlterCmd: ")?;
             alter::alter(rules, id, *alteration, name, value)?;
             id
         }
-        _ => find(rules, path, "")?,
+        _ => find(rules, at, "")?,
     })
 }
 
