@@ -17,6 +17,7 @@ mod native_streams;
 mod peers;
 mod ping;
 mod proof;
+#[cfg(feature = "conformance")]
 mod protobuf_conformance;
 mod raw;
 mod served;

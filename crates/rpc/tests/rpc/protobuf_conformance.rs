@@ -1,5 +1,6 @@
 //! The conformance runner of Protocol Buffers, against the codec `protobuf` and against what
-//! `loadline rpc call` uses. `cargo xtask proof rpc` runs it, which builds the child.
+//! `loadline rpc call` uses. `cargo xtask proof rpc` runs it, with the feature that brings its
+//! messages.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::peers::{node, script};
+
+/// What the runner starts.
+const CHILD: &str = env!("CARGO_BIN_EXE_rpc-conformance");
 
 /// The symbol versions that the runner was linked with, and that an older system lacks: their
 /// hashes in the file. What is used of them is in OLDER.
@@ -85,15 +89,11 @@ fn runner(folder: &Path) -> Option<(PathBuf, Option<PathBuf>)> {
 /// Runs all cases, and returns how many of bytes and JSON passed, were skipped, and failed as
 /// the list says.
 fn run(mode: &str, failures: &str) -> Option<[usize; 3]> {
-    let Some(child) = option_env!("CARGO_BIN_EXE_rpc-conformance") else {
-        testing::skip("the child of the conformance runner is built by `cargo xtask proof rpc`");
-        return None;
-    };
     let folder = tempfile::tempdir().expect("a folder");
     let (program, library) = runner(folder.path())?;
     let mut command = Command::new(program);
     command.args(["--maximum_edition", "PROTO3", "--failure_list"]).arg(script(failures));
-    command.arg("--output_dir").arg(folder.path()).args([child, mode]);
+    command.arg("--output_dir").arg(folder.path()).args([CHILD, mode]);
     command.envs(library.map(|library| ("LD_PRELOAD", library)));
     let out = command.output().expect("it runs");
     let text = String::from_utf8_lossy(&out.stderr).into_owned();
