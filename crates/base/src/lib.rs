@@ -4,5 +4,7 @@
 
 mod file;
 pub mod units;
+mod words;
 
 pub use file::{FileError, into_text, kind_name, no_wait, read_bytes, read_regular, read_text};
+pub use words::grouped;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use base::grouped;
 use serde_json::json;
 use service::{Outcome, out};
 
@@ -120,35 +121,23 @@ fn counts(tree: &Snapshot, bytes: usize) -> Vec<(&'static str, usize)> {
     rows
 }
 
-/// A number with commas.
-fn commas(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 fn shown(counts: &[(&str, usize)], memory: &Memory) -> String {
     let mut text = String::new();
     // Writing to a string can't fail.
     for (name, count) in counts {
-        let _ = writeln!(text, "{name:<14}{:>14}", commas(*count));
+        let _ = writeln!(text, "{name:<14}{:>14}", grouped(*count as u64));
     }
     let _ = writeln!(text, "\n{:<14}{:>14}{:>16}{:>12}", "memory", "count", "bytes", "each");
     let nodes = std::iter::once(("node", memory.nodes));
     for (word, used) in nodes.chain(memory.attributes.iter().copied()) {
-        let (count, bytes, each) = (commas(used.count), commas(used.bytes), used.each());
+        let (count, bytes, each) =
+            (grouped(used.count as u64), grouped(used.bytes as u64), used.each());
         let _ = writeln!(text, "{word:<14}{count:>14}{bytes:>16}{each:>12.1}");
     }
-    let (count, bytes) = (commas(memory.shared.count), commas(memory.shared.bytes));
+    let (count, bytes) = (grouped(memory.shared.count as u64), grouped(memory.shared.bytes as u64));
     let each = memory.shared.each();
     let _ = writeln!(text, "{:<14}{count:>14}{bytes:>16}{each:>12.1}", "shared");
-    let _ = writeln!(text, "{:<14}{:>14}{:>16}", "index", "", commas(memory.index));
-    let _ = writeln!(text, "{:<14}{:>14}{:>16}", "total", "", commas(memory.total()));
+    let _ = writeln!(text, "{:<14}{:>14}{:>16}", "index", "", grouped(memory.index as u64));
+    let _ = writeln!(text, "{:<14}{:>14}{:>16}", "total", "", grouped(memory.total() as u64));
     text
 }

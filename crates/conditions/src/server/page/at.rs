@@ -1,10 +1,11 @@
 //! What a tag, or the head, holds at a time, in all folders at and below a path.
 
+use base::grouped;
 use maud::{Markup, html};
 
 use super::frame::{Asked, Footer, choice, framed, problem, tag_field};
 use super::tree::above;
-use super::words::{Asking, clipped, end, grouped, many, value};
+use super::words::{Asking, clipped, end, many, value};
 
 use crate::model::{Glance, MAX_TIME, Most, Object, Refusal, State, View};
 use crate::protocol::BASE;

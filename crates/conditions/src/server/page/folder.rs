@@ -1,12 +1,13 @@
 //! One folder: its columns, its tags, and what its channels show over time.
 
+use base::grouped;
 use maud::{Markup, html};
 
 use super::frame::{Asked, Footer, choice, framed, problem, tag_field};
 use super::picture::{LANES, Lane, Picture, bars_of_one};
 use super::tags;
 use super::tree::above;
-use super::words::{Asking, address, clipped, grouped, many};
+use super::words::{Asking, address, clipped, many};
 use crate::model::{
     ColumnSpec, Folder, MAX_TIME, Newest, Numbers, Refusal, State, Version, Versioning,
 };

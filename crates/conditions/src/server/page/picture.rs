@@ -1,9 +1,10 @@
 //! Channels over time, as a picture: a row for each channel, a bar for each interval, and an axis
 //! of times, which are numbers without a unit.
 
+use base::grouped;
 use maud::{Markup, html};
 
-use super::words::{clipped, end, grouped, many};
+use super::words::{clipped, end, many};
 use crate::model::{Intervals, MAX_TIME};
 
 /// Channels of one picture.

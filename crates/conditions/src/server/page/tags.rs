@@ -1,9 +1,10 @@
 //! Tags: of which folders and sets they are, and what they show.
 
+use base::grouped;
 use maud::{Markup, html};
 
 use super::frame::{Asked, Footer, TAGS, framed};
-use super::words::{address, clipped, grouped};
+use super::words::{address, clipped};
 
 use crate::model::{Shows, State, Tag};
 use crate::server::app::App;

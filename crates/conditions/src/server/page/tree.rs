@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use base::grouped;
 use maud::{Markup, html};
 
 use super::frame::{Asked, Footer, framed, problem};
-use super::words::{address, clipped, grouped, many, set};
+use super::words::{address, clipped, many, set};
 
 use crate::model::{Damage, Folder, State};
 use crate::server::app::App;

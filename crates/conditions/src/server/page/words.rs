@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use base::grouped;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -19,20 +20,7 @@ pub(super) fn clipped(text: &str, chars: usize) -> String {
     }
 }
 
-/// A number with commas between thousands.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// So many of a thing, in one or several.
+/// A number of things, in one or several.
 pub(super) fn many(count: u64, thing: &str) -> String {
     match (count, thing.strip_suffix("y")) {
         (1, _) => format!("1 {thing}"),
@@ -135,7 +123,6 @@ mod tests {
 
     #[test]
     fn numbers_texts_and_values_are_short() {
-        assert_eq!((grouped(999), grouped(1_234_567)), ("999".to_owned(), "1,234,567".to_owned()));
         assert_eq!(
             (many(1, "entry"), many(2_000, "entry")),
             ("1 entry".into(), "2,000 entries".into())
