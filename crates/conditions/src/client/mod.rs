@@ -282,7 +282,7 @@ impl Client {
             (_, Some(ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset)) => {
                 "it broke off its answer: its log says why".to_owned()
             }
-            (why, _) => why.to_string(),
+            (why, _) => said(&why.to_string(), self.origin.starts_with("https")),
         };
         ClientError::Connection { server: self.server.clone(), why }
     }
@@ -311,6 +311,34 @@ impl Client {
         });
         Err(ClientError::Refused { status, body })
     }
+}
+
+/// What a library says of a connection, in words that name what to do.
+fn said(why: &str, is_encrypted: bool) -> String {
+    let known = [
+        (
+            "http parse fail",
+            false,
+            "it doesn't answer in HTTP: where it encrypts, add --tls-ca FILE",
+        ),
+        ("InvalidContentType", true, "it doesn't encrypt: leave --tls-ca out"),
+        (
+            "CaUsedAsEndEntity",
+            true,
+            "its certificate is that of an authority (CA:TRUE), and no server's: make one with \
+             CA:FALSE, as openssl req -addext basicConstraints=critical,CA:FALSE does, or one that \
+             an authority signs",
+        ),
+        ("UnknownIssuer", true, "no authority of --tls-ca has signed its certificate"),
+        ("BadSignature", true, "no authority of --tls-ca has signed its certificate"),
+        (
+            "not valid for name",
+            true,
+            "its certificate is for another name or address: --tls-name NAME says which",
+        ),
+    ];
+    let found = known.iter().find(|(sign, is_of, _)| why.contains(sign) && *is_of == is_encrypted);
+    found.map_or(why.to_owned(), |(.., words)| format!("{words} ({why})"))
 }
 
 /// An answer, whatever its status.

@@ -1,5 +1,8 @@
 //! Commands that change something.
 
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
 use serde_json::json;
 use service::out;
 
@@ -67,8 +70,18 @@ pub(super) fn truncate(context: &Context, args: TruncateArgs) -> anyhow::Result<
 
 /// Compacts, however long that takes.
 pub(super) fn compact(context: &Context) -> anyhow::Result<()> {
-    out::note("compacting: readers and writers go on meanwhile");
-    let done = context.client.compact()?;
+    let (is_done, waits) = std::sync::mpsc::channel::<()>();
+    let done = std::thread::scope(|scope| {
+        // What isn't there, or refuses, says so at once.
+        scope.spawn(move || {
+            if waits.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                out::note("the server compacts: readers and writers go on meanwhile");
+            }
+        });
+        let done = context.client.compact();
+        drop(is_done);
+        done
+    })?;
     let CompactedBody { segments_before, bytes_before, segments, bytes } = done;
     let json = json!({
         "schema": 1, "segments_before": segments_before, "bytes_before": bytes_before,

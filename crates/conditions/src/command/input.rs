@@ -38,11 +38,16 @@ pub(super) fn values(
     for word in words {
         let bad = |why: String| BadInput(format!("{word:?}: {why}"));
         let pair = word.split_once('=');
-        let (name, text) = pair.ok_or_else(|| bad("write COLUMN=VALUE".to_owned()))?;
-        let column = columns.iter().find(|column| column.name == name);
-        let column = column.ok_or_else(|| bad(no_column(columns, name)))?;
+        let (name, _) = pair.ok_or_else(|| bad("write COLUMN=VALUE".to_owned()))?;
+        // The longest name that it begins with: names may have an = in them.
+        let named = columns.iter().filter_map(|column| {
+            Some((column, word.strip_prefix(column.name.as_str())?.strip_prefix('=')?))
+        });
+        let (column, text) = named
+            .max_by_key(|(column, _)| column.name.len())
+            .ok_or_else(|| bad(no_column(columns, name)))?;
         let value = cell_from_text(column.kind, text).map_err(|why| bad(why.to_string()))?;
-        if values.insert(name.to_owned(), cell_json(&value)).is_some() {
+        if values.insert(column.name.clone(), cell_json(&value)).is_some() {
             return Err(bad("this column has a value already".to_owned()));
         }
     }
@@ -296,6 +301,15 @@ mod tests {
             let why = Line::read(line, all).expect_err("refused");
             assert!(why.starts_with(said), "{why}");
         }
+    }
+
+    #[test]
+    fn a_name_with_an_equals_sign_is_typed_as_it_is() {
+        let column = |name: &str| ColumnSpec { name: name.to_owned(), kind: Kind::Int32 };
+        let columns = [column("a"), column("a=b")];
+        let words = ["a=b=2".to_owned(), "a=1".to_owned()];
+        let read = values(&columns, &words, false).expect("values");
+        assert_eq!(read, serde_json::json!({ "a": 1, "a=b": 2 }));
     }
 
     #[test]

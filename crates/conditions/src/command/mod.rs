@@ -252,6 +252,10 @@ fn refused(error: &anyhow::Error) -> Json {
 fn failure(error: anyhow::Error) -> Failure {
     match error.downcast_ref::<ClientError>() {
         Some(ClientError::Refused { status: 400 | 404 | 413, .. }) => Failure::usage(error),
+        Some(ClientError::Refused { status: 401, body }) => {
+            let fix = "--token-file FILE sends the first token of a file";
+            Failure::Other(anyhow::anyhow!("{}: {fix}", body.error))
+        }
         _ if error.is::<input::BadInput>() || error.is::<BadDirectory>() => Failure::usage(error),
         _ if error.is::<BadShared>() => Failure::usage(error),
         _ => Failure::Other(error),
@@ -261,7 +265,13 @@ fn failure(error: anyhow::Error) -> Failure {
 /// The first token of a file of tokens.
 fn first_token(path: &std::path::Path) -> anyhow::Result<String> {
     let text = base::into_text(path, read_secret(path)?)?;
-    let mut lines = text.lines().map(str::trim);
-    let token = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-    token.map(str::to_owned).with_context(|| format!("{} holds no token", path.display()))
+    let mut lines = (1..).zip(text.lines().map(str::trim));
+    let token = lines.find(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let (number, token) = token.with_context(|| format!("{} holds no token", path.display()))?;
+    anyhow::ensure!(
+        token.bytes().all(|byte| byte.is_ascii_graphic()),
+        "{}:{number}: a token has ASCII characters only, and no spaces",
+        path.display()
+    );
+    Ok(token.to_owned())
 }

@@ -417,6 +417,6 @@ fn check_name(of: &'static str, name: &str) -> Result<(), Refusal> {
 fn check_text(text: &str) -> Result<(), Refusal> {
     match text.len() <= TEXT_BYTES {
         true => Ok(()),
-        false => Err(Refusal::BadName("description", text.chars().take(40).collect())),
+        false => Err(Refusal::LongDescription(text.len())),
     }
 }

@@ -33,6 +33,9 @@ pub enum Refusal {
     /// A name that can't be one.
     #[error("{name:?} is no name of a {0}", name = cut(.1))]
     BadName(&'static str, String),
+    /// A description that is too long, by its bytes.
+    #[error("a description of {0} bytes: it has {TEXT_BYTES} at most")]
+    LongDescription(usize),
     /// No interval of time.
     #[error("[{0}, {1}) is no interval: times are 0 to {MAX_TIME}, and since < until")]
     BadInterval(u64, u64),

@@ -20,6 +20,8 @@ const SIGNS: [(&str, Test); 8] = [
 /// # Errors
 /// When it is none; the error says what can be written.
 pub fn condition(written: &str, columns: &[ColumnSpec]) -> Result<Condition, String> {
+    // No name begins or ends with a space.
+    let written = written.trim_start();
     // The longest name that it begins with: names may have signs in them.
     let named = columns.iter().enumerate().filter_map(|(place, column)| {
         let rest = written.strip_prefix(column.name.as_str())?.trim();

@@ -112,10 +112,12 @@ impl From<Refusal> for Fault {
                 (S::NOT_FOUND, "GET /api/v1/channels?folder=PATH lists all channels")
             }
             Refusal::NoRevision(..) => (S::NOT_FOUND, "ask for a revision that is there"),
-            Refusal::Exists(..) => (
+            Refusal::Exists(what, _) if what.contains("folder") => (
                 S::CONFLICT,
                 "choose another name; a folder has none below it, a set has no values",
             ),
+            Refusal::Exists(..) => (S::CONFLICT, "choose another name"),
+            Refusal::LongDescription(_) => (S::BAD_REQUEST, "shorten it"),
             Refusal::Overlap { .. } => (
                 S::CONFLICT,
                 "end the object where the other one starts, or use a folder of several versions",

@@ -69,7 +69,11 @@ fn requests_tokens_and_pages_work_encrypted_and_certificates_are_read_again() {
     let refused = client(&first.pem, None, None).post("/folders", &body).expect_err("refused");
     assert!(refused.to_string().contains("a token is needed"), "{refused}");
     assert_eq!(client(&first.pem, Some(TOKEN), None).post("/folders", &body).expect("made"), 1);
-    assert!(Client::new(&at.to_string(), None, Duration::from_secs(20)).get("/tags", &[]).is_err());
+    let wrong = |client: Client, words: &str| {
+        let why = client.get("/tags", &[]).expect_err("no answer").to_string();
+        assert!(why.contains(words), "{why}");
+    };
+    wrong(Client::new(&at.to_string(), None, Duration::from_secs(20)), "add --tls-ca FILE");
 
     // Another one.
     let (page, change) = (format!("https://{at}/"), format!("https://{at}/api/v1/tags"));
@@ -91,8 +95,38 @@ fn requests_tokens_and_pages_work_encrypted_and_certificates_are_read_again() {
     // What SIGHUP does: the new certificate counts for connections that come from then on.
     let second = made(folder.path(), "localhost");
     files.renew(&tls).expect("certificates");
-    assert!(client(&first.pem, None, None).get("/tags", &[]).is_err(), "of the old one");
-    assert!(client(&second.pem, None, None).get("/tags", &[]).is_err(), "of another name");
+    wrong(client(&first.pem, None, None), "no authority of --tls-ca has signed");
+    wrong(client(&second.pem, None, None), "--tls-name NAME says which");
     let tags = client(&second.pem, None, Some("localhost")).get_json("/tags", &[]);
     assert!(tags.expect("an answer")["tags"].is_array());
+}
+
+#[test]
+fn a_certificate_of_an_authority_is_named_as_what_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut params = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let pem = params.self_signed(&key).expect("a certificate").pem();
+    let (certificates, of_key) = (folder.path().join("c.pem"), folder.path().join("k.pem"));
+    std::fs::write(&certificates, &pem).expect("written");
+    std::fs::write(&of_key, key.serialize_pem()).expect("written");
+    let files = TlsFiles {
+        certificates,
+        key: Some(of_key),
+        authorities: None,
+        clients: ClientCertificates::Ignored,
+        speaks_1_2: true,
+        protocols: &["http/1.1"],
+    };
+    let tls = files.read().expect("certificates");
+    let address = ([127, 0, 0, 1], 0).into();
+    let settings = HttpSettings { address, takes_names: false, tokens: None, face: Face::Api };
+    let bound = BoundConditions::bind(vec![settings]).expect("an address");
+    let server = bound.encrypted(&tls, Duration::from_secs(10));
+    let server = server.start(&folder.path().join("data")).expect("a server");
+    let trust = Trust { authorities: pem.as_bytes(), identity: None, name: None };
+    let client = Client::encrypted(server.addresses()[0], &trust, None, Duration::from_secs(20));
+    let why = client.expect("a client").get("/tags", &[]).expect_err("refused").to_string();
+    assert!(why.contains("make one with CA:FALSE"), "{why}");
 }

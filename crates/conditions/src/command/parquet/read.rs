@@ -102,7 +102,14 @@ pub(super) fn objects(
 /// What is read, or why it isn't: the library panics over some files that are damaged.
 fn caught<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(read)) {
-        Ok(read) => read.map_err(|why| why.to_string()),
+        Ok(read) => read.map_err(|why| match why.to_string() {
+            why if why.contains("Disabled feature at compile time") => {
+                let kind = why.rsplit(": ").next().unwrap_or_default();
+                let kind = if kind == "flate2" { "gzip" } else { kind };
+                format!("it is compressed by {kind}: write it with Snappy, or uncompressed")
+            }
+            why => why,
+        }),
         Err(_) => Err("it is damaged".to_owned()),
     }
 }
@@ -121,6 +128,12 @@ fn check_names(
         .find(|field| !begins(field.name()) && !named.iter().any(|name| name == field.name()))
     {
         return Err(no_column(columns, other.name()));
+    }
+    let again = |(place, field): (usize, &std::sync::Arc<Type>)| {
+        fields[..place].iter().any(|before| before.name() == field.name())
+    };
+    if let Some(place) = (0..fields.len()).find(|place| again((*place, &fields[*place]))) {
+        return Err(format!("the column {:?} is there twice", fields[place].name()));
     }
     let has = |name: &&String| fields.iter().any(|field| field.name() == name.as_str());
     let lacking = named.iter().filter(|name| !has(name)).map(String::as_str);

@@ -158,6 +158,10 @@ async fn blocking<T: Send + 'static>(
     beside(work).await.ok_or_else(Refusal::own)?.map_err(|error| {
         tracing::error!("files: {error}");
         let status = match error.kind() {
+            io::ErrorKind::NotConnected => {
+                let away = "the store of files doesn't answer, or takes nothing: try again later";
+                return Refusal::detail(StatusCode::SERVICE_UNAVAILABLE, away.to_owned());
+            }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 StatusCode::INSUFFICIENT_STORAGE
             }

@@ -93,7 +93,7 @@ impl Storage {
     /// Makes a copy of a file.
     fn fetch(&self, origin: &dyn Origin, sha256: &[u8; 32]) -> io::Result<()> {
         let mut incoming = self.begin()?;
-        origin.get(&hex(sha256), &mut incoming)?;
+        origin.get(&hex(sha256), &mut incoming).map_err(unreached)?;
         match incoming.sum().0 == *sha256 {
             true => incoming.place(self, sha256),
             false => Err(damaged(sha256)),
@@ -114,6 +114,14 @@ fn is_there(path: &Path, size: u64) -> bool {
 /// Bytes as digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Where files are kept may be there again later; one that isn't there may not.
+fn unreached(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => error,
+        _ => io::Error::new(io::ErrorKind::NotConnected, error),
+    }
 }
 
 fn damaged(sha256: &[u8; 32]) -> io::Error {
@@ -145,7 +153,7 @@ impl Incoming {
     /// Makes it durable in the place of bytes with this sum, which is its own.
     pub(super) fn keep(self, storage: &Storage, sha256: &[u8; 32]) -> io::Result<()> {
         if let Some((origin, _)) = &storage.origin {
-            origin.put(&hex(sha256), &mut File::open(&self.path)?)?;
+            origin.put(&hex(sha256), &mut File::open(&self.path)?).map_err(unreached)?;
         }
         self.place(storage, sha256)
     }
@@ -242,6 +250,33 @@ mod tests {
         assert!(all(storage.read(sha256, size).expect("a file")).is_err());
         fs::write(folder.join(&name), &content[1..]).expect("written");
         assert!(storage.read(sha256, size).is_err());
+    }
+
+    /// A place that can't be reached.
+    struct Away;
+
+    impl Origin for Away {
+        fn put(&self, _: &str, _: &mut File) -> io::Result<()> {
+            Err(io::Error::other("no answer"))
+        }
+
+        fn get(&self, _: &str, _: &mut dyn io::Write) -> io::Result<()> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    #[test]
+    fn a_place_of_files_that_cant_be_reached_is_told_from_a_file_that_isnt_there() {
+        let data = tempfile::tempdir().expect("a folder");
+        let origin = Some((Arc::new(Away) as Arc<dyn Origin>, Mutex::new(())));
+        let storage = Storage { origin, ..Storage::open(data.path()).expect("a storage") };
+        let mut incoming = storage.begin().expect("a file");
+        incoming.write(b"content").expect("written");
+        let (sha256, size) = incoming.sum();
+        let away = incoming.keep(&storage, &sha256).expect_err("it can't be reached");
+        assert_eq!(away.kind(), io::ErrorKind::NotConnected);
+        let missing = storage.read(sha256, size).map(drop).expect_err("it isn't there");
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
