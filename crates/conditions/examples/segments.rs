@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use conditions::model::{
-    Added, BLOCK_BYTES, Batch, Change, ColumnSpec, Group, Kind, Loader, MAX_TIME, Object, Of,
-    State, Table, Value, Versioning, View, segment_name,
+    Added, BLOCK_BYTES, Batch, Change, ColumnSpec, Group, Kind, Lead, Loader, MAX_TIME, Object, Of,
+    Shown, State, Table, Value, Versioning, View, segment_name,
 };
+use conditions::protocol::{SliceHead, encode_shown};
+use sha2::{Digest as _, Sha256};
 
 const FOLDERS: u32 = 100;
 const CHANNELS: u32 = 100;
@@ -88,20 +90,38 @@ fn seal(state: &mut State, data: &Path, sealed: &mut Sealed) -> Result<()> {
     Ok(())
 }
 
-/// The median time of a slice at this time, and that of the first one.
-fn slice(state: &State, time: u64) -> Result<(Duration, Duration)> {
+/// How long the steps of an answer take that was not made before: where each time leads with what
+/// is there, in bytes, and their digest. The medians of these intervals, and of those of the same
+/// intervals a second time, when all that was read has been checked.
+fn slices(state: &State, name: &str, intervals: impl Iterator<Item = u64> + Clone) -> Result<()> {
     let view = View { revision: state.revision(), of: Of::Head };
-    let mut times = Vec::new();
-    for _ in 0..101 {
-        let begun = Instant::now();
-        let slice = state.slice("/", time, view)?;
-        times.push(begun.elapsed());
-        let rows: u32 = slice.iter().map(|answer| answer.payload.rows).sum();
-        assert_eq!(rows, FOLDERS * CHANNELS);
+    for round in ["not read before", "read before"] {
+        let mut took = [const { Vec::new() }; 4];
+        for interval in intervals.clone() {
+            let begun = Instant::now();
+            let (lead, shown) = Lead::show(state, "/", 10 * interval + 5, view)?;
+            took[0].push(begun.elapsed());
+            let place = lead.place();
+            let head = SliceHead { revision: place.revision, since: place.since };
+            let bytes = encode_shown(head, &shown)?;
+            took[1].push(begun.elapsed() - took[0][took[0].len() - 1]);
+            let digesting = Instant::now();
+            std::hint::black_box(Sha256::digest(&bytes));
+            took[2].push(digesting.elapsed());
+            took[3].push(begun.elapsed());
+            let rows: usize = shown.iter().map(Shown::rows).sum();
+            assert_eq!((rows, place.since), ((FOLDERS * CHANNELS) as usize, 10 * interval));
+        }
+        let [look_up, encode, digest, all] = took.map(|mut took| {
+            took.sort_unstable();
+            took[took.len() / 2]
+        });
+        println!(
+            "{name}, {round}: {all:.1?}: look-up {look_up:.1?}, bytes {encode:.1?}, digest \
+             {digest:.1?}"
+        );
     }
-    let first = times[0];
-    times.sort_unstable();
-    Ok((first, times[50]))
+    Ok(())
 }
 
 fn main() -> Result<()> {
@@ -159,10 +179,9 @@ fn main() -> Result<()> {
         (begun.elapsed() - reading).as_secs_f64(),
         reading.as_secs_f64(),
     );
-    for (name, interval) in [("first", 0), ("middle", intervals / 2), ("last", intervals - 1)] {
-        let (first, median) = slice(&state, 10 * interval + 5)?;
-        println!("{name} interval: {median:.1?}, the first time {first:.1?}");
-    }
+    // Apart, so that each is of other pages and chunks; then one after another.
+    slices(&state, "apart", (0..25).map(|number| number * intervals / 25))?;
+    slices(&state, "in order", intervals / 2..intervals / 2 + 50)?;
     std::fs::remove_dir_all(&data)?;
     Ok(())
 }

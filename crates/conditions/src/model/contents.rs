@@ -73,6 +73,16 @@ type Channels = BTreeMap<u32, Option<String>>;
 /// Where rows come from: a segment, or memory.
 type Source<'a> = Option<&'a Arc<Segment>>;
 
+/// The rows of one object: where they come from, the first of them, and how many there are.
+type Rows<'a> = (Source<'a>, u32, u32);
+
+/// The rows of objects, one after another; those that lie next to each other are one range.
+#[derive(Debug, Default)]
+pub(super) struct Runs<'a> {
+    runs: Vec<(Source<'a>, Range<usize>)>,
+    rows: usize,
+}
+
 impl Contents {
     /// A folder of these columns, with what is sealed of the head and of tags of users.
     pub(super) fn new(
@@ -278,7 +288,7 @@ impl Contents {
     }
 
     /// Where an object's rows lie.
-    fn rows_of<'a>(&'a self, place: Place<'a>) -> (Source<'a>, u32, u32) {
+    pub(super) fn rows_of<'a>(&'a self, place: Place<'a>) -> Rows<'a> {
         match place {
             Place::Recent(object) => {
                 let Stored { segment, first_row, records, .. } = &self.objects[object as usize];
@@ -313,45 +323,69 @@ impl Contents {
         }
     }
 
-    /// The first `most` rows of each of these objects, one after another, in the first columns of
-    /// the folder, with a limit of their bytes.
-    pub(super) fn gather<'a>(
-        &'a self,
-        places: impl IntoIterator<Item = Place<'a>>,
+    /// The rows of what was found.
+    pub(super) fn rows<'a>(&'a self, found: &Found<'a>) -> Rows<'a> {
+        match (found.place, found.rows) {
+            (Place::Sealed(segment, _), Some((first, records))) => (Some(segment), first, records),
+            (place, _) => self.rows_of(place),
+        }
+    }
+
+    /// Appends all rows of a column of the folder to cells of its kind. `limit` is one of their
+    /// bytes, with those that were read before.
+    pub(super) fn read(
+        &self,
+        runs: &Runs<'_>,
+        column: usize,
+        into: &mut Cells,
+        limit: Option<(Limit, usize)>,
+    ) -> Result<(), Refusal> {
+        for (source, rows) in &runs.runs {
+            match source {
+                Some(segment) => segment.append(column, rows.clone(), into)?,
+                None => self.columns[column].append(rows, into),
+            }
+            if let Some((limit, before)) = limit {
+                limit.check(before + into.all_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All rows, in columns of these kinds, with a limit of their bytes.
+    pub(super) fn gather(
+        &self,
+        runs: &Runs<'_>,
         kinds: impl IntoIterator<Item = Kind>,
-        most: u32,
         limit: Option<Limit>,
     ) -> Result<Table, Refusal> {
-        let mut runs: Vec<(Source<'_>, Range<usize>)> = Vec::new();
-        let mut payload = Table::new(kinds);
-        let mut count = 0_usize;
-        let id = |source: Source<'_>| source.map(Arc::as_ptr);
-        for place in places {
-            let (source, first, records) = self.rows_of(place);
-            let range = first as usize..first as usize + records.min(most) as usize;
-            count += range.len();
-            match runs.last_mut() {
-                Some((last, rows)) if rows.end == range.start && id(*last) == id(source) => {
-                    rows.end = range.end;
-                }
-                _ => runs.push((source, range)),
-            }
-        }
-        payload.rows = u32::try_from(count).map_err(|_| too_many(count))?;
-        let mut bytes = 0;
+        let (mut payload, mut bytes) = (Table::new(kinds), 0);
+        payload.rows = u32::try_from(runs.rows).map_err(|_| too_many(runs.rows))?;
         for (number, into) in payload.columns.iter_mut().enumerate() {
-            for (source, rows) in &runs {
-                match source {
-                    Some(segment) => segment.append(number, rows.clone(), into)?,
-                    None => self.columns[number].append(rows, into),
-                }
-                if let Some(limit) = limit {
-                    limit.check(bytes + into.bytes_of(0..count))?;
-                }
-            }
-            bytes += into.bytes_of(0..count);
+            self.read(runs, number, into, limit.map(|limit| (limit, bytes)))?;
+            bytes += into.all_bytes();
         }
         Ok(payload)
+    }
+}
+
+impl<'a> Runs<'a> {
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds these behind the others, `most` of them.
+    pub(super) fn add(&mut self, (source, first, records): Rows<'a>, most: u32) {
+        let range = first as usize..first as usize + records.min(most) as usize;
+        let id = |source: Source<'_>| source.map(Arc::as_ptr);
+        self.rows += range.len();
+        match self.runs.last_mut() {
+            Some((last, rows)) if rows.end == range.start && id(*last) == id(source) => {
+                rows.end = range.end;
+            }
+            _ => self.runs.push((source, range)),
+        }
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::change::{ColumnSpec, Object};
 use super::error::{ANSWER, Refusal};
-use super::folder::{Answer, Folder, Selection};
+use super::folder::{Folder, Selection};
 use super::piece::{MAX_TIME, Version};
+use super::shown::Answer;
 use super::state::State;
 use super::table::Table;
 use super::tag::View;

@@ -6,8 +6,9 @@ use std::ops::Bound;
 
 use super::change::Numbers;
 use super::error::Refusal;
-use super::folder::{Answer, Folder};
+use super::folder::Folder;
 use super::piece::Version;
+use super::shown::Answer;
 use super::state::{Node, State};
 use super::tag::{View, is_under};
 use super::view::Found;

@@ -2,8 +2,9 @@
 
 use super::condition::{Condition, meets};
 use super::error::Refusal;
-use super::folder::{Answer, Folder};
+use super::folder::Folder;
 use super::piece::Revision;
+use super::shown::Answer;
 use super::table::Table;
 use super::view::Found;
 

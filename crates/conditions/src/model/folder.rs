@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::base::Base;
-use super::change::{ColumnSpec, Numbers, Object, Versioning};
+use super::change::{ColumnSpec, Numbers, Versioning};
 use super::condition::Condition;
 use super::contents::{Contents, Touch};
-use super::error::{ANSWER, ANSWER_BYTES, Refusal};
+use super::error::Refusal;
 use super::piece::Revision;
 use super::recent::Changed;
-use super::table::Table;
+use super::shown::{Answer, Shown};
 use super::view::Found;
 
 /// Which channels and records are asked for: all of them where nothing is selected.
@@ -21,19 +21,6 @@ pub struct Selection {
     pub names: Vec<String>,
     /// What records have to meet, all of it. An object without such a record is left out.
     pub conditions: Vec<Condition>,
-}
-
-/// Objects of one folder as they are shown, with their payload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The folder.
-    pub folder: String,
-    /// Its columns at the revision that was asked.
-    pub columns: Vec<ColumnSpec>,
-    /// The objects.
-    pub objects: Vec<Object>,
-    /// Their records.
-    pub payload: Table,
 }
 
 /// A folder.
@@ -214,6 +201,11 @@ impl Folder {
         Ok(found.map(|(number, _)| *number).collect())
     }
 
+    /// What is shown, to which objects are added, in the columns of a revision.
+    pub(super) fn show(&self, revision: Revision) -> Shown<'_> {
+        Shown::new(&self.path, self.columns_at(revision), &self.contents)
+    }
+
     /// The pieces with their payload, in the columns of a revision.
     pub(super) fn answer(
         &self,
@@ -230,17 +222,8 @@ impl Folder {
         revision: Revision,
         most: u32,
     ) -> Result<Answer, Refusal> {
-        let columns = self.columns_at(revision);
-        let (mut objects, mut rows) = (Vec::with_capacity(pieces.len()), 0);
-        for (channel, Found { since, until, place, .. }) in pieces {
-            let records = self.contents.records(*place).min(most);
-            rows += records as usize;
-            objects.push(Object { channel: *channel, since: *since, until: *until, records });
-        }
-        ANSWER.check(rows.max(objects.len()))?;
-        let places = pieces.iter().map(|(_, found)| found.place);
-        let kinds = columns.iter().map(|column| column.kind);
-        let payload = self.contents.gather(places, kinds, most, Some(ANSWER_BYTES))?;
-        Ok(Answer { folder: self.path.clone(), columns: columns.to_vec(), objects, payload })
+        let mut shown = self.show(revision);
+        pieces.iter().for_each(|(channel, found)| shown.add(*channel, found, most));
+        shown.answer()
     }
 }

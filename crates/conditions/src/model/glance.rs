@@ -2,9 +2,10 @@
 
 use super::change::{Numbers, Object};
 use super::error::Refusal;
-use super::folder::{Answer, Folder};
+use super::folder::Folder;
 use super::piece::{MAX_TIME, Version};
 use super::segment::Damage;
+use super::shown::Answer;
 use super::state::State;
 use super::tag::View;
 use super::view::{Found, Moment};
@@ -227,7 +228,20 @@ impl State {
         if channels > most {
             return Ok(None);
         }
-        let (place, until) = self.canonical_until(path, time, view)?;
-        Ok(Some((place.since, until.min(MAX_TIME))))
+        let (mut since, mut until) = (0, MAX_TIME);
+        for folder in self.under(path) {
+            let Some(version) = self.resolve(view, folder.path())?.version else { continue };
+            let shown = folder.contents.view(version.user_tag);
+            let Some(shown) = shown.filter(|_| folder.schema(version.revision).is_some()) else {
+                continue;
+            };
+            folder.contents.check_known()?;
+            let moment = shown.moment(time, version.revision);
+            for channel in folder.channels.keys() {
+                let (begin, end) = moment.times(*channel)?;
+                (since, until) = (since.max(begin), until.min(end));
+            }
+        }
+        Ok(Some((since, until)))
     }
 }

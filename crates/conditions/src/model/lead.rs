@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::error::Refusal;
 use super::piece::Revision;
 use super::query::Canonical;
+use super::shown::Shown;
 use super::state::State;
 use super::tag::{Of, View, is_under};
 
@@ -62,7 +63,25 @@ impl Lead {
     /// As [`State::canonical`].
     pub fn look_up(state: &State, path: &str, time: u64, view: View) -> Result<Self, Refusal> {
         let (place, until) = state.canonical_until(path, time, view)?;
-        Ok(Self { place, times: place.since..until, from: view.revision, to: view.revision })
+        Ok(Self::of(place, until, view))
+    }
+
+    /// What a time shows, and where it leads: both are found in one pass.
+    ///
+    /// # Errors
+    /// As [`State::shown`].
+    pub fn show<'a>(
+        state: &'a State,
+        path: &str,
+        time: u64,
+        view: View,
+    ) -> Result<(Self, Vec<Shown<'a>>), Refusal> {
+        let (shown, place, until) = state.shown_until(path, time, view)?;
+        Ok((Self::of(place, until, view), shown))
+    }
+
+    fn of(place: Canonical, until: u64, View { revision, .. }: View) -> Self {
+        Self { place, times: place.since..until, from: revision, to: revision }
     }
 
     /// The place.

@@ -26,6 +26,7 @@ mod recent;
 mod room;
 mod seal;
 mod segment;
+mod shown;
 mod snapshot;
 mod state;
 mod table;
@@ -43,14 +44,15 @@ pub use error::{
     PICKS, ROWS, Refusal, SCHEMAS, TAGS, TEXT_BYTES,
 };
 pub use export::Export;
-pub use folder::{Answer, Folder, Selection};
+pub use folder::{Folder, Selection};
 pub use glance::{Glance, Intervals, Most, Newest};
 pub use group::{Added, Group};
 pub use lead::{Lead, Leads};
 pub use piece::{MAX_TIME, Piece, Revision, Version};
-pub use query::{Canonical, Explained, Order};
+pub use query::{Canonical, Explained, Order, answers};
 pub use seal::{BLOCK_BYTES, Made, Rebuilt, Seal};
 pub use segment::{Damage, Segment, segment_id, segment_name};
+pub use shown::{Answer, Shown};
 pub use snapshot::{BadSnapshot, Loader, Named};
 pub use state::{Misplaced, State};
 pub use table::{Cells, Table, WrongKind};

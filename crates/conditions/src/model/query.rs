@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::{ANSWER, ANSWER_BYTES, Refusal};
-use super::folder::{Answer, Folder, Selection};
-use super::piece::{Revision, Version};
+use super::folder::{Folder, Selection};
+use super::piece::{Around, Revision, Version};
+use super::shown::{Answer, Shown};
 use super::state::State;
 use super::tag::{Resolved, View};
 use super::view::Found;
@@ -28,6 +29,36 @@ pub struct Canonical {
     pub revision: Revision,
     /// The time.
     pub since: u64,
+}
+
+/// The times and revisions of which an answer is the same.
+struct Reach {
+    place: Canonical,
+    until: u64,
+}
+
+impl Default for Reach {
+    fn default() -> Self {
+        Self { place: Canonical { revision: 0, since: 0 }, until: u64::MAX }
+    }
+}
+
+impl Reach {
+    /// The answer was another one before a revision.
+    fn from(&mut self, revision: Revision) {
+        self.place.revision = self.place.revision.max(revision);
+    }
+
+    fn add(&mut self, around: Around) {
+        self.from(around.from);
+        self.place.since = self.place.since.max(around.since);
+        self.until = self.until.min(around.until);
+    }
+
+    fn place(self, view: View) -> (Canonical, u64) {
+        let Canonical { revision, since } = self.place;
+        (Canonical { revision: revision.min(view.revision), since }, self.until)
+    }
 }
 
 /// Why something is shown.
@@ -188,25 +219,16 @@ impl State {
         time: u64,
         view: View,
     ) -> Result<(Canonical, u64), Refusal> {
-        let (mut found, mut until) = (Canonical { revision: 0, since: 0 }, u64::MAX);
+        let mut reach = Reach::default();
         for folder in self.under(path) {
-            let Resolved { version, from } = self.resolve(view, folder.path())?;
-            found.revision = found.revision.max(from);
-            let Some(version) = version else { continue };
-            let Some((from, _)) = folder.schema(version.revision) else { continue };
-            found.revision = found.revision.max(*from);
-            folder.contents.check_known()?;
+            let Some(version) = self.reached(folder, view, &mut reach)? else { continue };
             let Some(shown) = folder.contents.view(version.user_tag) else { continue };
             let moment = shown.moment(time, version.revision);
             for channel in folder.channels.keys() {
-                let around = moment.around(*channel)?;
-                found.revision = found.revision.max(around.from);
-                found.since = found.since.max(around.since);
-                until = until.min(around.until);
+                reach.add(moment.around(*channel)?);
             }
         }
-        found.revision = found.revision.min(view.revision);
-        Ok((found, until))
+        Ok(reach.place(view))
     }
 
     /// What is shown at a time in all folders at or below a path, in order of their paths; folders
@@ -214,20 +236,92 @@ impl State {
     ///
     /// # Errors
     /// When there are too many rows, or as [`State::canonical`].
-    pub fn slice(&self, path: &str, time: u64, view: View) -> Result<Vec<Answer>, Refusal> {
-        let (mut slice, mut rows, mut bytes) = (Vec::new(), 0, 0);
+    pub fn shown(&self, path: &str, time: u64, view: View) -> Result<Vec<Shown<'_>>, Refusal> {
+        self.show(path, time, view, &mut Reach::default(), false)
+    }
+
+    /// That, where it begins to be so, and a time up to which it is: both are found in one pass.
+    pub(super) fn shown_until(
+        &self,
+        path: &str,
+        time: u64,
+        view: View,
+    ) -> Result<(Vec<Shown<'_>>, Canonical, u64), Refusal> {
+        let mut reach = Reach::default();
+        let shown = self.show(path, time, view, &mut reach, true)?;
+        let (place, until) = reach.place(view);
+        Ok((shown, place, until))
+    }
+
+    fn show(
+        &self,
+        path: &str,
+        time: u64,
+        view: View,
+        reach: &mut Reach,
+        with_gaps: bool,
+    ) -> Result<Vec<Shown<'_>>, Refusal> {
+        let (mut slice, mut rows) = (Vec::new(), 0);
         for folder in self.under(path) {
-            let Some(version) = self.resolve(view, folder.path())?.version else { continue };
-            if folder.schema(version.revision).is_none() {
-                continue;
+            let Some(version) = self.reached(folder, view, reach)? else { continue };
+            let mut shown = folder.show(version.revision);
+            if let Some(view) = folder.contents.view(version.user_tag) {
+                let moment = view.moment(time, version.revision);
+                shown.objects.reserve_exact(folder.channels.len());
+                for channel in folder.channels.keys() {
+                    match moment.at(*channel)? {
+                        Some(found) => {
+                            let Found { since, until, from, .. } = found;
+                            reach.add(Around { since, until, from });
+                            shown.add(*channel, &found, u32::MAX);
+                        }
+                        None if with_gaps => reach.add(moment.around(*channel)?),
+                        None => {}
+                    }
+                }
             }
-            let answer = folder.find(time, &Selection::default(), version)?;
-            rows += answer.objects.len().max(answer.payload.rows as usize);
-            ANSWER.check(rows)?;
-            bytes += answer.payload.bytes();
-            ANSWER_BYTES.check(bytes)?;
-            slice.push(answer);
+            rows = shown.check(rows)?;
+            slice.push(shown);
         }
         Ok(slice)
     }
+
+    /// What a view is of a folder; `None` where that shows nothing.
+    fn reached(
+        &self,
+        folder: &Folder,
+        view: View,
+        reach: &mut Reach,
+    ) -> Result<Option<Version>, Refusal> {
+        let Resolved { version, from } = self.resolve(view, folder.path())?;
+        reach.from(from);
+        let Some(version) = version else { return Ok(None) };
+        let Some((from, _)) = folder.schema(version.revision) else { return Ok(None) };
+        reach.from(*from);
+        folder.contents.check_known()?;
+        Ok(Some(version))
+    }
+
+    /// What [`State::shown`] shows, copied.
+    ///
+    /// # Errors
+    /// When there is too much of it, or as [`State::canonical`].
+    pub fn slice(&self, path: &str, time: u64, view: View) -> Result<Vec<Answer>, Refusal> {
+        answers(self.shown(path, time, view)?)
+    }
+}
+
+/// What folders show, copied.
+///
+/// # Errors
+/// When there is too much of it, or a segment is damaged.
+pub fn answers(shown: Vec<Shown<'_>>) -> Result<Vec<Answer>, Refusal> {
+    let mut bytes = 0;
+    let answer = |shown: Shown<'_>| {
+        let answer = shown.answer()?;
+        bytes += answer.payload.bytes();
+        ANSWER_BYTES.check(bytes)?;
+        Ok(answer)
+    };
+    shown.into_iter().map(answer).collect()
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::base::{Base, Block, Part, Unit};
-use super::contents::Contents;
+use super::contents::{Contents, Runs};
 use super::divide::{BLOCKS, Slot, plan, shown, small, split};
 use super::error::Refusal;
 use super::folder::Folder;
@@ -365,7 +365,7 @@ fn leaves(folder: &Folder, before: Piece, left: Piece) -> bool {
 
 /// Whether what is past of a shown piece's object is kept with it.
 fn is_ended(folder: &Folder, view: &View, channel: u32, found: &Found<'_>) -> Result<bool, Damage> {
-    let Found { since, until, from, place } = *found;
+    let Found { since, until, from, place, .. } = *found;
     let object = match place {
         Place::Sealed(segment, piece) => return Ok(segment.is_ended(piece)),
         Place::Recent(object) => object,
@@ -388,7 +388,7 @@ fn block<'a>(
 ) -> Result<Vec<ToWrite<'a>>, Damage> {
     let mut pieces = Vec::new();
     for (channel, found) in shown(view, (first, last), revision)? {
-        let Found { since, until, from, place } = found;
+        let Found { since, until, from, place, .. } = found;
         // What began before is past in the block before.
         let is_ended = since >= first && is_ended(folder, view, channel, &found)?;
         let bounds = Bounds { since, until, from, to: u64::MAX };
@@ -499,10 +499,13 @@ fn write(
     let mut order: Vec<usize> = (0..pieces.len()).collect();
     order.sort_unstable_by_key(|place| (pieces[*place].bounds.since, *place));
     let columns = folder.schema(revision).map_or(&[][..], |(_, columns)| columns);
-    let places = order.iter().map(|place| pieces[*place].place);
     // However large: what is shown at one time is in one block.
+    let mut runs = Runs::default();
+    for place in &order {
+        runs.add(folder.contents.rows_of(pieces[*place].place), u32::MAX);
+    }
     let kinds = columns.iter().map(|column| column.kind);
-    let payload = folder.contents.gather(places, kinds, u32::MAX, None)?;
+    let payload = folder.contents.gather(&runs, kinds, None)?;
     let entry = |piece: &ToWrite<'_>| {
         let ToWrite { channel, bounds, place, is_ended } = *piece;
         let (object, records) = (folder.contents.inserted(place), folder.contents.records(place));

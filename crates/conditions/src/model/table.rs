@@ -231,6 +231,19 @@ impl Cells {
         self.extent(rows).len() + ends
     }
 
+    /// The bytes of memory that all rows take, but for those without a value.
+    pub fn all_bytes(&self) -> usize {
+        self.bytes.len() + size_of_val(self.ends.as_slice())
+    }
+
+    /// Begins anew, as a column without rows of this kind, in the same memory.
+    pub fn restart(&mut self, kind: Kind) {
+        self.kind = kind;
+        self.bytes.clear();
+        self.ends.clear();
+        self.nulls.clear();
+    }
+
     /// The bytes of a range of rows, cut to those that are there.
     fn extent(&self, rows: Range<usize>) -> Range<usize> {
         let last = rows.end.min(self.rows());

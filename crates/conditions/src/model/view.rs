@@ -34,18 +34,31 @@ pub(super) struct Found<'a> {
     pub(super) until: u64,
     pub(super) from: Revision,
     pub(super) place: Place<'a>,
+    /// The first of its rows and their number, where that is known without a look.
+    pub(super) rows: Option<(u32, u32)>,
 }
 
 impl From<Piece> for Found<'_> {
     fn from(Piece { since, until, object, from }: Piece) -> Self {
-        Self { since, until, from, place: Place::Recent(object) }
+        Self { since, until, from, place: Place::Recent(object), rows: None }
     }
 }
 
 impl<'a> Found<'a> {
     pub(super) fn sealed(segment: &'a Arc<Segment>, piece: usize) -> Self {
         let (since, until) = (segment.since(piece), segment.until(piece));
-        Self { since, until, from: segment.from(piece), place: Place::Sealed(segment, piece) }
+        let (place, rows) = (Place::Sealed(segment, piece), Some(segment.rows_of(piece)));
+        Self { since, until, from: segment.from(piece), place, rows }
+    }
+
+    /// That of the next channel, which is like this one's: each has as many pieces.
+    fn next_alike(self, pieces: usize) -> Self {
+        let place = match self.place {
+            Place::Sealed(segment, piece) => Place::Sealed(segment, piece + pieces),
+            place => place,
+        };
+        let rows = self.rows.map(|(first, records)| (first + records, records));
+        Self { place, rows, ..self }
     }
 
     fn is_same(&self, other: &Found<'_>) -> bool {
@@ -56,7 +69,8 @@ impl<'a> Found<'a> {
     /// What is past of a piece, or of the object that it is left of.
     pub(super) fn past(segment: &'a Arc<Segment>, piece: usize) -> Self {
         let Bounds { since, until, from, .. } = segment.bounds(piece);
-        Self { since, until, from, place: Place::Sealed(segment, piece) }
+        let (place, rows) = (Place::Sealed(segment, piece), Some(segment.rows_of(piece)));
+        Self { since, until, from, place, rows }
     }
 }
 
@@ -74,7 +88,7 @@ impl View {
     /// What all channels show at one time.
     pub(super) fn moment(&self, time: u64, revision: Revision) -> Moment<'_> {
         let block = self.base.place(time);
-        Moment { view: self, block, time, revision, guess: Cell::default(), near: Cell::default() }
+        Moment { view: self, block, time, revision, last: Cell::default(), near: Cell::default() }
     }
 
     /// The pieces of a channel that are shown at some time of `first..=last`, in their order.
@@ -165,6 +179,17 @@ impl View {
     }
 }
 
+/// The last channel that was found in a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last<'a> {
+    /// The place of the channel after it.
+    next: usize,
+    /// How many pieces it has, and the one that was found of them.
+    pieces: usize,
+    offset: usize,
+    found: Option<Found<'a>>,
+}
+
 /// What all channels show at one time and revision.
 #[derive(Debug)]
 pub(super) struct Moment<'a> {
@@ -173,9 +198,9 @@ pub(super) struct Moment<'a> {
     block: Option<usize>,
     time: u64,
     revision: Revision,
-    /// Where the channel after the last one is likely to be, and its piece: channels are asked for
-    /// in order, and often begin together.
-    guess: Cell<(usize, usize)>,
+    /// What is sealed of the last channel: channels are asked for in order, and often begin
+    /// together.
+    last: Cell<Last<'a>>,
     /// Where the last channel's piece was of what isn't sealed.
     near: Cell<timeline::Place>,
 }
@@ -187,10 +212,8 @@ impl<'a> Moment<'a> {
             Recent::Shown(piece) => return Ok(piece.map(Found::from)),
             Recent::Later => {}
             Recent::Unknown => {
-                let found = self.before(channel)?;
-                let found = found.map(|(segment, piece)| Found::sealed(segment, piece));
                 let is_shown = |found: &Found<'_>| found.until > self.time;
-                match found.filter(is_shown) {
+                match self.before(channel)?.filter(is_shown) {
                     Some(found) if found.from <= self.revision => return Ok(Some(found)),
                     _ => {}
                 }
@@ -226,6 +249,16 @@ impl<'a> Moment<'a> {
         Ok(Around { since, until: self.gap_end(channel)?, from: best.get() })
     }
 
+    /// From where on a channel shows nothing else, and up to where, as [`Moment::around`] has it,
+    /// but not since which revision. Unlike that, it looks at one block, unless an earlier revision
+    /// than the last seal's is asked.
+    pub(super) fn times(&self, channel: u32) -> Result<(u64, u64), Damage> {
+        match self.at(channel)? {
+            Some(Found { since, until, .. }) => Ok((since, until)),
+            None => Ok((self.gap(channel)?.0, self.gap_end(channel)?)),
+        }
+    }
+
     /// From where on a channel shows nothing, in a gap, as [`Moment::around`] has it. Unlike that,
     /// it looks at one block, unless an earlier revision than the last seal's is asked.
     pub(super) fn gap_begin(&self, channel: u32) -> Result<u64, Damage> {
@@ -238,10 +271,11 @@ impl<'a> Moment<'a> {
         let recent = view.recent.get(&channel);
         let (mut since, from) = recent.map_or((0, 0), |recent| recent.gap(time, revision));
         if let Some(block) = self.block {
-            let near = self.before(channel)?.map(|(segment, piece)| {
-                let (since, until) = (segment.since(piece), segment.until(piece));
-                if until <= time { until } else { since }
-            });
+            let near = self.before(channel)?.map(
+                |Found { since, until, .. }| {
+                    if until <= time { until } else { since }
+                },
+            );
             since = since.max(near.unwrap_or(view.base.blocks[block].since));
         }
         let mut once = Vec::new();
@@ -281,14 +315,22 @@ impl<'a> Moment<'a> {
     }
 
     /// The last sealed piece of a channel that starts at the time or before, of those in the block.
-    fn before(&self, channel: u32) -> Result<Option<(&'a Arc<Segment>, usize)>, Damage> {
+    fn before(&self, channel: u32) -> Result<Option<Found<'a>>, Damage> {
         let Some(block) = self.block else { return Ok(None) };
         let segment = self.view.base.blocks[block].part.segment()?;
-        let (place, piece) = self.guess.get();
-        let Some(place) = segment.place(channel, place) else { return Ok(None) };
-        let pieces = segment.pieces_of(place);
-        let before = segment.before(pieces.clone(), self.time, piece);
-        self.guess.set((place + 1, before.map_or(0, |before| before - pieces.start)));
-        Ok(before.map(|before| (segment, before)))
+        let Last { next, pieces, offset, found } = self.last.get();
+        let Some(place) = segment.place(channel, next) else { return Ok(None) };
+        let last = if place == next && segment.is_alike(place) {
+            let found = found.map(|found| found.next_alike(pieces));
+            Last { next: place + 1, pieces, offset, found }
+        } else {
+            let within = segment.pieces_of(place);
+            let piece = segment.before(within.clone(), self.time, offset);
+            let offset = piece.map_or(0, |piece| piece - within.start);
+            let found = piece.map(|piece| Found::sealed(segment, piece));
+            Last { next: place + 1, pieces: within.len(), offset, found }
+        };
+        self.last.set(last);
+        Ok(last.found)
     }
 }

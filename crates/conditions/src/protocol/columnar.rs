@@ -32,6 +32,18 @@ pub(super) fn put_objects(
     objects: &[Object],
     payload: &Table,
 ) {
+    put_head(out, folder, columns, objects, payload.rows as usize);
+    payload.columns.iter().for_each(|cells| put_cells(out, cells));
+}
+
+/// Appends all but the columns' cells.
+pub(super) fn put_head(
+    out: &mut Vec<u8>,
+    folder: &str,
+    columns: &[ColumnSpec],
+    objects: &[Object],
+    rows: usize,
+) {
     put_text(out, folder);
     put_count(out, columns.len());
     for column in columns {
@@ -39,22 +51,26 @@ pub(super) fn put_objects(
         put_text(out, &column.name);
     }
     put_count(out, objects.len());
-    put_count(out, payload.rows as usize);
+    put_count(out, rows);
     put_all(out, objects.iter().map(|object| object.channel.to_le_bytes()));
     put_all(out, objects.iter().map(|object| object.since.to_le_bytes()));
     put_all(out, objects.iter().map(|object| object.until.to_le_bytes()));
     put_all(out, objects.iter().map(|object| object.records.to_le_bytes()));
-    for cells in &payload.columns {
-        put_count(out, cells.nulls().len());
-        put_all(out, cells.nulls().iter().map(|row| row.to_le_bytes()));
-        put_all(out, cells.ends().iter().map(|end| end.to_le_bytes()));
-        out.extend(cells.bytes());
-    }
+}
+
+/// Appends a column's cells.
+pub(super) fn put_cells(out: &mut Vec<u8>, cells: &Cells) {
+    put_count(out, cells.nulls().len());
+    put_all(out, cells.nulls().iter().map(|row| row.to_le_bytes()));
+    put_all(out, cells.ends().iter().map(|end| end.to_le_bytes()));
+    out.extend_from_slice(cells.bytes());
 }
 
 fn put_all<const N: usize>(out: &mut Vec<u8>, all: impl ExactSizeIterator<Item = [u8; N]>) {
-    out.reserve(N * all.len());
-    all.for_each(|bytes| out.extend_from_slice(&bytes));
+    let begin = out.len();
+    out.resize(begin + N * all.len(), 0);
+    let (into, _) = out[begin..].as_chunks_mut::<N>();
+    into.iter_mut().zip(all).for_each(|(into, bytes)| *into = bytes);
 }
 
 /// Numbers of folders, objects and rows are below their limits, which are less than 2^32.

@@ -32,7 +32,7 @@ pub use flat::{FLAT_BEGIN, flat_names};
 pub use incoming::{Incoming, IncomingBatch, MAX_COLUMN_BYTES};
 pub(crate) use incoming::{end as json_end, time as json_time};
 pub use params::{Format, Params, numbers, percent_encode, time, time_us};
-pub use slice::{MAGIC, SliceHead, decode_slice, encode_slice};
+pub use slice::{MAGIC, SliceHead, decode_slice, encode_shown, encode_slice};
 pub use view::{
     AnswerView, ChannelView, ChannelsView, CompactBody, CompactedBody, DiffView, ErrorBody,
     ErrorObject, ExplainView, FolderView, LineView, MadeBody, ShownView, SliceView, TagView,

@@ -5,8 +5,8 @@
 //! each folder: its objects, as `columnar` has them
 //! ```
 
-use super::columnar::{Malformed, Reader, put_count, put_objects};
-use crate::model::{ANSWER, Answer};
+use super::columnar::{Malformed, Reader, put_cells, put_count, put_head, put_objects};
+use crate::model::{ANSWER, Answer, Cells, Kind, Object, Refusal, Shown};
 
 /// The first bytes, with the version of the form.
 pub const MAGIC: [u8; 8] = *b"LLSLICE1";
@@ -20,13 +20,49 @@ pub struct SliceHead {
     pub since: u64,
 }
 
+fn begin(out: &mut Vec<u8>, SliceHead { revision, since }: SliceHead, folders: usize) {
+    out.extend(MAGIC);
+    out.extend(revision.to_le_bytes());
+    out.extend(since.to_le_bytes());
+    put_count(out, folders);
+}
+
+/// The bytes of a slice of what folders show, straight from where that lies.
+///
+/// # Errors
+/// When there are too many of them, or a segment is damaged.
+pub fn encode_shown(head: SliceHead, folders: &[Shown<'_>]) -> Result<Vec<u8>, Refusal> {
+    let mut out = Vec::with_capacity(folders.iter().map(least_bytes).sum());
+    begin(&mut out, head, folders.len());
+    let (mut cells, mut bytes) = (Cells::new(Kind::Bool), 0);
+    for shown in folders {
+        put_head(&mut out, shown.path, shown.columns, &shown.objects, shown.rows());
+        for (number, column) in shown.columns.iter().enumerate() {
+            cells.restart(column.kind);
+            shown.read(number, &mut cells, bytes)?;
+            bytes += cells.all_bytes();
+            put_cells(&mut out, &cells);
+        }
+    }
+    Ok(out)
+}
+
+/// How many bytes a folder's objects take if all cells have a value, and strings and blobs are
+/// empty, and at most a little more.
+fn least_bytes(shown: &Shown<'_>) -> usize {
+    let (objects, rows) = (shown.objects.len(), shown.rows());
+    let columns = shown.columns.iter().map(|column| {
+        let width = column.kind.width_bytes().unwrap_or(size_of::<u64>());
+        column.name.len() + 9 + rows * width
+    });
+    let object = size_of::<Object>();
+    64 + shown.path.len() + objects * object + columns.sum::<usize>()
+}
+
 /// The bytes of a slice.
 pub fn encode_slice(head: SliceHead, folders: &[Answer]) -> Vec<u8> {
     let mut out = Vec::new();
-    out.extend(MAGIC);
-    out.extend(head.revision.to_le_bytes());
-    out.extend(head.since.to_le_bytes());
-    put_count(&mut out, folders.len());
+    begin(&mut out, head, folders.len());
     for answer in folders {
         let Answer { folder, columns, objects, payload } = answer;
         put_objects(&mut out, folder, columns, objects, payload);

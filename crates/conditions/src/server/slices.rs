@@ -19,11 +19,13 @@ use super::quick;
 use super::reads::{is_past, revision};
 use super::ready::{Ready, SliceKey};
 use super::shared::Reading;
-use crate::model::{Canonical, HEAD, Lead, Leads, MAX_TIME, Of, Refusal, State, View};
+use crate::model::{
+    Answer, Canonical, HEAD, Lead, Leads, MAX_TIME, Of, Refusal, Shown, State, View, answers,
+};
 #[cfg(feature = "arrow")]
 use crate::protocol::encode_arrow;
 use crate::protocol::{
-    ARROW_TYPE, BASE, Format, Params, REVISION, SLICE_TYPE, SliceHead, SliceView, encode_slice,
+    ARROW_TYPE, BASE, Format, Params, REVISION, SLICE_TYPE, SliceHead, SliceView, encode_shown,
     percent_encode,
 };
 
@@ -74,16 +76,16 @@ pub(super) async fn resolve(
 }
 
 async fn led(app: &Arc<App>, params: Params, headers: &HeaderMap) -> Result<Response, Fault> {
-    let is_led = params.redirect.unwrap_or(true);
-    let led =
-        app.read(params, is_little_lead, |app, state, params| lead(app, &state, &params)).await;
-    let led = led.unwrap_or_else(|| Err(Fault::own()))?;
-    if is_led {
-        return Ok(led.redirect().map(Body::from));
+    if params.redirect.unwrap_or(true) {
+        let work = |app: &App, state: Reading<'_>, params: Params| lead(app, &state, &params);
+        let led = app.read(params, is_little_lead, work).await;
+        return Ok(led.unwrap_or_else(|| Err(Fault::own()))?.redirect().map(Body::from));
     }
-    let headers_of_led = led.headers(header::CONTENT_LOCATION);
-    let mut answer = content(app, led.key, headers).await?;
-    answer.headers_mut().extend(headers_of_led);
+    let work = |app: &App, state: Reading<'_>, params: Params| whole(app, state, &params);
+    let made = app.read(params, is_little_whole, work).await;
+    let (led, ready) = made.unwrap_or_else(|| Err(Fault::own()))?;
+    let mut answer = answered(app, ready, led.key.format, lists(headers)).map(Body::from);
+    answer.headers_mut().extend(led.headers(header::CONTENT_LOCATION));
     Ok(answer)
 }
 
@@ -103,16 +105,16 @@ pub(super) fn quick(
     asked: &Question<'_>,
 ) -> Option<http::Response<Bytes>> {
     let params = query_params(asked.query, RESOLVE).ok()?;
-    if !is_little_lead(app, &state, &params) {
+    if params.redirect.unwrap_or(true) {
+        let is_little = is_little_lead(app, &state, &params);
+        return is_little.then(|| lead(app, &state, &params).ok())?.map(|led| led.redirect());
+    }
+    if !is_little_whole(app, &state, &params) {
         return None;
     }
-    let led = lead(app, &state, &params).ok()?;
-    if params.redirect.unwrap_or(true) {
-        return Some(led.redirect());
-    }
-    let headers = led.headers(header::CONTENT_LOCATION);
-    let mut answer = quick_content(app, state, led.key, asked)?;
-    answer.headers_mut().extend(headers);
+    let (led, ready) = whole(app, state, &params).ok()?;
+    let mut answer = answered(app, ready, led.key.format, quick::lists(asked));
+    answer.headers_mut().extend(led.headers(header::CONTENT_LOCATION));
     Some(answer)
 }
 
@@ -160,10 +162,83 @@ fn view(state: &State, params: &Params) -> Result<View, Fault> {
     Ok(state.view(tag, revision(state, params)?, under)?)
 }
 
+/// Whether it is little work to find where a time leads, with what is there.
+fn is_little_whole(app: &App, state: &State, params: &Params) -> bool {
+    let (Ok(asked), Some(time)) = (asked(state, params), params.t) else { return true };
+    let Asked { under, view, format } = asked;
+    match leads(app).known(state, under, time, view) {
+        Some(place) => is_little_content(app, state, &asked.key(place)),
+        None => is_little_look_up(state, under, view.of) && is_little_slice(state, under, format),
+    }
+}
+
+/// What is asked of all folders at and below a path.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    under: &'a str,
+    view: View,
+    format: Format,
+}
+
+fn asked<'a>(state: &State, params: &'a Params) -> Result<Asked<'a>, Fault> {
+    let format = format(params)?;
+    Ok(Asked { under: normal(params.under.as_deref()), view: view(state, params)?, format })
+}
+
+impl Asked<'_> {
+    fn key(&self, Canonical { revision, since }: Canonical) -> SliceKey {
+        let view = View { revision, of: self.view.of };
+        SliceKey { under: self.under.to_owned(), view, since, format: self.format }
+    }
+}
+
 fn lead(app: &App, state: &State, params: &Params) -> Result<Led, Fault> {
-    let (format, time) = (format(params)?, needed(params.t, "t")?);
-    let (view, under) = (view(state, params)?, normal(params.under.as_deref()));
-    let place = place(app, state, under, time, view)?;
+    let (asked, time) = (asked(state, params)?, needed(params.t, "t")?);
+    let Asked { under, view, .. } = asked;
+    let place = match known(app, state, asked, time) {
+        Some(place) => place,
+        None => {
+            let found = Lead::look_up(state, under, time, view)?;
+            let place = found.place();
+            leads(app).keep(under, view.of, found);
+            place
+        }
+    };
+    Ok(led_to(state, params, asked, place))
+}
+
+/// Where a time leads, with what is there: looked up in one pass where neither is known.
+fn whole(app: &App, state: Reading<'_>, params: &Params) -> Result<(Led, Ready), Fault> {
+    let (asked, time) = (asked(&state, params)?, needed(params.t, "t")?);
+    let Asked { under, view, .. } = asked;
+    if let Some(place) = known(app, &state, asked, time) {
+        let led = led_to(&state, params, asked, place);
+        let ready = ready(app, state, led.key.clone())?;
+        return Ok((led, ready));
+    }
+    let (found, shown) = Lead::show(&state, under, time, view)?;
+    let led = led_to(&state, params, asked, found.place());
+    leads(app).keep(under, view.of, found);
+    let ready = match kept(app, &led.key) {
+        Some(ready) => ready,
+        None => {
+            let made = made(&led.key, shown)?;
+            drop(state);
+            make(app, led.key.clone(), made)?
+        }
+    };
+    Ok((led, ready))
+}
+
+/// The place to which a time leads, where it is remembered.
+fn known(app: &App, state: &State, asked: Asked<'_>, time: u64) -> Option<Canonical> {
+    let place = leads(app).known(state, asked.under, time, asked.view)?;
+    app.counts.places_known.fetch_add(1, Relaxed);
+    Some(place)
+}
+
+fn led_to(state: &State, params: &Params, asked: Asked<'_>, place: Canonical) -> Led {
+    let of = asked.view.of;
     let is_dated = params.revision.is_some() || params.as_of_us.is_some();
     let is_of_head = params.tag.as_deref().is_none_or(|tag| tag == HEAD);
     let kept = match (is_of_head, is_dated) {
@@ -171,31 +246,10 @@ fn lead(app: &App, state: &State, params: &Params) -> Result<Led, Fault> {
         (true, true) => LEADS_LONG,
         (true, false) => NOW,
         // Users insert into theirs, and global ones pick others.
-        (false, false) if view.of != Of::Head => NOW,
+        (false, false) if of != Of::Head => NOW,
         (false, _) => LEADS_A_WHILE,
     };
-    let Canonical { revision, since } = place;
-    let view = View { revision, of: view.of };
-    let key = SliceKey { under: under.to_owned(), view, since, format };
-    Ok(Led { key, kept, revision: state.revision() })
-}
-
-/// The place to which a time leads.
-fn place(
-    app: &App,
-    state: &State,
-    under: &str,
-    time: u64,
-    view: View,
-) -> Result<Canonical, Refusal> {
-    if let Some(place) = leads(app).known(state, under, time, view) {
-        app.counts.places_known.fetch_add(1, Relaxed);
-        return Ok(place);
-    }
-    let found = Lead::look_up(state, under, time, view)?;
-    let place = found.place();
-    leads(app).keep(under, view.of, found);
-    Ok(place)
+    Led { key: asked.key(place), kept, revision: state.revision() }
 }
 
 /// The path and query of a slice's place.
@@ -314,23 +368,54 @@ fn answered<'a>(
 
 fn ready(app: &App, state: Reading<'_>, key: SliceKey) -> Result<Ready, Fault> {
     state.check_view(key.view, &key.under)?;
-    if let Some(ready) = app.slices.get(&key) {
-        app.counts.slices_ready.fetch_add(1, Relaxed);
+    if let Some(ready) = kept(app, &key) {
         return Ok(ready);
     }
     state.check_path(&key.under)?;
-    let folders = state.slice(&key.under, key.since, key.view)?;
+    let made = made(&key, state.shown(&key.under, key.since, key.view)?)?;
     drop(state);
-    let (revision, since) = (key.view.revision, key.since);
-    let head = SliceHead { revision, since };
-    let bytes = match key.format {
-        Format::Binary => encode_slice(head, &folders),
+    make(app, key, made)
+}
+
+/// A slice that was made before.
+fn kept(app: &App, key: &SliceKey) -> Option<Ready> {
+    let ready = app.slices.get(key)?;
+    app.counts.slices_ready.fetch_add(1, Relaxed);
+    Some(ready)
+}
+
+/// A slice as the state made it: in bytes, or to be put into some without the state.
+enum Made {
+    Bytes(Vec<u8>),
+    Answers(Vec<Answer>),
+}
+
+impl SliceKey {
+    fn head(&self) -> SliceHead {
+        SliceHead { revision: self.view.revision, since: self.since }
+    }
+}
+
+fn made(key: &SliceKey, shown: Vec<Shown<'_>>) -> Result<Made, Refusal> {
+    match key.format {
+        Format::Binary => encode_shown(key.head(), &shown).map(Made::Bytes),
+        _ => answers(shown).map(Made::Answers),
+    }
+}
+
+fn make(app: &App, key: SliceKey, made: Made) -> Result<Ready, Fault> {
+    let head = key.head();
+    let SliceHead { revision, since } = head;
+    let bytes = match (made, key.format) {
+        (Made::Bytes(bytes), _) => bytes,
         #[cfg(feature = "arrow")]
-        Format::Arrow => encode_arrow(head, &folders).map_err(|why| {
+        (Made::Answers(folders), Format::Arrow) => encode_arrow(head, &folders).map_err(|why| {
             tracing::error!("{}: {why}", key.under);
             Fault::own()
         })?,
-        _ => json_bytes(&SliceView { revision, since, folders: &folders })?,
+        (Made::Answers(folders), _) => {
+            json_bytes(&SliceView { revision, since, folders: &folders })?
+        }
     };
     let ready = Ready::of(app.unsent.hold(bytes)?);
     app.slices.keep(key, &ready);

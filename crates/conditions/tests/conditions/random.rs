@@ -13,6 +13,7 @@ use conditions::model::{
     Lead, Leads, MAX_TIME, Numbers, Object, Order, Refusal, Seal, Selection, State, Table, Test,
     Value, Versioning, View,
 };
+use conditions::protocol::{SliceHead, encode_shown, encode_slice};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -39,7 +40,8 @@ fn records(object: usize, columns: usize) -> Vec<Vec<Value>> {
             if object.is_multiple_of(3) { Value::Null } else { Value::Double(object as f64) };
         [number, text, late].into_iter().take(columns).collect()
     };
-    (0..object % 4).map(record).collect()
+    // Objects that are inserted together often have as many.
+    (0..object / 8 % 4).map(record).collect()
 }
 
 /// Which records are asked for.
@@ -147,6 +149,13 @@ impl World {
         }
     }
 
+    /// The first point of an object, and the first after it.
+    fn times(&mut self) -> (usize, usize) {
+        let since = self.below(POINTS);
+        let until = (since + 1 + self.below(6)).min(POINTS);
+        (since, if self.below(4) == 0 { POINTS } else { until })
+    }
+
     fn insert(&mut self) {
         let (mut naive, mut all_fit) = (self.naive.clone(), true);
         let (mut batches, mut puts) = (Vec::new(), Vec::new());
@@ -159,11 +168,12 @@ impl World {
             let kinds = [Kind::Int64, Kind::String, Kind::Double];
             let mut payload = Table::new(kinds.into_iter().take(columns));
             let mut objects = Vec::new();
-            for _ in 0..1 + self.below(3) {
-                let since = self.below(POINTS);
-                let until = (since + 1 + self.below(6)).min(POINTS);
-                let until = if self.below(4) == 0 { POINTS } else { until };
-                let channel = self.below(CHANNELS as usize) as u32;
+            // All channels at once, or some.
+            let is_together = self.below(3) == 0;
+            let (times, count) = (self.times(), 1 + self.below(3));
+            for n in 0..if is_together { CHANNELS as usize } else { count } {
+                let (since, until) = if is_together { times } else { self.times() };
+                let channel = if is_together { n } else { self.below(CHANNELS as usize) } as u32;
                 let put = Put { object: self.objects.len() + puts.len(), channel, since, until };
                 let folder = naive.get_mut(path).expect("a folder");
                 all_fit &= !is_single || folder.takes(put);
@@ -490,6 +500,10 @@ impl World {
         self.state.check_view(there, under).expect("it is there");
         let same = self.state.slice(under, place.since, there).expect("an answer");
         assert_eq!(slice, same, "{under} at {point}, {view:?}: {place:?}");
+        let (lead, shown) = Lead::show(&self.state, under, time(point), view).expect("an answer");
+        assert_eq!(lead.place(), place, "found in one pass");
+        let head = SliceHead { revision: place.revision, since: place.since };
+        assert_eq!(encode_shown(head, &shown), Ok(encode_slice(head, &slice)));
         // What is remembered of earlier questions leads to the same answer.
         let known = self.leads.known(&self.state, under, time(point), view);
         let place = known.unwrap_or_else(|| {

@@ -8,7 +8,7 @@ pub(super) const HEAD_BYTES: usize = 128;
 
 /// The payload is checked in chunks of this size: the first read of a slice checks about one for
 /// each column of a block, and 4 bytes each are kept of it.
-pub(super) const CHUNK_BYTES: usize = 16 << 10;
+pub(super) const CHUNK_BYTES: usize = 4 << 10;
 
 pub(super) const COLUMN_BYTES: usize = 16;
 
@@ -40,7 +40,7 @@ pub(super) mod column {
 pub(super) const WHOLE: u64 = u32::MAX as u64;
 
 const MAGIC: [u8; 8] = *b"LLcondsg";
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
 /// What a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //! A number is kept as its distance from the least of the column; all bits of its width stand for
 //! the greatest. So one open end, or one piece of a thousand that is cut, makes no column wide.
 
+use std::ops::Range;
+
 /// The bytes of a column's description: the least number, the greatest, and the width in bytes.
 pub(super) const DESCRIPTION_BYTES: usize = 20;
 
@@ -53,6 +55,12 @@ impl Packed {
             let kept = if number == self.greatest { u64::MAX } else { number - self.least };
             into.extend_from_slice(&kept.to_le_bytes()[..self.width]);
         }
+    }
+
+    /// The bytes of some numbers, which are equal where the numbers are.
+    pub(super) fn kept<'a>(&self, bytes: &'a [u8], places: Range<usize>) -> Option<&'a [u8]> {
+        let at = |place: usize| self.width.checked_mul(place)?.checked_add(self.at);
+        bytes.get(at(places.start)?..at(places.end)?)
     }
 
     /// A number, by its place. Seven bytes have to follow the last one.

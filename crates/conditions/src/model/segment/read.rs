@@ -31,6 +31,8 @@ pub struct Segment {
     levels: Box<[usize]>,
     /// A bit for each chunk of the payload whose checksum was found right.
     checked: Box<[AtomicU64]>,
+    /// A bit for each channel, by its place, that is like the one before.
+    alike: Box<[u64]>,
 }
 
 /// Where a column lies in the payload.
@@ -99,10 +101,46 @@ impl Segment {
         let levels = begins.collect();
         let chunks = (at.payload - SPARE_BYTES - at.chunks) / 4;
         let checked = (0..chunks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        let past = Bounds::NEVER;
-        let mut segment = Self { id, bytes, checksum, head, at, past, columns, levels, checked };
+        let (past, alike) = (Bounds::NEVER, Box::default());
+        let mut segment =
+            Self { id, bytes, checksum, head, at, past, columns, levels, checked, alike };
         segment.past = segment.all_past();
+        segment.alike = segment.find_alike();
         Ok(segment)
+    }
+
+    /// Which channels of a block are like the one before: what is found of that one is found of
+    /// these without a look.
+    fn find_alike(&self) -> Box<[u64]> {
+        let count = if self.head.kind == SegmentKind::Block { self.channels() } else { 0 };
+        let mut alike = vec![0; count.div_ceil(64)];
+        for place in (1..count).filter(|place| self.is_like_before(*place)) {
+            alike[place / 64] |= 1 << (place % 64);
+        }
+        alike.into()
+    }
+
+    fn is_like_before(&self, place: usize) -> bool {
+        let (before, own) = (self.pieces_of(place - 1), self.pieces_of(place));
+        let is_same = |column: usize| {
+            let kept =
+                |pieces: &Range<usize>| self.at.packed[column].kept(&self.bytes, pieces.clone());
+            kept(&before) == kept(&own)
+        };
+        before.len() == own.len()
+            && [column::SINCE, column::UNTIL, column::FROM, column::RECORDS]
+                .into_iter()
+                .all(is_same)
+            && before.zip(own).all(|(before, own)| {
+                let (first, records) = self.rows_of(before);
+                first.checked_add(records) == Some(self.rows_of(own).0)
+            })
+    }
+
+    /// Whether a channel has pieces as the one before has them, at the same times and from the same
+    /// revisions on, each with as many rows, and behind the rows of that one's.
+    pub(in super::super) fn is_alike(&self, place: usize) -> bool {
+        self.alike.get(place / 64).is_some_and(|word| word & 1 << (place % 64) != 0)
     }
 
     fn all_past(&self) -> Bounds {

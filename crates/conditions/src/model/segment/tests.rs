@@ -118,6 +118,34 @@ fn a_segment_is_read_as_it_was_written() {
 }
 
 #[test]
+fn channels_that_begin_together_are_known_to_be_alike() {
+    let entry = |channel: u32, number: u32, (until, row, records): (u64, u32, u32)| {
+        let (since, from) = (u64::from(10 * number), u64::from(100 + number));
+        let object = Inserted { since, until, revision: from };
+        let bounds = Bounds { since, until, from, to: u64::MAX };
+        Entry { channel, bounds, object, is_ended: false, first_row: row, records }
+    };
+    // Two records of each, interval by interval; of the channels from 3 on something is another.
+    let whole = |channel: u32, number: u32| {
+        let (until, row) = (u64::from(10 * number + 10), 2 * (8 * number + channel));
+        match (channel, number) {
+            (3, 2) => (until - 1, row, 2),
+            (5, 1) => (until, row, 1),
+            (7, 0) => (until, row - 1, 2),
+            _ => (until, row, 2),
+        }
+    };
+    let channels = (0..8).flat_map(|channel| (0..4).map(move |number| (channel, number)));
+    let entries: Vec<_> = channels.map(|(c, n)| entry(c, n, whole(c, n))).collect();
+    let (payload, of) = (Table { rows: 64, columns: Vec::new() }, 40);
+    let of = SegmentOf { kind: SegmentKind::Block, id: ID, folder: 1, tag: 0, since: 0, until: of };
+    let segment = Segment::open(ID, Bytes::from(encode(&of, &entries, &payload)));
+    let segment = segment.expect("a segment");
+    let alike = (0..8).map(|place| segment.is_alike(place));
+    assert_eq!(alike.collect::<Vec<_>>(), [false, true, true, false, false, false, false, false]);
+}
+
+#[test]
 fn every_flipped_byte_is_noticed_and_its_place_is_named() {
     for kind in [SegmentKind::Block, SegmentKind::Past] {
         let whole = bytes(kind);
