@@ -375,6 +375,14 @@ impl<'a> Runs<'a> {
         self.rows
     }
 
+    /// Adds this many rows that follow the last ones.
+    pub(super) fn extend(&mut self, rows: usize) {
+        if let Some((_, last)) = self.runs.last_mut() {
+            last.end += rows;
+            self.rows += rows;
+        }
+    }
+
     /// Adds these behind the others, `most` of them.
     pub(super) fn add(&mut self, (source, first, records): Rows<'a>, most: u32) {
         let range = first as usize..first as usize + records.min(most) as usize;

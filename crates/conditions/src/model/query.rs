@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::error::{ANSWER, ANSWER_BYTES, Refusal};
 use super::folder::{Folder, Selection};
 use super::piece::{Around, Revision, Version};
+use super::segment::{Damage, Segment};
 use super::shown::{Answer, Shown};
 use super::state::State;
 use super::tag::{Resolved, View};
-use super::view::Found;
+use super::view::{Found, Moment};
 
 /// The order of a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -267,17 +268,13 @@ impl State {
             let mut shown = folder.show(version.revision);
             if let Some(view) = folder.contents.view(version.user_tag) {
                 let moment = view.moment(time, version.revision);
-                shown.objects.reserve_exact(folder.channels.len());
-                for channel in folder.channels.keys() {
-                    match moment.at(*channel)? {
-                        Some(found) => {
-                            let Found { since, until, from, .. } = found;
-                            reach.add(Around { since, until, from });
-                            shown.add(*channel, &found, u32::MAX);
-                        }
-                        None if with_gaps => reach.add(moment.around(*channel)?),
-                        None => {}
-                    }
+                let count = folder.channels.len();
+                shown.objects.reserve_exact(count);
+                match moment.whole(count)? {
+                    Some(block) => show_block(block, &moment, &mut shown, reach, with_gaps)?,
+                    None => folder.channels.keys().try_for_each(|channel| {
+                        show_channel(*channel, &moment, &mut shown, reach, with_gaps).map(drop)
+                    })?,
                 }
             }
             rows = shown.check(rows)?;
@@ -309,6 +306,45 @@ impl State {
     pub fn slice(&self, path: &str, time: u64, view: View) -> Result<Vec<Answer>, Refusal> {
         answers(self.shown(path, time, view)?)
     }
+}
+
+/// Adds what the channels of a block show.
+fn show_block<'a>(
+    block: &Segment,
+    moment: &Moment<'a>,
+    shown: &mut Shown<'a>,
+    reach: &mut Reach,
+    with_gaps: bool,
+) -> Result<(), Damage> {
+    let mut place = 0;
+    while place < block.channels() {
+        let found = show_channel(block.number(place), moment, shown, reach, with_gaps)?;
+        let alike = found.map_or(0, |found| moment.pass_alike(&found));
+        shown.add_alike((0..alike).map(|next| block.number(place + 1 + next)));
+        place += 1 + alike;
+    }
+    Ok(())
+}
+
+/// Adds what a channel shows, which is returned.
+fn show_channel<'a>(
+    channel: u32,
+    moment: &Moment<'a>,
+    shown: &mut Shown<'a>,
+    reach: &mut Reach,
+    with_gaps: bool,
+) -> Result<Option<Found<'a>>, Damage> {
+    let found = moment.at(channel)?;
+    match found {
+        Some(found) => {
+            let Found { since, until, from, .. } = found;
+            reach.add(Around { since, until, from });
+            shown.add(channel, &found, u32::MAX);
+        }
+        None if with_gaps => reach.add(moment.around(channel)?),
+        None => {}
+    }
+    Ok(found)
 }
 
 /// What folders show, copied.

@@ -51,14 +51,20 @@ impl<'a> Found<'a> {
         Self { since, until, from: segment.from(piece), place, rows }
     }
 
-    /// That of the next channel, which is like this one's: each has as many pieces.
-    fn next_alike(self, pieces: usize) -> Self {
+    /// That of a channel some places after this one's, each of which has as many pieces and is like
+    /// the one before.
+    fn alike(self, places: usize, pieces: usize) -> Self {
         let place = match self.place {
-            Place::Sealed(segment, piece) => Place::Sealed(segment, piece + pieces),
+            Place::Sealed(segment, piece) => Place::Sealed(segment, piece + places * pieces),
             place => place,
         };
-        let rows = self.rows.map(|(first, records)| (first + records, records));
+        let rows = self.rows.map(|(first, records)| (first + records * places as u32, records));
         Self { place, rows, ..self }
+    }
+
+    fn is_of(&self, segment: &Arc<Segment>, piece: usize) -> bool {
+        let Place::Sealed(own, place) = self.place else { return false };
+        Arc::ptr_eq(own, segment) && place == piece
     }
 
     fn is_same(&self, other: &Found<'_>) -> bool {
@@ -226,6 +232,28 @@ impl<'a> Moment<'a> {
         Ok(found)
     }
 
+    /// The block, where it has all of the folder's channels, of which there are this many.
+    pub(super) fn whole(&self, channels: usize) -> Result<Option<&'a Segment>, Damage> {
+        let Some(block) = self.block else { return Ok(None) };
+        let segment = self.view.base.blocks[block].part.segment()?;
+        // It has no others.
+        Ok((segment.channels() == channels).then_some(&**segment))
+    }
+
+    /// How many channels after the one that was asked for last are like it, and show what was found
+    /// of it: these are passed.
+    pub(super) fn pass_alike(&self, found: &Found<'_>) -> usize {
+        let Last { next, pieces, offset, found: last } = self.last.get();
+        let Some(Found { place: Place::Sealed(segment, piece), .. }) = last else { return 0 };
+        if !self.view.recent.is_empty() || !found.is_of(segment, piece) {
+            return 0;
+        }
+        let count = segment.alike_from(next);
+        let found = last.map(|found| found.alike(count, pieces));
+        self.last.set(Last { next: next + count, pieces, offset, found });
+        count
+    }
+
     /// From where on a channel shows nothing else, and up to where. `since` is a function of the
     /// pieces at the revision where one is found. In a gap it may be later than it could be: where
     /// later revisions have pieces before it, or a block begins.
@@ -321,7 +349,7 @@ impl<'a> Moment<'a> {
         let Last { next, pieces, offset, found } = self.last.get();
         let Some(place) = segment.place(channel, next) else { return Ok(None) };
         let last = if place == next && segment.is_alike(place) {
-            let found = found.map(|found| found.next_alike(pieces));
+            let found = found.map(|found| found.alike(1, pieces));
             Last { next: place + 1, pieces, offset, found }
         } else {
             let within = segment.pieces_of(place);

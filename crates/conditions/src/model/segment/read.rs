@@ -143,6 +143,11 @@ impl Segment {
         self.alike.get(place / 64).is_some_and(|word| word & 1 << (place % 64) != 0)
     }
 
+    /// How many channels from a place on are each like the one before.
+    pub(in super::super) fn alike_from(&self, place: usize) -> usize {
+        (place..self.channels()).take_while(|place| self.is_alike(*place)).count()
+    }
+
     fn all_past(&self) -> Bounds {
         let Head { since, until, from, to, ended, pieces, .. } = self.head;
         match (self.head.kind, self.levels.len()) {
