@@ -10,6 +10,9 @@ use crate::served::{PROGRAM, lines, rpc, said};
 /// Runs the client as so many ranks; without mpirun the test is skipped.
 fn ranks(count: usize, args: &[&str]) -> Option<Output> {
     let mut command = Command::new(on_path("mpirun")?);
+    // Two that start at once fail where one makes, and the other removes, the folder of both.
+    let folder = tempfile::tempdir().expect("a folder");
+    command.env("TMPDIR", folder.path());
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np"]);
     command.arg(count.to_string()).args([PROGRAM, "rpc"]).args(args);
     Some(command.output().expect("it runs"))
