@@ -72,6 +72,8 @@ mod timers;
 mod tls;
 #[cfg(feature = "tls")]
 mod tls_client;
+#[cfg(feature = "tls")]
+mod tls_pinned;
 mod together;
 mod transport;
 mod turn;
@@ -105,6 +107,8 @@ pub use tasks::{PoolFull, Task, TaskPanicked, TaskPool};
 pub use tls::{ClientCertificates, Tls, TlsError, TlsSettings};
 #[cfg(feature = "tls")]
 pub use tls_client::{TlsStream, TlsTrust};
+#[cfg(feature = "tls")]
+pub use tls_pinned::PinnedTls;
 pub use together::wake_together;
 pub use turn::deliver;
 pub use uring::Uring;

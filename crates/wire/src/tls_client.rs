@@ -50,14 +50,20 @@ impl TlsStream {
     /// # Errors
     /// `InvalidInput` when the PEM or the name can't be used, `InvalidData` when the server's
     /// certificate is not trusted, and any error of the socket.
-    pub fn connect(mut socket: TcpStream, name: &str, trust: &TlsTrust<'_>) -> io::Result<Self> {
-        let unusable = |error: &dyn std::fmt::Display| {
-            io::Error::new(ErrorKind::InvalidInput, error.to_string())
-        };
+    pub fn connect(socket: TcpStream, name: &str, trust: &TlsTrust<'_>) -> io::Result<Self> {
         let config = trust.config().map_err(|error| unusable(&error))?;
+        Self::begin(socket, name, Arc::new(config))
+    }
+
+    /// The same by what is trusted already.
+    pub(crate) fn begin(
+        mut socket: TcpStream,
+        name: &str,
+        config: Arc<ClientConfig>,
+    ) -> io::Result<Self> {
         let server = ServerName::try_from(name.to_owned()).map_err(|error| unusable(&error))?;
         let mut connection =
-            ClientConnection::new(Arc::new(config), server).map_err(|error| unusable(&error))?;
+            ClientConnection::new(config, server).map_err(|error| unusable(&error))?;
         while connection.is_handshaking() {
             connection.complete_io(&mut socket)?;
         }
@@ -68,6 +74,10 @@ impl TlsStream {
     pub fn socket(&self) -> &TcpStream {
         &self.0.sock
     }
+}
+
+fn unusable(error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, error.to_string())
 }
 
 impl Read for TlsStream {

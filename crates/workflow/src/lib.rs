@@ -4,8 +4,8 @@
 //! [`model`] holds the tree and its rules, [`definition`] reads and prints its text, [`protocol`]
 //! is the requests and answers of ecFlow's clients, [`script`] makes jobs of scripts, [`lint`] says
 //! what is wrong with a definition, [`simulate`] what would run when, [`history`] what a log says
-//! of runs; none of them does I/O. [`server`] and [`client`] do. [`load`] is the workload and
-//! dialect of the lab.
+//! of runs, [`traffic`] is recorded requests; none of them does I/O. [`server`] and [`client`] do.
+//! [`load`] is the workload and dialect of the lab.
 
 #![deny(unsafe_code)]
 
@@ -19,6 +19,7 @@ pub mod protocol;
 pub mod script;
 pub mod server;
 pub mod simulate;
+pub mod traffic;
 
 mod command;
 mod serve;

@@ -3,9 +3,11 @@
 
 mod follow;
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
+
+use wire::PinnedTls;
 
 use crate::definition::{Parsed, parse};
 use crate::model::Tree;
@@ -44,6 +46,30 @@ pub enum ClientError {
     },
 }
 
+/// One request over a connection, and its answer.
+fn converse(mut stream: impl Read + Write, request: &[u8]) -> std::io::Result<Vec<u8>> {
+    use std::io::{Error, ErrorKind};
+    stream.write_all(request)?;
+    stream.flush()?;
+    let mut head = [0; HEAD_BYTES];
+    stream.read_exact(&mut head).map_err(|why| match why.kind() {
+        ErrorKind::UnexpectedEof => {
+            let text = "it closed the connection without an answer: does it encrypt? (--ssl)";
+            Error::new(why.kind(), text)
+        }
+        ErrorKind::WouldBlock => Error::new(ErrorKind::TimedOut, "no answer in time"),
+        _ => why,
+    })?;
+    let bytes = length(head, MAX_ANSWER_BYTES)
+        .map_err(|_| Error::new(ErrorKind::InvalidData, "what it sent has no length first"))?;
+    let mut answer = Vec::new();
+    stream.take(bytes).read_to_end(&mut answer)?;
+    if (answer.len() as u64) < bytes {
+        return Err(Error::new(ErrorKind::UnexpectedEof, "its answer ended too soon"));
+    }
+    Ok(answer)
+}
+
 /// A client of one server.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -52,22 +78,28 @@ pub struct Client {
     host: String,
     user: User,
     within: Duration,
+    tls: Option<PinnedTls>,
 }
 
 type Result<T> = std::result::Result<T, ClientError>;
 
 impl Client {
     /// A client of the server at `HOST:PORT`, for this user; each step of a request may take
-    /// `within`.
+    /// `within`. Connections are encrypted where it is said which server is trusted.
     ///
     /// # Errors
     /// When the host has no address.
-    pub fn new(address: &str, user: User, within: Duration) -> Result<Self> {
+    pub fn new(
+        address: &str,
+        user: User,
+        within: Duration,
+        tls: Option<PinnedTls>,
+    ) -> Result<Self> {
         let failed = |why| ClientError::Connection { address: address.to_owned(), why };
         let resolved = address.to_socket_addrs().map_err(failed)?.collect();
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host = host.trim().to_owned();
-        Ok(Self { address: address.to_owned(), resolved, host, user, within })
+        Ok(Self { address: address.to_owned(), resolved, host, user, within, tls })
     }
 
     /// What the server is called.
@@ -83,8 +115,16 @@ impl Client {
     pub fn ask(&self, command: Command) -> Result<Vec<u8>> {
         let request =
             Request { host: self.host.clone(), body: Body::User(self.user.clone(), command) };
-        let mut bytes = Vec::new();
-        frame(&mut bytes, |out| out.extend_from_slice(&write(&request)));
+        self.send(&write(&request))
+    }
+
+    /// The document of the answer to a request's.
+    ///
+    /// # Errors
+    /// As of [`ask`](Self::ask).
+    pub fn send(&self, document: &[u8]) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(document.len() + HEAD_BYTES);
+        frame(&mut bytes, |out| out.extend_from_slice(document));
         let answer = self.exchange(&bytes);
         answer.map_err(|why| ClientError::Connection { address: self.address.clone(), why })
     }
@@ -98,26 +138,21 @@ impl Client {
                 break;
             }
         }
-        let mut stream = connected?;
+        let stream = connected?;
+        stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(self.within))?;
         stream.set_write_timeout(Some(self.within))?;
-        stream.write_all(request)?;
-        let mut head = [0; HEAD_BYTES];
-        stream.read_exact(&mut head).map_err(|why| match why.kind() {
-            ErrorKind::UnexpectedEof => {
-                Error::new(why.kind(), "it closed the connection without an answer: is it TLS?")
+        let Some(tls) = &self.tls else { return converse(stream, request) };
+        let name = self.address.rsplit_once(':').map_or("", |(name, _)| name);
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        let stream = tls.connect(stream, name).map_err(|why| match why.kind() {
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
+                Error::new(why.kind(), "it closed the connection: does it encrypt (--ssl)?")
             }
-            ErrorKind::WouldBlock => Error::new(ErrorKind::TimedOut, "no answer in time"),
+            ErrorKind::WouldBlock => Error::new(ErrorKind::TimedOut, "no TLS in time"),
             _ => why,
         })?;
-        let bytes = length(head, MAX_ANSWER_BYTES)
-            .map_err(|_| Error::new(ErrorKind::InvalidData, "what it sent has no length first"))?;
-        let mut answer = Vec::new();
-        stream.take(bytes).read_to_end(&mut answer)?;
-        if (answer.len() as u64) < bytes {
-            return Err(Error::new(ErrorKind::UnexpectedEof, "its answer ended too soon"));
-        }
-        Ok(answer)
+        converse(stream, request)
     }
 
     fn bad(&self, why: impl ToString) -> ClientError {

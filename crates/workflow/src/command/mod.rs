@@ -7,6 +7,8 @@ mod history;
 mod input;
 mod jobs;
 mod print;
+mod record;
+mod replay;
 mod server;
 mod simulate;
 mod stats;
@@ -31,11 +33,13 @@ Examples:
   loadline workflow watch localhost:3141         what changes, as it comes
   loadline workflow top localhost:3141           the tree on the terminal, live
   loadline workflow history HOST.3141.ecf.log    the slowest tasks, by the server's log
+  loadline workflow record localhost:3141 --to day.jsonl    what clients ask, as they do
+  loadline workflow replay day.jsonl localhost:4141         the same again, answers compared
   loadline workflow get localhost:3141 /x        a definition, with states or without
   loadline workflow gen --scale 1 > 3199.def     320,830 nodes, 60 MB
 
-Those with an address ask any server of ecFlow's protocol 5.9.2, this program's or ecFlow's own.
-They don't encrypt (--ssl).";
+Those with an address ask any server of ecFlow's protocol 5.9.2, this program's or ecFlow's own;
+--ssl or ECF_SSL encrypts.";
 
 /// Arguments of `loadline workflow`.
 #[derive(Debug, clap::Args)]
@@ -65,8 +69,12 @@ enum WorkflowCommand {
     Watch(watch::WatchArgs),
     /// Show a server's tree on the terminal as it changes, and suspend, resume, run and requeue
     Top(top::TopArgs),
-    /// Sum up the runs of tasks by a server's log: the slowest, what the last waited for, limits
+    /// Sum up the runs of tasks by a server's log, or keep every change of a state in SQLite
     History(history::HistoryArgs),
+    /// Keep what clients ask a server, with times and answers, to ask it again
+    Record(record::RecordArgs),
+    /// Ask again what was recorded, at any server, and compare the answers
+    Replay(replay::ReplayArgs),
     /// Print a server's definition, or that of a node
     Get(transfer::GetArgs),
     /// Check a definition, and load it into a server
@@ -88,6 +96,8 @@ impl Run for WorkflowCommandArgs {
             WorkflowCommand::Watch(args) => watch::run(&args),
             WorkflowCommand::Top(args) => top::run(&args),
             WorkflowCommand::History(args) => history::run(&args),
+            WorkflowCommand::Record(args) => record::run(&args),
+            WorkflowCommand::Replay(args) => replay::run(&args),
             WorkflowCommand::Get(args) => transfer::get(&args),
             WorkflowCommand::Load(args) => transfer::load(&args),
             WorkflowCommand::Gen(args) => generate::run(args),

@@ -1,17 +1,49 @@
 //! When jobs ran, by the lines of a server's log: this program's or ecFlow's own.
 //!
-//! [`Runs`] takes lines; [`tasks`] sums them up by task, [`critical`] follows back what the last
-//! one waited for, [`limits`] says how full limits were. No I/O.
+//! [`Change`] reads a line, [`Runs`] pairs them; [`awaited`], [`tokens`] and [`limits`] say what a
+//! definition has runs wait for and take. No I/O.
 
 mod cause;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::model::{Date, Instant};
+use crate::model::{Date, Instant, State};
 
-pub use cause::{LimitUse, critical, limits};
+pub use cause::{Token, awaited, limits, tokens};
+
+/// A change of a node's state, as a line of the log has it.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub struct Change<'a> {
+    /// Seconds since 1970 of the log's clock.
+    pub at: i64,
+    /// The node.
+    pub path: &'a str,
+    /// Its state from then on.
+    pub state: State,
+    /// What else the line says: `try-no: 1 reason: trap`.
+    pub detail: &'a str,
+}
+
+impl<'a> Change<'a> {
+    /// Reads a line; none where it is about something else.
+    #[must_use]
+    pub fn read(line: &'a str) -> Option<Self> {
+        let (at, rest) = stamped(line)?;
+        let (word, rest) = rest.trim_start().split_once(": ")?;
+        let state = State::of_word(word)?;
+        let (path, detail) = rest.split_once(' ').unwrap_or((rest, ""));
+        path.starts_with('/').then_some(Self { at, path, state, detail: detail.trim() })
+    }
+
+    /// Whether its node is this one or below it; of `/` all are.
+    #[must_use]
+    pub fn is_under(&self, path: &str) -> bool {
+        let rest = self.path.strip_prefix(path.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
 
 /// One run of a task's job; times as the log has them, in seconds since 1970 of its clock.
 #[derive(Serialize, Debug, PartialEq, Eq, Clone)]
@@ -34,7 +66,6 @@ pub struct Run {
 #[derive(Debug)]
 pub struct Runs {
     path: String,
-    below: String,
     /// The runs, in the order of submission; families among them have lines of their own.
     pub all: Vec<Run>,
     /// The time of the last line.
@@ -47,91 +78,35 @@ impl Runs {
     /// None yet, of a node and those below it; of `/` all.
     #[must_use]
     pub fn new(path: &str) -> Self {
-        let below = format!("{}/", path.trim_end_matches('/'));
-        Self { path: path.to_owned(), below, all: Vec::new(), now: 0, open: HashMap::new() }
+        Self { path: path.to_owned(), all: Vec::new(), now: 0, open: HashMap::new() }
     }
 
     /// Takes a line of the log.
     pub fn take(&mut self, line: &str) {
-        let Some((at, rest)) = stamped(line) else { return };
+        let Some((at, _)) = stamped(line) else { return };
         self.now = at;
-        let Some((word, rest)) = rest.trim_start().split_once(": ") else { return };
-        let name = rest.split_whitespace().next().unwrap_or_default();
-        if name != self.path && !name.starts_with(&self.below) {
+        let Some(change) = Change::read(line).filter(|change| change.is_under(&self.path)) else {
             return;
-        }
-        match (word, self.open.get(name).copied()) {
+        };
+        let name = change.path;
+        match (change.state, self.open.get(name).copied()) {
             // The same submission once more: its job is written.
-            ("submitted", Some(place)) if self.all[place].active.is_none() => {}
-            ("submitted", _) => {
+            (State::Submitted, Some(place)) if self.all[place].active.is_none() => {}
+            (State::Submitted, _) => {
                 self.open.insert(name.to_owned(), self.all.len());
                 let (path, state) = (name.to_owned(), "submitted");
                 self.all.push(Run { path, submitted: at, active: None, end: None, state });
             }
-            ("active", Some(place)) => {
+            (State::Active, Some(place)) => {
                 (self.all[place].active, self.all[place].state) = (Some(at), "active");
             }
-            ("complete" | "aborted", Some(place)) => {
-                let state = if word == "complete" { "complete" } else { "aborted" };
-                (self.all[place].end, self.all[place].state) = (Some(at), state);
+            (State::Complete | State::Aborted, Some(place)) => {
+                (self.all[place].end, self.all[place].state) = (Some(at), change.state.word());
                 self.open.remove(name);
             }
             _ => {}
         }
     }
-
-    /// Leaves out families, which are submitted and complete as their tasks are.
-    pub fn only_tasks(&mut self) {
-        let mut around = HashSet::new();
-        for run in &self.all {
-            let ends = run.path.rmatch_indices('/').map(|(at, _)| &run.path[..at]);
-            for above in ends.filter(|above| !above.is_empty()) {
-                if !around.insert(above.to_owned()) {
-                    break;
-                }
-            }
-        }
-        self.all.retain(|run| run.path != "/" && !around.contains(&run.path));
-        self.open.clear();
-    }
-}
-
-/// What the runs of a task come to, in seconds.
-#[derive(Serialize, Debug, Default, PartialEq, Eq, Clone)]
-pub struct Task {
-    /// The task.
-    pub path: String,
-    /// How often it ran to an end.
-    pub runs: usize,
-    /// How often it was aborted.
-    pub aborted: usize,
-    /// From active, or else from submitted, to the end: of all runs.
-    pub total: i64,
-    /// Of the longest run.
-    pub longest: i64,
-    /// From submitted to active: the longest.
-    pub longest_wait: i64,
-}
-
-/// The tasks, those with the longest runs first.
-#[must_use]
-pub fn tasks(runs: &[Run]) -> Vec<Task> {
-    let mut by_path: HashMap<&str, Task> = HashMap::new();
-    for run in runs {
-        let Some(end) = run.end else { continue };
-        let task = by_path.entry(&run.path).or_default();
-        let took = (end - run.active.unwrap_or(run.submitted)).max(0);
-        task.runs += 1;
-        task.aborted += usize::from(run.state == "aborted");
-        task.total += took;
-        task.longest = task.longest.max(took);
-        let waited = run.active.map_or(0, |active| active - run.submitted);
-        task.longest_wait = task.longest_wait.max(waited);
-    }
-    let named = by_path.into_iter().map(|(path, task)| Task { path: path.to_owned(), ..task });
-    let mut all: Vec<Task> = named.collect();
-    all.sort_by(|a, b| (b.longest, b.total, &a.path).cmp(&(a.longest, a.total, &b.path)));
-    all
 }
 
 /// The seconds of a line of changes, and what is behind the stamp: `LOG:[14:02:41 22.11.2026] …`.
@@ -165,7 +140,6 @@ mod tests {
     const TEXT: &str = "MSG:[00:00:01 2.1.1970] --begin=s :me@h\n\
                         LOG:[00:00:02 2.1.1970]  submitted: /s/a job_size:3\n\
                         LOG:[00:00:02 2.1.1970]  submitted: /s/a\n\
-                        LOG:[00:00:02 2.1.1970]  submitted: /s\n\
                         LOG:[00:00:03 2.1.1970]  active: /s/a\n\
                         LOG:[00:00:04 2.1.1970]  submitted: /sb/x\n\
                         LOG:[00:00:09 2.1.1970]  aborted: /s/a try-no: 1 reason: trap\n\
@@ -174,8 +148,7 @@ mod tests {
 
     #[test]
     fn runs_are_read_from_the_lines_of_the_log() {
-        let mut seen = read(TEXT, "/s");
-        seen.only_tasks();
+        let seen = read(TEXT, "/s");
         let day = 86_400;
         let first = Run {
             path: "/s/a".to_owned(),
@@ -186,10 +159,18 @@ mod tests {
         };
         assert_eq!((seen.all.len(), &seen.all[0], seen.now), (2, &first, day + 10));
         assert_eq!(seen.all[1].state, "submitted");
-        assert_eq!(read(TEXT, "/").all.len(), 4);
-        let all = tasks(&seen.all);
-        let path = "/s/a".to_owned();
-        let meant = Task { path, runs: 1, aborted: 1, total: 6, longest: 6, longest_wait: 1 };
-        assert_eq!(all, [meant]);
+        assert_eq!(read(TEXT, "/").all.len(), 3);
+    }
+
+    #[test]
+    fn a_line_says_a_change_of_state_with_its_reason() {
+        let changes: Vec<Change<'_>> = TEXT.lines().filter_map(Change::read).collect();
+        assert_eq!(changes.len(), 6);
+        let (at, path, detail) = (86_409, "/s/a", "try-no: 1 reason: trap");
+        assert_eq!(changes[4], Change { at, path, state: State::Aborted, detail });
+        assert!(changes[3].is_under("/") && changes[3].is_under("/sb"), "below it");
+        assert!(!changes[3].is_under("/s"), "a name that only begins so");
+        assert_eq!(Change::read("LOG:[00:00:02 2.1.1970]  late: /s"), None);
+        assert_eq!(Change::read("LOG:[00:00:02 2.1.1970]  queued: s"), None);
     }
 }

@@ -33,6 +33,7 @@ pub use operations::{
     SYNC_FULL,
 };
 
+pub(crate) use numbers::Numbers;
 pub use tree::SERVICE as TREE;
 
 use load::{DialectRow, Reach, Service};

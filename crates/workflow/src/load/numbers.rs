@@ -4,14 +4,14 @@ use crate::protocol::SyncAnswer;
 
 /// The numbers of the last change of state and of structure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::load) struct Numbers {
-    pub(in crate::load) state: i64,
-    pub(in crate::load) modify: i64,
+pub(crate) struct Numbers {
+    pub(crate) state: i64,
+    pub(crate) modify: i64,
 }
 
 impl Numbers {
     /// Those of a text that a client takes whole: on its line `defs_state`.
-    pub(in crate::load) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let line = text.lines().take(2).find(|line| line.starts_with("defs_state "));
         let number = |name: &str| {
             let words = line.unwrap_or_default().split(' ');
@@ -35,7 +35,7 @@ impl Numbers {
     }
 
     /// Whether these come after others, in one number at least, and before in none.
-    pub(in crate::load) fn follow(self, others: Self) -> bool {
+    pub(crate) fn follow(self, others: Self) -> bool {
         self != others && self.state >= others.state && self.modify >= others.modify
     }
 }

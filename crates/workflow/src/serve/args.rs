@@ -65,7 +65,7 @@ pub(crate) struct WorkflowArgs {
     pub(super) ecfinterval: u8,
 
     /// Start no jobs
-    #[arg(long)]
+    #[arg(long = "dis_job_gen", alias = "dis-job-gen")]
     pub(super) dis_job_gen: bool,
 
     /// As ecFlow's; --log debug says more

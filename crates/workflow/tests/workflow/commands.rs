@@ -35,14 +35,20 @@ fn this_process_runs_the_client_command_it_is_told() {
 }
 
 /// A command that runs.
-struct Running {
-    child: Child,
+pub(crate) struct Running {
+    pub(crate) child: Child,
     output: BufReader<ChildStdout>,
 }
 
 impl Running {
-    fn start(words: &[&str]) -> Self {
+    pub(crate) fn start(words: &[&str]) -> Self {
+        Self::start_with(words, &[])
+    }
+
+    /// The same with more of an environment.
+    pub(crate) fn start_with(words: &[&str], more: &[(&str, &str)]) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.envs(more.iter().copied());
         command.args(["--exact", "commands::this_process_runs_the_client_command_it_is_told"]);
         command.arg("--nocapture").env(COMMAND, words.join("\n")).env("USER", "tester");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -56,14 +62,20 @@ impl Running {
         Self { child, output }
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("a line");
         line.trim_end().to_owned()
     }
 
+    /// Asks it to end.
+    pub(crate) fn terminate(&self) {
+        let process = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a signal");
+    }
+
     /// What else it prints, on both outputs, and its exit code.
-    fn end(mut self) -> (String, String, i32) {
+    pub(crate) fn end(mut self) -> (String, String, i32) {
         let (mut out, mut error) = (String::new(), String::new());
         self.output.read_to_string(&mut out).expect("text");
         self.child.stderr.take().expect("piped").read_to_string(&mut error).expect("text");
@@ -153,12 +165,12 @@ impl OnTerminal {
     }
 }
 
-fn run(words: &[&str]) -> (String, String, i32) {
+pub(crate) fn run(words: &[&str]) -> (String, String, i32) {
     Running::start(words).end()
 }
 
 /// What it prints, at its good end.
-fn printed(words: &[&str]) -> String {
+pub(crate) fn printed(words: &[&str]) -> String {
     let (out, error, code) = run(words);
     assert_eq!(code, 0, "{words:?}: {out}{error}");
     out
@@ -181,7 +193,7 @@ endsuite
 ";
 
 /// Both servers, each with what is asked of it: `HOST:PORT`.
-fn at_both(ask: impl Fn(&Place, &str)) {
+pub(crate) fn at_both(ask: impl Fn(&Place, &str)) {
     if !has_ecflow() {
         return;
     }
@@ -446,38 +458,4 @@ fn jobs_are_the_files_that_ecflow_s_own_module_writes() {
     assert_eq!(ours, theirs);
     let (_, error, code) = run(&["jobs", file, "--home", "nowhere", "--generate-only"]);
     assert_eq!((code, error.trim()), (2, "error: --home nowhere: it is no folder"));
-}
-
-#[test]
-fn history_sums_up_the_runs_that_a_server_s_log_has() {
-    at_both(|place, at| {
-        place.script("s/f/a", "sleep 1");
-        place.script("s/f/b", "true");
-        let file = place.write(
-            "s.def",
-            "suite s\n limit l 2\n family f\n inlimit /s:l\n task a\n task b\n \
-             trigger a == complete\n endfamily\nendsuite\n",
-        );
-        let file = file.to_str().expect("a path");
-        place.told(&["--restart"]);
-        printed(&["load", at, file, "--begin"]);
-        place.until_state("/s", "complete");
-        place.told(&["--log=flush"]);
-        let log = std::fs::read_dir(place.home()).expect("home").flatten().map(|one| one.path());
-        let log = log.into_iter().find(|path| path.to_string_lossy().ends_with(".ecf.log"));
-        let log = log.expect("a log");
-        let log = log.to_str().expect("a path");
-        let json = printed(&["history", log, "--defs", file, "--json"]);
-        let json: Json = serde_json::from_str(&json).expect("JSON");
-        assert_eq!((&json["runs"], &json["tasks_run"]), (&2.into(), &2.into()), "{json}");
-        assert_eq!(json["tasks"][0]["path"], "/s/f/a", "{json}");
-        let chain = json["critical"].as_array().expect("runs").iter();
-        let chain: Vec<_> = chain.filter_map(|run| run["path"].as_str()).collect();
-        assert_eq!(chain, ["/s/f/a", "/s/f/b"], "{json}");
-        assert_eq!(json["limits"][0]["limit"], "/s:l", "{json}");
-        let text = printed(&["history", log, "--under", "/s/f/b"]);
-        assert!(text.starts_with("1 runs of 1 tasks\n") && text.ends_with("/s/f/b\n"), "{text}");
-    });
-    let (_, error, code) = run(&["history", "/nowhere.log"]);
-    assert_eq!(code, 2, "{error}");
 }

@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 
 use testing::program;
 
+use crate::commands::Running;
 use crate::place::Place;
 use crate::served::Served;
 
@@ -49,7 +50,27 @@ fn seen(place: &Place, user: &str) -> Vec<String> {
     let state = told(&["--get_state"]);
     let variable = state.lines().find(|line| line.contains("edit ECF_SSL"));
     let label = told(&["--query", "label", "/s/t:l"]);
+    of_commands(place, user);
     [line, variable.unwrap_or_default(), &label].map(|text| text.trim().to_owned()).into()
+}
+
+/// This program's commands encrypt, too, and trust that certificate alone.
+fn of_commands(place: &Place, user: &str) {
+    let at = format!("localhost:{}", place.port);
+    let ask = |words: &[&str], more: &[(&str, &str)]| {
+        let words = [&["get", &at, "/s"], words].concat();
+        Running::start_with(&words, &[&[("HOME", user)], more].concat()).end()
+    };
+    for (words, more) in [(&["--ssl"][..], &[][..]), (&[], &[("ECF_SSL", "1")])] {
+        let (out, error, code) = ask(words, more);
+        assert!(code == 0 && out.contains("suite s"), "{out}{error}");
+    }
+    let (_, error, code) = ask(&[], &[]);
+    assert!(code == 1 && error.contains("--ssl"), "{error}");
+    let other = Place::new();
+    let other = format!("{}/.ecflowrc/ssl/server.crt", certificate(&other));
+    let (_, error, code) = ask(&["--tls-ca", &other], &[]);
+    assert!(code == 1 && error.contains("certificate"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,196 @@
+//! `loadline workflow history`: what a server's log says of states and runs. Control plane.
+
+mod follow;
+mod store;
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Value as Json, json};
+use service::{Failure, Outcome, out};
+
+use self::follow::FollowArgs;
+use self::store::{Read, Store};
+use super::input;
+use crate::history::Change;
+use crate::model::Instant;
+
+const EXAMPLES: &str = "\
+Examples:
+  loadline workflow history home/HOST.3141.ecf.log             the slowest tasks
+  loadline workflow history *.ecf.log --under /x/f --defs x.def
+  loadline workflow history HOST.3141.ecf.log --json | jq '.tasks[] | select(.aborted > 0)'
+  loadline workflow history *.ecf.log --defs x.def --to runs.sqlite
+  loadline workflow history --follow localhost:3141 --to runs.sqlite
+  sqlite3 runs.sqlite 'SELECT * FROM slowest LIMIT 10'
+
+The log is this server's, or ecFlow's own. With a definition (loadline workflow get) also the chain
+of triggers that ended last, and how full limits were. Times are whole seconds, as the log's.
+--to keeps every change of a state in tables (docs/workflow-history.md); a log that is read again is
+read from where it ended. --follow asks a server of either kind for what its log has, as it comes.";
+
+/// The most bytes of a line.
+const LINE: u64 = 1 << 20;
+
+/// Logs, or a server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct HistoryArgs {
+    /// Logs of one server, the oldest first
+    #[arg(value_name = "LOG", required_unless_present = "follow", conflicts_with = "follow")]
+    logs: Vec<PathBuf>,
+    /// Only nodes at and below this one
+    #[arg(long, value_name = "NODE", default_value = "/")]
+    under: String,
+    /// The definition: for the chain of triggers, and limits
+    #[arg(long, value_name = "FILE")]
+    defs: Option<PathBuf>,
+    /// Keep every change of a state in this SQLite file, which is made where it isn't there
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+    #[command(flatten)]
+    following: FollowArgs,
+    /// How many tasks and limits are listed
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    slowest: usize,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &HistoryArgs) -> Outcome {
+    let definition = args.defs.as_deref().map(input::definition).transpose()?;
+    let mut store = match &args.to {
+        Some(file) => Store::open(file)?,
+        None => Store::in_memory()?,
+    };
+    if let Some(done) = args.following.run(&args.under, &mut store) {
+        return done;
+    }
+    if let Some(server) = store.followed()? {
+        let why = format!("it follows {server}, whose log it has: name another file for logs");
+        return Err(Failure::Usage(format!("--to: {why}")));
+    }
+    for log in &args.logs {
+        store.change(|store| read(log, &args.under, store))?;
+    }
+    if let Some(definition) = &definition {
+        store.change(|store| store.define(&definition.tree))?;
+    }
+    show(args, &store)
+}
+
+/// Takes what a log has behind what was read of it before.
+fn read(log: &Path, under: &str, store: &mut Store) -> Result<(), Failure> {
+    let wrong = |why: std::io::Error| Failure::Usage(format!("{}: {why}", log.display()));
+    let name = log.canonicalize().map_err(wrong)?.display().to_string();
+    let mut reader = BufReader::with_capacity(1 << 16, File::open(log).map_err(wrong)?);
+    let mut line = Vec::new();
+    let mut first = |reader: &mut BufReader<File>| {
+        line.clear();
+        reader.take(LINE).read_until(b'\n', &mut line).map_err(wrong)?;
+        Ok::<_, Failure>(String::from_utf8_lossy(&line).into_owned())
+    };
+    let first_line = first(&mut reader)?;
+    let length = reader.get_ref().metadata().map_err(wrong)?.len();
+    let known = store.read(&name)?;
+    // A log of the same name that begins otherwise, or is shorter, is another one.
+    let is_known = known.first_line == first_line && known.bytes <= length;
+    let mut bytes = if is_known { known.bytes } else { 0 };
+    reader.seek(SeekFrom::Start(bytes)).map_err(wrong)?;
+    let mut last = if is_known { store.last_lines()? } else { String::new() };
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let count = (&mut reader).take(LINE).read_until(b'\n', &mut line).map_err(wrong)?;
+        // The server is still writing a line without an end: it is whole the next time.
+        let is_part = !line.ends_with(b"\n") && count < LINE as usize;
+        if count == 0 || (is_part && store.is_file) {
+            break;
+        }
+        bytes += count as u64;
+        let text = String::from_utf8_lossy(&line);
+        if let Some(change) = Change::read(text.trim_end()).filter(|one| one.is_under(under)) {
+            store.take(&change)?;
+        }
+        last.push_str(text.trim_end_matches('\n'));
+        last.push('\n');
+        follow::shorten(&mut last);
+    }
+    store.note_lines(&last)?;
+    store.note_log(&name, &Read { bytes, first_line })
+}
+
+fn show(args: &HistoryArgs, store: &Store) -> Outcome {
+    let most = args.slowest;
+    let tasks = store.rows("SELECT * FROM slowest", most)?;
+    let count = store.number("SELECT count(*) FROM slowest")?;
+    let ended = store.number("SELECT count(*) FROM run WHERE ended IS NOT NULL")?;
+    let chain = "SELECT path, submitted, active, ended AS end, state FROM critical_path";
+    let is_defined = store.number("SELECT count(*) FROM awaits")? > 0 || args.defs.is_some();
+    let chain = if is_defined { store.rows(chain, usize::MAX)? } else { Vec::new() };
+    let limits = "SELECT limit_name AS \"limit\", tokens AS max, most, full_for AS full, \
+                  used_for AS used FROM limit_use";
+    let limits = store.rows(limits, most)?;
+    if args.json {
+        let open = store.number("SELECT count(*) FROM run WHERE ended IS NULL")?;
+        let all = json!({
+            "schema": 1, "tasks_run": count, "runs": ended, "not_ended": open, "tasks": tasks,
+            "critical": chain, "limits": limits,
+        });
+        out::print(format_args!("{all}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = format!("{ended} runs of {count} tasks\n");
+    if !tasks.is_empty() {
+        let [a, b, c, d, e] = ["longest", "total", "waited", "runs", "aborted"];
+        let _ = writeln!(text, "\n{a:>10}{b:>12}{c:>10}{d:>7}{e:>9}  task");
+    }
+    for task in &tasks {
+        let [longest, total, wait] =
+            ["longest", "total", "longest_wait"].map(|name| span(&task[name]));
+        let (runs, aborted, path) = (&task["runs"], &task["aborted"], word(&task["path"]));
+        let _ = writeln!(text, "{longest:>10}{total:>12}{wait:>10}{runs:>7}{aborted:>9}  {path}");
+    }
+    show_causes(&mut text, &chain, &limits);
+    out::print(text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_causes(text: &mut String, chain: &[Json], limits: &[Json]) {
+    if !chain.is_empty() {
+        text.push_str("\nThe chain that ended last:\n");
+    }
+    for run in chain {
+        let submitted = run["submitted"].as_i64().unwrap_or_default();
+        let end = run["end"].as_i64().unwrap_or(submitted);
+        let (at, took) = (Instant::seconds(submitted), span(&json!(end - submitted)));
+        let _ =
+            writeln!(text, "  {at}  {took:>10}  {}  {}", word(&run["state"]), word(&run["path"]));
+    }
+    if !limits.is_empty() {
+        text.push_str("\nLimits:\n");
+    }
+    for one in limits {
+        let (full, used) = (span(&one["full"]), span(&one["used"]));
+        let (limit, most, max) = (word(&one["limit"]), &one["most"], &one["max"]);
+        let _ = writeln!(text, "  {limit}  at most {most} of {max}, full {full} of {used} in use");
+    }
+}
+
+fn word(value: &Json) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// `1:02:03`.
+fn span(seconds: &Json) -> String {
+    let seconds = seconds.as_i64().unwrap_or_default();
+    let (hours, rest) = (seconds / 3600, seconds % 3600);
+    match hours {
+        0 => format!("{}:{:02}", rest / 60, rest % 60),
+        hours => format!("{hours}:{:02}:{:02}", rest / 60, rest % 60),
+    }
+}

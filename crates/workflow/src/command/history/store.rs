@@ -1,0 +1,248 @@
+//! State changes in SQLite: the tables of `schema.sql`, in a file or in memory. Control plane.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::{Value as Json, json};
+use service::Failure;
+
+use crate::history::{Change, Token, awaited, limits, tokens};
+use crate::model::{Snapshot, State};
+
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// Marks a file as a history (`PRAGMA application_id`): "LLWH".
+const APPLICATION_ID: i32 = 0x4c4c_5748;
+
+/// The version of the tables (`PRAGMA user_version`).
+const VERSION: i32 = 1;
+
+/// How long another process may hold the file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// The tables.
+pub(super) struct Store {
+    connection: Connection,
+    /// Whether it is a file: changes are kept, too, not only what comes of them.
+    pub(super) is_file: bool,
+    containers: HashSet<String>,
+}
+
+/// How far a log was read.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Read {
+    pub(super) bytes: u64,
+    pub(super) first_line: String,
+}
+
+impl Store {
+    /// Tables that are gone with this process.
+    pub(super) fn in_memory() -> Result<Self> {
+        let connection = Connection::open_in_memory()?;
+        connection.execute_batch(SCHEMA)?;
+        Ok(Self { connection, is_file: false, containers: HashSet::new() })
+    }
+
+    /// Those of a file, which is made where it isn't there.
+    pub(super) fn open(file: &Path) -> Result<Self> {
+        let shown = file.display();
+        let wrong = |why: rusqlite::Error| Failure::Usage(format!("--to {shown}: {why}"));
+        let connection = Connection::open(file).map_err(wrong)?;
+        connection.busy_timeout(PATIENCE)?;
+        let pragma = |name: &str| -> Result<i32> {
+            connection.pragma_query_value(None, name, |row| row.get(0)).map_err(wrong)
+        };
+        let count = "SELECT count(*) FROM sqlite_schema";
+        let found: i64 = connection.query_row(count, [], |row| row.get(0)).map_err(wrong)?;
+        if found == 0 {
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            connection.execute_batch(&format!(
+                "BEGIN IMMEDIATE;{SCHEMA}PRAGMA application_id = {APPLICATION_ID};\
+                 PRAGMA user_version = {VERSION};COMMIT;"
+            ))?;
+        } else if pragma("application_id")? != APPLICATION_ID {
+            let why = "it is a database of something else: name another file";
+            return Err(Failure::Usage(format!("--to {shown}: {why}")));
+        } else if pragma("user_version")? != VERSION {
+            let other = pragma("user_version")?;
+            let why = format!("its tables have version {other}, and {VERSION} is read");
+            return Err(Failure::Usage(format!("--to {shown}: {why}: name another file")));
+        }
+        // A crash of the machine loses the last seconds, which are read again.
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        let mut containers = connection.prepare("SELECT path FROM container")?;
+        let found = containers.query_map([], |row| row.get(0))?;
+        let known = found.collect::<std::result::Result<HashSet<String>, _>>()?;
+        drop(containers);
+        Ok(Self { connection, is_file: true, containers: known })
+    }
+
+    /// Does something as one change of the file: all of it, or nothing.
+    pub(super) fn change<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        let done = work(self);
+        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        self.connection.execute_batch(end)?;
+        done
+    }
+
+    /// Takes a change of a state.
+    pub(super) fn take(&mut self, change: &Change<'_>) -> Result<()> {
+        let Change { at, path, state, detail } = *change;
+        let word = state.word();
+        if self.is_file {
+            let insert = "INSERT INTO change (at, path, state, detail) VALUES (?, ?, ?, ?)";
+            let mut insert = self.connection.prepare_cached(insert)?;
+            insert.execute(params![at, path, word, detail])?;
+        }
+        self.contain(path)?;
+        if path == "/" || self.containers.contains(path) {
+            return Ok(());
+        }
+        match state {
+            // The same submission once more is its job that is written.
+            State::Submitted => self.run(
+                "INSERT INTO run (path, submitted, state, detail) SELECT ?1, ?2, ?3, ?4 \
+                 WHERE NOT EXISTS (SELECT 1 FROM run WHERE active IS NULL AND ended IS NULL \
+                 AND id = (SELECT max(id) FROM run WHERE path = ?1))",
+                change,
+            ),
+            State::Active => self.run(
+                "UPDATE run SET active = ?2, state = ?3, detail = ?4 WHERE ended IS NULL \
+                 AND id = (SELECT max(id) FROM run WHERE path = ?1)",
+                change,
+            ),
+            State::Complete | State::Aborted => self.run(
+                "UPDATE run SET ended = ?2, state = ?3, detail = ?4 WHERE ended IS NULL \
+                 AND id = (SELECT max(id) FROM run WHERE path = ?1)",
+                change,
+            ),
+            State::Unknown | State::Queued => Ok(()),
+        }
+    }
+
+    fn run(&self, statement: &str, change: &Change<'_>) -> Result<()> {
+        let Change { at, path, state, detail } = *change;
+        let mut statement = self.connection.prepare_cached(statement)?;
+        statement.execute(params![path, at, state.word(), detail])?;
+        Ok(())
+    }
+
+    /// Nodes around this one are no tasks: what seemed to be their runs is none.
+    fn contain(&mut self, path: &str) -> Result<()> {
+        for (at, _) in path.rmatch_indices('/').filter(|(at, _)| *at > 0) {
+            let above = &path[..at];
+            if self.containers.contains(above) {
+                break;
+            }
+            self.containers.insert(above.to_owned());
+            self.connection.execute("INSERT OR IGNORE INTO container VALUES (?)", [above])?;
+            self.connection.execute("DELETE FROM run WHERE path = ?", [above])?;
+        }
+        Ok(())
+    }
+
+    /// Takes what a definition says of its tasks, in place of what another said before.
+    pub(super) fn define(&mut self, tree: &Snapshot) -> Result<()> {
+        self.connection
+            .execute_batch("DELETE FROM awaits; DELETE FROM token; DELETE FROM limits")?;
+        let connection = &self.connection;
+        let mut insert = connection.prepare("INSERT OR IGNORE INTO awaits VALUES (?, ?)")?;
+        for (path, awaited) in awaited(tree) {
+            insert.execute(params![path, awaited])?;
+        }
+        let mut insert = connection.prepare("INSERT INTO token VALUES (?, ?, ?, ?)")?;
+        for Token { path, limit, tokens, is_submission } in tokens(tree) {
+            insert.execute(params![path, limit, tokens, is_submission])?;
+        }
+        let mut insert = connection.prepare("INSERT OR REPLACE INTO limits VALUES (?, ?)")?;
+        for (limit, tokens) in limits(tree) {
+            insert.execute(params![limit, tokens])?;
+        }
+        Ok(())
+    }
+
+    /// How far a log was read.
+    pub(super) fn read(&self, log: &str) -> Result<Read> {
+        let select = "SELECT bytes, first_line FROM source WHERE name = ? AND is_server = 0";
+        let row = self.connection.query_row(select, [log], |row| {
+            Ok(Read { bytes: row.get::<_, i64>(0)?.unsigned_abs(), first_line: row.get(1)? })
+        });
+        Ok(row.optional()?.unwrap_or_default())
+    }
+
+    /// The server that was followed, if one was.
+    pub(super) fn followed(&self) -> Result<Option<String>> {
+        let select = "SELECT name FROM source WHERE is_server";
+        Ok(self.connection.query_row(select, [], |row| row.get(0)).optional()?)
+    }
+
+    /// Notes how far a log was read.
+    pub(super) fn note_log(&self, log: &str, read: &Read) -> Result<()> {
+        let bytes = i64::try_from(read.bytes).unwrap_or(i64::MAX);
+        let insert = "INSERT OR REPLACE INTO source VALUES (?, 0, ?, ?)";
+        self.connection.execute(insert, params![log, bytes, read.first_line])?;
+        Ok(())
+    }
+
+    /// Notes that a server is followed.
+    pub(super) fn note_server(&self, address: &str) -> Result<()> {
+        let insert = "INSERT OR IGNORE INTO source VALUES (?, 1, 0, '')";
+        self.connection.execute(insert, [address])?;
+        Ok(())
+    }
+
+    /// The last lines that were read.
+    pub(super) fn last_lines(&self) -> Result<String> {
+        let select = "SELECT lines FROM last_lines";
+        Ok(self.connection.query_row(select, [], |row| row.get(0))?)
+    }
+
+    /// Notes the last lines that were read.
+    pub(super) fn note_lines(&self, lines: &str) -> Result<()> {
+        self.connection.execute("UPDATE last_lines SET lines = ?", [lines])?;
+        Ok(())
+    }
+
+    /// Notes that lines may be missing before the next change.
+    pub(super) fn note_gap(&self, why: &str) -> Result<()> {
+        let insert = "INSERT INTO gap SELECT coalesce(max(id), 0) + 1, ? FROM change";
+        self.connection.execute(insert, [why])?;
+        Ok(())
+    }
+
+    /// The rows of a question, each an object of the columns' names.
+    pub(super) fn rows(&self, question: &str, most: usize) -> Result<Vec<Json>> {
+        let mut statement = self.connection.prepare(question)?;
+        let names: Vec<String> = statement.column_names().map(ToOwned::to_owned).collect();
+        let mut rows = statement.query([])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            let mut one = serde_json::Map::new();
+            for (at, name) in names.iter().enumerate() {
+                use rusqlite::types::ValueRef;
+                let value = match row.get_ref(at)? {
+                    ValueRef::Integer(number) => json!(number),
+                    ValueRef::Real(number) => json!(number),
+                    ValueRef::Text(text) => json!(String::from_utf8_lossy(text)),
+                    ValueRef::Null | ValueRef::Blob(_) => continue,
+                };
+                one.insert(name.clone(), value);
+            }
+            all.push(one.into());
+            if all.len() == most {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// A question's number.
+    pub(super) fn number(&self, question: &str) -> Result<i64> {
+        Ok(self.connection.query_row(question, [], |row| row.get(0))?)
+    }
+}

@@ -1,0 +1,227 @@
+//! Recorded traffic: requests of clients with their times and answers, a line of JSON each.
+//!
+//! The first line is [`Header`]'s, each other one [`Exchange`]'s, in the order in which answers
+//! came. Passwords are left out ([`without_passwords`]). No I/O.
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::Numbers;
+use crate::protocol::{Answer, Body, Command, Request, SyncAnswer, read_answer, read_sync_answer};
+
+/// The version of the lines.
+pub const VERSION: u32 = 1;
+
+/// The longest answer that is kept; of a longer one its length and checksum are.
+pub const KEPT_BYTES: usize = 64 << 10;
+
+/// The password that jobs of any task may use, in place of their own.
+const ANY_JOB: &str = "_DJP_";
+
+/// The first line.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The version: [`VERSION`].
+    pub loadline_traffic: u32,
+    /// The server that answered.
+    pub server: String,
+    /// When it was begun, in seconds since 1970.
+    pub begun: u64,
+}
+
+/// A request and its answer.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// When the request had come, in microseconds since the first line.
+    pub at_us: u64,
+    /// How long the server took to answer it.
+    pub took_us: u64,
+    /// The request's document, without passwords.
+    pub request: String,
+    /// The answer.
+    #[serde(flatten)]
+    pub answer: Answered,
+}
+
+/// An answer, as far as it is compared.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// What it is: a type of ecFlow's, `StcCmd 0`, or `ErrorCmd`.
+    pub kind: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Its CRC-32.
+    pub crc: u32,
+    /// The document, of [`KEPT_BYTES`] at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// The change numbers that it tells a client that follows: of states, and of structure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<(i64, i64)>,
+}
+
+impl Answered {
+    /// Of an answer's document.
+    #[must_use]
+    pub fn of(document: &[u8]) -> Self {
+        let kind = match read_answer(document) {
+            Ok(Answer::Standard(number)) => format!("StcCmd {number}"),
+            Ok(Answer::Error(_)) => "ErrorCmd".to_owned(),
+            Ok(Answer::Other(kind)) => kind.into_owned(),
+            Ok(Answer::Text(_)) => "text".to_owned(),
+            Ok(Answer::Definition(_)) => "definition".to_owned(),
+            Err(_) => "no answer".to_owned(),
+        };
+        let is_short = document.len() <= KEPT_BYTES;
+        let text = is_short.then(|| String::from_utf8(document.to_vec()).ok()).flatten();
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(document);
+        let numbers = numbers(&kind, document);
+        let bytes = document.len() as u64;
+        Self { kind, bytes, crc: crc.finalize(), answer: text, numbers }
+    }
+
+    /// How another answer to the same request compares with this one.
+    #[must_use]
+    pub fn against(&self, other: &Self) -> Same {
+        if (self.bytes, self.crc) == (other.bytes, other.crc) && self.answer == other.answer {
+            Same::Bytes
+        } else if self.kind == other.kind {
+            Same::Kind
+        } else {
+            Same::No
+        }
+    }
+}
+
+/// How two answers compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Same {
+    /// To the byte.
+    Bytes,
+    /// By their kind.
+    Kind,
+    /// Not at all.
+    No,
+}
+
+fn numbers(kind: &str, document: &[u8]) -> Option<(i64, i64)> {
+    if !matches!(kind, "definition" | "SSyncCmd") {
+        return None;
+    }
+    match read_sync_answer(document).ok()? {
+        SyncAnswer::Since { state_change_no, modify_change_no, .. } => {
+            Some((state_change_no.into(), modify_change_no.into()))
+        }
+        SyncAnswer::Whole(text) => {
+            let numbers = Numbers::of(&text);
+            Some((numbers.state, numbers.modify))
+        }
+        SyncAnswer::Refused(_) => None,
+    }
+}
+
+/// Takes the passwords out of a request, those of a group's requests, too.
+pub fn without_passwords(request: &mut Request) {
+    change_passwords(request, &|_| String::new(), "");
+}
+
+/// Gives a request passwords again: users what `of` says for their names, jobs the one that those
+/// of any task may use.
+pub fn with_passwords(request: &mut Request, of: &impl Fn(&str) -> String) {
+    change_passwords(request, of, ANY_JOB);
+}
+
+fn change_passwords(request: &mut Request, of: &impl Fn(&str) -> String, job: &str) {
+    match &mut request.body {
+        Body::Child(child, _) => job.clone_into(&mut child.password),
+        Body::User(user, command) => {
+            user.password = of(&user.name);
+            match command {
+                Command::Group(all) => {
+                    all.iter_mut().for_each(|one| change_passwords(one, of, job));
+                }
+                // With any password where it is empty.
+                Command::Zombie { password, .. } => password.clear(),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The word by which requests are counted: `--load`, `chd:init`.
+#[must_use]
+pub fn word(request: &Request) -> String {
+    let line = request.line();
+    line.split([' ', '=']).next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Child, Report, ServerCommand, User, ZombieAction};
+
+    fn user(password: &str, command: Command) -> Request {
+        let user = User { name: "me".to_owned(), password: password.to_owned(), is_custom: false };
+        Request { host: "h".to_owned(), body: Body::User(user, command) }
+    }
+
+    #[test]
+    fn passwords_are_left_out_of_requests_and_of_those_in_groups() {
+        let zombie = Command::Zombie {
+            action: ZombieAction::Fob,
+            process_id: "1".to_owned(),
+            password: "secret".to_owned(),
+            paths: vec!["/s/t".to_owned()],
+        };
+        let child = Child { password: "secret".to_owned(), ..Child::default() };
+        let report = Request {
+            host: "h".to_owned(),
+            body: Body::Child(child, Report::Abort(String::new())),
+        };
+        let group = vec![user("secret", zombie), report];
+        let mut request = user("secret", Command::Group(group));
+        without_passwords(&mut request);
+        assert!(!format!("{request:?}").contains("secret"), "{request:?}");
+        with_passwords(&mut request, &|name| format!("of {name}"));
+        let shown = format!("{request:?}");
+        assert_eq!(shown.matches("of me").count(), 2, "{shown}");
+        assert_eq!(shown.matches(ANY_JOB).count(), 1, "{shown}");
+    }
+
+    #[test]
+    fn answers_are_compared_by_bytes_and_by_kind() {
+        let standard = |number: u8| {
+            let data = format!("{{\"api_\": {number}}}");
+            let pointer = "\"polymorphic_id\": 1, \"polymorphic_name\": \"StcCmd\"";
+            let cmd = format!("{{{pointer}, \"ptr_wrapper\": {{\"id\": 1, \"data\": {data}}}}}");
+            Answered::of(format!("{{\"x\": {{\"stc_cmd_\": {cmd}}}}}").as_bytes())
+        };
+        let (done, blocked) = (standard(0), standard(1));
+        assert_eq!(done.kind, "StcCmd 0");
+        assert_eq!(done.against(&standard(0)), Same::Bytes);
+        assert_eq!(done.against(&blocked), Same::No);
+        let other = Answered { crc: 7, ..done.clone() };
+        assert_eq!(done.against(&other), Same::Kind);
+        let long = Answered::of(&vec![0xff; KEPT_BYTES + 1]);
+        assert_eq!((long.kind.as_str(), long.answer), ("no answer", None));
+    }
+
+    #[test]
+    fn a_line_is_read_as_it_was_written() {
+        let answer = Answered { numbers: Some((3, 4)), ..Answered::of(b"\"\\u0001\" \n") };
+        let exchange =
+            Exchange { at_us: 1, took_us: 2, request: "{\n\"a\": 1}".to_owned(), answer };
+        let line = serde_json::to_string(&exchange).expect("JSON");
+        assert!(!line.contains('\n'), "{line}");
+        assert_eq!(serde_json::from_str::<Exchange>(&line).expect("read"), exchange);
+        assert_eq!(word(&user("", Command::Server(ServerCommand::Ping))), "--ping");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_an_answer_s_digest_fail(bytes: Vec<u8>) {
+            let answered = Answered::of(&bytes);
+            proptest::prop_assert_eq!(answered.against(&answered.clone()), Same::Bytes);
+        }
+    }
+}

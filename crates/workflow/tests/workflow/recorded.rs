@@ -1,0 +1,133 @@
+//! `loadline workflow record` and `replay`: what ecFlow's client and real jobs ask ecFlow's server,
+//! asked again at this program's.
+
+use serde_json::Value as Json;
+
+use crate::commands::{Running, printed, run};
+use crate::definition::has_ecflow;
+use crate::place::Place;
+use crate::served::Served;
+
+const SUITE: &str = "\
+suite s
+  family f
+    task a
+      event e
+      meter m 0 10
+      label l 'none'
+    task b
+      trigger a == complete and a:e
+  endfamily
+endsuite
+";
+
+/// What users ask, through the recording; a `!` before what fails.
+const COMMANDS: &[&[&str]] = &[
+    &["--ping"],
+    &["--query", "state", "/s/f/a"],
+    &["--query", "label", "/s/f/a:l"],
+    &["--query", "meter", "/s/f/a:m"],
+    &["--alter=add", "variable", "V", "a 'quoted' text", "/s/f"],
+    &["--alter=change", "label", "l", "another", "/s/f/a"],
+    &["--query", "variable", "/s/f:V"],
+    &["!", "--suspend=/nowhere"],
+    &["--suspend=/s"],
+    &["--resume=/s"],
+    &["--suites"],
+    &["--get"],
+    &["--get_state"],
+    &["--group=ping; suites"],
+    &["--sync", "0", "0", "0"],
+];
+
+/// Has a suite run at ecFlow's server, and records it; returns the recording's lines.
+fn recorded(place: &Place, file: &str) -> String {
+    let server = format!("localhost:{}", place.port);
+    let mut recording = Running::start(&["record", &server, "--to", file]);
+    let line = recording.line();
+    let at = line.split(' ').next().unwrap_or_default().to_owned();
+    let port = at.rsplit(':').next().expect("a port").to_owned();
+    // Jobs ask there, too.
+    let head = std::fs::read_to_string(place.home().join("head.h")).expect("a head");
+    place.write("home/head.h", &head.replace("%ECF_PORT%", &port));
+    place.script("s/f/a", "ecflow_client --event=e; ecflow_client --meter=m 5");
+    place.script("s/f/b", "ecflow_client --label=none x || true");
+    let definition = place.write("s.def", SUITE).display().to_string();
+    let ask = |words: &[&str]| {
+        let fails = words[0] == "!";
+        let output = place.client_of(&words[usize::from(fails)..], &[("ECF_PORT", &port)]);
+        assert_eq!(output.status.success(), !fails, "{words:?}: {output:?}");
+    };
+    ask(&[&format!("--load={definition}")]);
+    ask(&["--restart"]);
+    ask(&["--begin=s"]);
+    place.until_state("/s", "complete");
+    COMMANDS.iter().for_each(|words| ask(words));
+    recording.terminate();
+    let (out, error, code) = recording.end();
+    assert!(code == 0 && out.contains(" 0 were not understood, 0 not answered"), "{out}{error}");
+    std::fs::read_to_string(file).expect("a recording")
+}
+
+#[test]
+fn what_was_recorded_at_ecflow_s_server_is_answered_alike_by_this_one() {
+    if !has_ecflow() {
+        return;
+    }
+    let (theirs, ours) = (Place::new(), Place::new());
+    let served = Served::theirs(&theirs);
+    let file = theirs.home().with_file_name("day.jsonl").display().to_string();
+    let lines = recorded(&theirs, &file);
+    served.kill();
+    let job = std::fs::read_to_string(theirs.home().join("s/f/a.job1")).expect("a job");
+    let password = job.split("ECF_PASS=").nth(1).and_then(|rest| rest.split_whitespace().next());
+    assert!(!lines.contains(password.expect("a password")), "passwords are left out");
+    let _served = Served::by_command(&ours, &["--dis_job_gen"], &[]);
+    let at = format!("localhost:{}", ours.port);
+    let (out, error, code) = run(&["replay", &file, &at, "--json"]);
+    let json: Json = serde_json::from_str(&out).unwrap_or_else(|why| panic!("{why}: {out}{error}"));
+    assert_eq!(code, 0, "{json:#}");
+    let requests = json["requests"].as_array().expect("requests");
+    let of = |name: &str| requests.iter().find(|row| row["request"] == name).expect(name);
+    for name in ["chd:init", "chd:complete", "chd:event", "chd:meter", "--suspend", "--load"] {
+        let row = of(name);
+        assert_eq!(row["same_bytes"], row["count"], "{row}");
+    }
+    assert_eq!(of("--query")["same_bytes"], of("--query")["count"], "{json:#}");
+    let count: u64 = requests.iter().filter_map(|row| row["count"].as_u64()).sum();
+    assert_eq!(count, lines.lines().count() as u64 - 1);
+    assert_eq!(ours.told(&["--query", "state", "/s"]).trim(), "complete");
+    // A server that has the suite already answers otherwise, and it takes as long as it says.
+    let (out, _, code) = run(&["replay", &file, &at, "--speed", "100"]);
+    assert!(
+        code == 3 && out.contains("--load") && out.contains("already exist\") was StcCmd 0"),
+        "{out}"
+    );
+}
+
+#[test]
+fn what_is_no_recording_is_refused_with_its_line() {
+    let place = Place::new();
+    let header = "{\"loadline_traffic\": 1, \"server\": \"x\", \"begun\": 1}\n";
+    let address = format!("localhost:{}", place.port);
+    for (text, meant) in [
+        ("", ":1: this is no recording"),
+        ("suite s\n", ":1: this is no recording"),
+        (&header.replace(": 1, \"s", ": 9, \"s"), ":1: it has version 9"),
+        (&format!("{header}{{}}\n"), ":2: missing field `at_us`"),
+    ] {
+        let file = place.write("x.jsonl", text);
+        let (_, error, code) = run(&["replay", file.to_str().expect("a path"), &address]);
+        assert!(code == 2 && error.contains(meant), "{error}");
+    }
+    let file = place.write("x.jsonl", header).display().to_string();
+    let (_, error, code) = run(&["replay", &file, &address]);
+    assert!(code == 1 && error.contains(&address), "{error}");
+    let _server = Served::ours(&place);
+    let (_, error, code) = run(&["record", &address, "--to", &file]);
+    assert!(code == 2 && error.contains("name another file"), "{error}");
+    let far = ["record", &address, "--to", "/nowhere", "--listen", "0.0.0.0:0"];
+    let (_, error, code) = run(&far);
+    assert!(code == 2 && error.contains("--public"), "{error}");
+    printed(&["replay", &file, &address]);
+}
