@@ -191,7 +191,9 @@ impl Unprivileged {
         };
         ready.print()?;
         notify("READY=1");
-        tracing::info!(?addresses, "ready");
+        let other = named.iter().map(|(name, address)| format!("{name} {address}"));
+        let shown: Vec<String> = addresses.iter().cloned().chain(other).collect();
+        tracing::info!(addresses = ?shown, "ready");
         harness.end.wait(&reloader);
         notify("STOPPING=1");
         if let Some(http) = server {

@@ -63,7 +63,10 @@ fn converse(mut stream: impl Read + Write, request: &[u8]) -> std::io::Result<Ve
     let bytes = length(head, MAX_ANSWER_BYTES)
         .map_err(|_| Error::new(ErrorKind::InvalidData, "what it sent has no length first"))?;
     let mut answer = Vec::new();
-    stream.take(bytes).read_to_end(&mut answer)?;
+    stream.take(bytes).read_to_end(&mut answer).map_err(|why| match why.kind() {
+        ErrorKind::WouldBlock => Error::new(ErrorKind::TimedOut, "its answer did not go on"),
+        _ => why,
+    })?;
     if (answer.len() as u64) < bytes {
         return Err(Error::new(ErrorKind::UnexpectedEof, "its answer ended too soon"));
     }

@@ -44,6 +44,9 @@ pub(super) struct LintArgs {
     /// ECF_HOME of the server that is to run it: scripts and includes are looked for, too
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
+    /// Run the definition's own commands that print scripts (ECF_SCRIPT_CMD, ECF_FETCH)
+    #[arg(long, requires = "home")]
+    run_commands: bool,
 }
 
 pub(super) fn check(args: &CheckArgs) -> Outcome {
@@ -59,7 +62,9 @@ pub(super) fn lint(args: &LintArgs) -> Outcome {
     if let Some(home) = args.home.as_deref().filter(|_| examined.faults.is_empty()) {
         let home = folder(home)?;
         let tree = input::begun(&examined, &home)?;
-        found.extend(lint::scripts(&examined, &tree, &Disk, |id| Scope::of(&tree, id)));
+        found.extend(lint::scripts(&examined, &tree, (&Disk, args.run_commands), |id| {
+            Scope::of(&tree, id)
+        }));
         lint::sort(&mut found);
     }
     show(&args.check, &found)

@@ -19,14 +19,35 @@ pub(super) fn text(file: &Path) -> Result<String, Failure> {
 
 /// The definition of a file, which has to be right.
 pub(super) fn definition(file: &Path) -> Result<Examined, Failure> {
-    let examined = examine(&text(file)?, &file.display().to_string());
+    read(file).map(|(_, examined)| examined)
+}
+
+/// The same with its text, read once: a pipe has no second text, and what is checked is what is
+/// used.
+pub(super) fn read(file: &Path) -> Result<(String, Examined), Failure> {
+    let text = text(file)?;
+    let examined = examine(&text, &file.display().to_string());
     match examined.faults.first() {
-        None => Ok(examined),
+        None => Ok((text, examined)),
         Some(fault) => Err(Failure::Usage(fault.to_string())),
     }
 }
 
-/// The server's time, as its calendars have it.
+/// A text of a server's as people read it: a label that any job sets must not steer the terminal.
+/// Lines and tabs stay.
+pub(super) fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for one in text.chars() {
+        if one.is_control() && one != '\n' && one != '\t' {
+            shown.extend(one.escape_default());
+        } else {
+            shown.push(one);
+        }
+    }
+    shown
+}
+
+/// The time of this host in UTC, as calendars have it.
 pub(super) fn now() -> Instant {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Instant::seconds(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))

@@ -16,7 +16,8 @@ Examples:
   loadline workflow jobs x.def --generate-only --home $ECF_HOME --json | jq -r '.errors[]'
 
 Suites are begun in memory, and each task's script is made a job as at its submission, with the
-files that python3-ecflow's check_job_creation writes: PATH.job0. Nothing is started.
+files that python3-ecflow's check_job_creation writes: PATH.job0. No job is started; commands that
+print scripts (ECF_SCRIPT_CMD, ECF_FETCH) are.
 
 Exit codes: 0 all were written; 3 some could not be made; 2 the definition can't be read.";
 

@@ -69,6 +69,9 @@ impl UserArgs {
     /// A client of the server at `HOST` or `HOST:PORT`.
     pub(super) fn client(&self, address: &str) -> Result<Client, Failure> {
         let name = self.user.clone().or_else(|| said("USER")).or_else(|| said("LOGNAME"));
+        // Without a login, as under cron.
+        let of_system = || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten();
+        let name = name.or_else(|| of_system().map(|user| user.name));
         let name = name.unwrap_or_else(|| "unknown".to_owned());
         let secret = self.secret()?;
         let password = secret.as_deref().map_or(Ok(String::new()), |secret| {
@@ -123,33 +126,39 @@ fn own_certificate(address: &str) -> Result<PathBuf, Failure> {
 
 /// `HOST:PORT` of what was typed; the port is ECF_PORT or ecFlow's where none was.
 pub(super) fn whole_address(written: &str) -> Result<String, Failure> {
-    let port = match said("ECF_PORT") {
-        None => PORT,
+    with_port(written, || match said("ECF_PORT") {
+        None => Ok(PORT),
         Some(port) => port.parse().map_err(|_| {
             Failure::Usage(format!("ECF_PORT is {port:?}: write a number up to 65535"))
-        })?,
-    };
-    with_port(written, port)
+        }),
+    })
 }
 /// `HOST:PORT` of what was typed.
-fn with_port(written: &str, port: u16) -> Result<String, Failure> {
+fn with_port(
+    written: &str,
+    port: impl FnOnce() -> Result<u16, Failure>,
+) -> Result<String, Failure> {
     let wrong = || Failure::Usage(format!("{written:?} is no address: write HOST or HOST:PORT"));
     // An IPv6 address stands in brackets where a port follows.
     let is_bare = written.matches(':').count() > 1 && !written.starts_with('[');
     match written.rsplit_once(':') {
-        _ if is_bare => Ok(format!("[{written}]:{port}")),
+        _ if written.contains('/') => Err(wrong()),
+        _ if is_bare => Ok(format!("[{written}]:{}", port()?)),
         Some(("", _)) => Err(wrong()),
         Some((_, port)) if !port.ends_with(']') => {
             port.parse::<u16>().map(|_| written.to_owned()).map_err(|_| wrong())
         }
         _ if written.is_empty() => Err(wrong()),
-        _ => Ok(format!("{written}:{port}")),
+        _ => Ok(format!("{written}:{}", port()?)),
     }
 }
 
 /// Why a command failed, as it is shown.
 pub(super) fn failure(why: ClientError) -> Failure {
-    Failure::Other(why.into())
+    match why {
+        ClientError::Refused(text) => Failure::Other(anyhow::anyhow!(super::input::plain(&text))),
+        why => Failure::Other(why.into()),
+    }
 }
 
 #[cfg(test)]
@@ -167,9 +176,10 @@ mod tests {
             ("", None),
             (":4000", None),
             ("localhost:x", None),
+            ("http://localhost:3141", None),
             ("localhost:70000", None),
         ] {
-            assert_eq!(with_port(written, 3141).ok().as_deref(), meant, "{written}");
+            assert_eq!(with_port(written, || Ok(3141)).ok().as_deref(), meant, "{written}");
         }
     }
 }

@@ -55,8 +55,7 @@ const ROWS: [(&str, &str); 18] = [
 ];
 
 pub(super) fn run(args: &StatsArgs) -> Outcome {
-    let text = input::text(&args.file)?;
-    let examined = input::definition(&args.file)?;
+    let (text, examined) = input::read(&args.file)?;
     let tree: &Snapshot = &examined.tree;
     let counts = counts(tree, text.len());
     let memory = Memory::of(tree);

@@ -1,6 +1,6 @@
 //! `loadline workflow load` and `get`: definitions to and from a server. Control plane.
 
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -45,11 +45,13 @@ pub(super) struct LoadArgs {
 
 pub(super) fn load(args: &LoadArgs) -> Outcome {
     let client = args.server.client()?;
-    let examined = input::definition(&args.file)?;
+    let (definition, examined) = input::read(&args.file)?;
     let tree: &Snapshot = &examined.tree;
     let suites: Vec<String> = tree.suites().map(|id| tree.node(id).name.to_string()).collect();
-    let definition = input::text(&args.file)?;
     let file = args.file.display().to_string();
+    if suites.is_empty() {
+        return Err(Failure::Usage(format!("{file}: there is no suite in it")));
+    }
     let command = Command::Load { force: args.force, definition, file };
     client.command(command).map_err(failure)?;
     for suite in suites.iter().filter(|_| args.begin) {
@@ -125,10 +127,14 @@ pub(super) fn get(args: &GetArgs) -> Outcome {
         Printed::State => Style::State,
         Printed::Migrate => Style::Migrate,
     };
-    out::print(match from.filter(|id| *id != NodeId::ROOT) {
-        None => print(tree, style, true),
-        Some(id) => print_node(tree, id, style, true),
-    })?;
+    // As a checkpoint has it, it isn't indented.
+    let is_indented = style != Style::Migrate;
+    let text = match from.filter(|id| *id != NodeId::ROOT) {
+        None => print(tree, style, is_indented),
+        Some(id) => print_node(tree, id, style, is_indented),
+    };
+    let is_read = std::io::stdout().is_terminal();
+    out::print(if is_read { input::plain(&text) } else { text })?;
     Ok(ExitCode::SUCCESS)
 }
 

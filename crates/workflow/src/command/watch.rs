@@ -12,7 +12,7 @@ use super::input;
 use super::server::{ServerArgs, failure};
 use super::why::find;
 use crate::client::{ClientError, Follower, Seen};
-use crate::model::{Displayed, Instant};
+use crate::model::{Attribute, Displayed, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,11 +60,20 @@ const OVER: u8 = 3;
 const SHORTEST: Duration = Duration::from_millis(10);
 
 pub(super) fn run(args: &WatchArgs) -> Outcome {
+    if let Some(what) = args.what.iter().find(|what| !is_seen(what)) {
+        let all = [&WHAT[..], &Attribute::WORDS].concat().join(", ");
+        return Err(Failure::Usage(format!("--what {what}: nothing is called so: one of {all}")));
+    }
     let mut follower = Follower::new(args.server.client()?).map_err(failure)?;
     if let Some(path) = &args.under {
         find(follower.tree(), path)?;
     }
     let until = args.until.as_deref().map(condition).transpose()?;
+    if let Some((path, _)) = &until
+        && follower.tree().find(path).is_none()
+    {
+        out::note(format!("there is no node {path} yet: it is waited for"));
+    }
     let end = args.within.map(|span| Clock::now() + span.duration());
     let interval = args.interval.duration().max(SHORTEST);
     let mut is_away = false;
@@ -96,6 +105,13 @@ pub(super) fn run(args: &WatchArgs) -> Outcome {
             Err(why) => return Err(failure(why)),
         }
     }
+}
+
+/// What of a node is seen to change, beside its attributes.
+const WHAT: [&str; 6] = ["state", "added", "deleted", "try", "flags", "server"];
+
+fn is_seen(what: &str) -> bool {
+    WHAT.contains(&what) || Attribute::WORDS.contains(&what)
 }
 
 fn condition(text: &str) -> Result<(String, Displayed), Failure> {
@@ -143,5 +159,6 @@ fn line(is_json: bool, at: Instant, one: &Seen) -> String {
     let shown: Vec<&str> =
         [*what, name, value].into_iter().filter(|part| !part.is_empty()).collect();
     // A label may have lines.
-    format!("{at}  {path}  {}", shown.join(" ").replace('\n', "\\n"))
+    let shown = shown.join(" ").replace('\n', "\\n");
+    input::plain(&format!("{at}  {path}  {shown}"))
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use service::{Failure, Outcome, out};
 
+use super::input;
 use super::server::{ServerArgs, failure};
 use crate::model::{Kind, NodeId, Snapshot, State};
 
@@ -79,7 +80,7 @@ pub(super) fn run(args: &WhyArgs) -> Outcome {
         let (more, all) = (below.len() - listed.len(), below.len());
         let _ = writeln!(text, "and {more} more tasks (--below {all})");
     }
-    out::print(text)?;
+    out::print(input::plain(&text))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -45,6 +45,9 @@ impl<'a> Change<'a> {
     }
 }
 
+/// The state of a run that was taken back before its job ran.
+const TAKEN_BACK: &str = "queued";
+
 /// One run of a task's job; times as the log has them, in seconds since 1970 of its clock.
 #[derive(Serialize, Debug, PartialEq, Eq, Clone)]
 pub struct Run {
@@ -91,7 +94,16 @@ impl Runs {
         let name = change.path;
         match (change.state, self.open.get(name).copied()) {
             // The same submission once more: its job is written.
-            (State::Submitted, Some(place)) if self.all[place].active.is_none() => {}
+            (State::Submitted, Some(place)) if self.all[place].active.is_none() => {
+                let run = &mut self.all[place];
+                if run.state == TAKEN_BACK {
+                    (run.submitted, run.state) = (at, "submitted");
+                }
+            }
+            // It was taken back before it ran: only the next submission counts.
+            (State::Queued, Some(place)) if self.all[place].active.is_none() => {
+                self.all[place].state = TAKEN_BACK;
+            }
             (State::Submitted, _) => {
                 self.open.insert(name.to_owned(), self.all.len());
                 let (path, state) = (name.to_owned(), "submitted");
@@ -145,6 +157,15 @@ mod tests {
                         LOG:[00:00:09 2.1.1970]  aborted: /s/a try-no: 1 reason: trap\n\
                         LOG:[00:00:10 2.1.1970]  submitted: /s/a\nLOG:[x] y\n\
                         LOG:[25:00:00 2.1.1970] z\n";
+
+    #[test]
+    fn a_submission_that_was_taken_back_counts_from_the_next() {
+        let text = "LOG:[00:00:02 2.1.1970]  submitted: /s/a\nLOG:[00:00:09 2.1.1970]  queued: \
+                    /s/a\nLOG:[10:01:02 2.1.1970]  submitted: /s/a\n";
+        let runs = read(text, "/").all;
+        assert_eq!((runs.len(), runs[0].submitted), (1, 86_400 + 36_062));
+        assert_eq!(runs[0].state, "submitted");
+    }
 
     #[test]
     fn runs_are_read_from_the_lines_of_the_log() {

@@ -3,14 +3,15 @@
 use super::finding::{Finding, Level};
 use crate::definition::Examined;
 use crate::model::{Kind, NodeId, Snapshot};
-use crate::script::{Files, Scope, Source, job, locate};
+use crate::script::{Files, Located, Origin, Scope, Source, job, locate};
 
 /// What is wrong with the scripts of a definition's tasks. `scope` has the variables that a task's
-/// script sees.
+/// script sees. Commands of the definition that print scripts are only run where that is said:
+/// who lints a stranger's definition doesn't mean to.
 pub fn scripts<F: Files>(
     examined: &Examined,
     tree: &Snapshot,
-    files: &F,
+    (files, runs_commands): (&F, bool),
     scope: impl Fn(NodeId) -> Scope,
 ) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -20,9 +21,15 @@ pub fn scripts<F: Files>(
         if ["ECF_DUMMY_TASK", "ECF_NO_SCRIPT"].into_iter().any(|one| scope.any(one).is_some()) {
             continue;
         }
+        let mut level = Level::Error;
         let (rule, text, fix) = match locate(files, &scope, &path) {
             Err(why) => {
                 ("no-script", why, "write it there, or add edit ECF_DUMMY_TASK '' to the task")
+            }
+            Ok(Located { origin: Origin::Fetch | Origin::Command, text }) if !runs_commands => {
+                level = Level::Warning;
+                let text = format!("its script is what a command prints: {text}");
+                ("script-command", text, "--run-commands runs it, and looks at the script")
             }
             Ok(script) => {
                 let source = Source { node: &path, script: &script, lines: None, edited: &[] };
@@ -35,7 +42,7 @@ pub fn scripts<F: Files>(
         let line = examined.tree.find(&path).map_or(0, |id| examined.node_line(id));
         let text = text.split('\n').map(str::trim).filter(|one| !one.is_empty());
         let text = text.collect::<Vec<_>>().join(" ");
-        let (level, fix) = (Level::Error, fix.to_owned());
+        let fix = fix.to_owned();
         found.push(Finding { level, rule, line, path, text, fix });
     }
     found

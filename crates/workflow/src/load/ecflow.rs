@@ -84,7 +84,11 @@ impl EcFlow {
         let (operation, key) = asked.op.map_or((PING, 0), |op| (op.operation, op.what));
         if let Some(Sent::Follow(floor, numbers)) = asked.known {
             let followed = self.target.follow(key, (floor, numbers), document);
-            return followed.map_or_else(Judged::Wrong, |()| Judged::Right);
+            return match (followed, read_answer(document)) {
+                (Ok(()), _) => Judged::Right,
+                (Err(_), Ok(Answer::Error(why))) => Judged::Refused(why.into_owned()),
+                (Err(why), _) => Judged::Wrong(why),
+            };
         }
         let is_last = asked.op.is_none() || asked.place + 1 == self.made.requests(operation);
         let answer = read_answer(document);

@@ -474,38 +474,41 @@ impl Attribute {
         })
     }
 
+    /// The keywords, by rank.
+    pub const WORDS: [&'static str; 27] = [
+        "late",
+        "complete",
+        "trigger",
+        "repeat",
+        "edit",
+        "limit",
+        "inlimit",
+        "label",
+        "meter",
+        "event",
+        "time",
+        "today",
+        "date",
+        "day",
+        "cron",
+        "aviso",
+        "mirror",
+        "autocancel",
+        "autoarchive",
+        "autorestore",
+        "zombie",
+        "verify",
+        "queue",
+        "generic",
+        "clock",
+        "endclock",
+        "calendar",
+    ];
+
     /// Its keyword.
     #[must_use]
     pub const fn word(&self) -> &'static str {
-        [
-            "late",
-            "complete",
-            "trigger",
-            "repeat",
-            "edit",
-            "limit",
-            "inlimit",
-            "label",
-            "meter",
-            "event",
-            "time",
-            "today",
-            "date",
-            "day",
-            "cron",
-            "aviso",
-            "mirror",
-            "autocancel",
-            "autoarchive",
-            "autorestore",
-            "zombie",
-            "verify",
-            "queue",
-            "generic",
-            "clock",
-            "endclock",
-            "calendar",
-        ][self.rank() as usize]
+        Self::WORDS[self.rank() as usize]
     }
 }
 

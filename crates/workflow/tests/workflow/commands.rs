@@ -459,3 +459,64 @@ fn jobs_are_the_files_that_ecflow_s_own_module_writes() {
     let (_, error, code) = run(&["jobs", file, "--home", "nowhere", "--generate-only"]);
     assert_eq!((code, error.trim()), (2, "error: --home nowhere: it is no folder"));
 }
+
+#[test]
+fn what_a_job_writes_does_not_steer_the_terminal() {
+    at_both(|place, at| {
+        let file = place.write("s.def", DEFINITION).display().to_string();
+        printed(&["load", at, &file]);
+        let mut watch = Running::start(&["watch", at, "--interval", "10ms", "--what", "label"]);
+        place.told(&["--alter=change", "label", "info", "A\u{1b}]0;title\u{7}B\rC", "/s/f/a"]);
+        let line = watch.line();
+        assert!(line.contains("A\\u{1b}]0;title\\u{7}B\\rC"), "{line}");
+        watch.terminate();
+        watch.end();
+        let text = printed(&["top", at, "--once", "--filter", "a"]);
+        assert!(text.contains("info: A\\u{1b}]0;"), "{text}");
+    });
+}
+
+#[test]
+fn a_definition_that_comes_through_a_pipe_is_read_once() {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", "commands::this_process_runs_the_client_command_it_is_told"]);
+    command.arg("--nocapture").env(COMMAND, "stats\n/dev/stdin\n--json");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
+    let mut input = child.stdin.take().expect("piped");
+    input.write_all(DEFINITION.as_bytes()).expect("written");
+    drop(input);
+    let output = child.wait_with_output().expect("its end");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let json = text.lines().find(|line| line.starts_with('{')).expect(&text);
+    let json: Json = serde_json::from_str(json).expect("JSON");
+    assert_eq!((&json["counts"]["suites"], &json["counts"]["tasks"]), (&1.into(), &2.into()));
+}
+
+#[test]
+fn commands_of_a_definition_are_run_by_lint_only_where_that_is_said() {
+    let place = Place::new();
+    let ran = place.home().with_file_name("ran");
+    let command = format!("touch {}; echo true", ran.display());
+    let text = format!("suite s\n task t\n  edit ECF_SCRIPT_CMD '{command}'\nendsuite\n");
+    let file = place.write("s.def", &text).display().to_string();
+    let home = place.home().display().to_string();
+    let lint = printed(&["lint", &file, "--home", &home]);
+    assert!(lint.contains("--run-commands") && !ran.exists(), "{lint}");
+    printed(&["lint", &file, "--home", &home, "--run-commands"]);
+    assert!(ran.exists(), "it is run where that is said");
+}
+
+#[test]
+fn what_is_misspelt_is_refused_and_what_is_not_there_yet_is_said() {
+    let place = Place::new();
+    let at = format!("localhost:{}", place.port);
+    let _server = Served::ours(&place);
+    let (_, error, code) = run(&["watch", &at, "--what", "sate"]);
+    assert!(code == 2 && error.contains("--what sate") && error.contains("autocancel"), "{error}");
+    let (_, error, code) = run(&["watch", &at, "--until", "/no=complete", "--for", "1ms"]);
+    assert!(code == 3 && error.contains("there is no node /no yet"), "{error}");
+    let none = place.write("none.def", "").display().to_string();
+    let (_, error, code) = run(&["load", &at, &none]);
+    assert!(code == 2 && error.contains("there is no suite"), "{error}");
+}

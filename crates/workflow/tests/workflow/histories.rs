@@ -131,6 +131,45 @@ fn questions(file: &Path) {
     assert_eq!(first, "/s/f/a");
 }
 
+const LOG: &str = "\
+LOG:[00:00:02 2.1.1970]  submitted: /s/f/t
+LOG:[00:00:03 2.1.1970]  active: /s/f/t
+LOG:[00:00:05 2.1.1970]  complete: /s/f/t
+LOG:[00:00:06 2.1.1970]  submitted: /s/f/t/alias0
+LOG:[00:00:06 2.1.1970]  active: /s/f/t/alias0
+LOG:[00:00:06 2.1.1970]  complete: /s/f/t/alias0
+LOG:[00:00:07 2.1.1970]  submitted: /s/f
+LOG:[00:00:08 2.1.1970]  submitted: /s/f/u
+LOG:[00:00:09 2.1.1970]  queued: /s/f/u
+LOG:[10:01:02 2.1.1970]  submitted: /s/f/u
+LOG:[10:01:03 2.1.1970]  active: /s/f/u
+LOG:[10:01:04 2.1.1970]  complete: /s/f/u
+LOG:[10:01:04 2.1.1970]  submitted: /s/f/v
+LOG:[10:01:04 2.1.1970]  active: /s/f/v
+LOG:[10:01:04 2.1.1970]  complete: /s/f/v
+";
+
+#[test]
+fn aliases_runs_taken_back_and_runs_within_a_second_count_as_what_they_are() {
+    let place = Place::new();
+    let log = place.write("x.log", LOG).display().to_string();
+    let text = "suite s\n limit l 1\n family f\n inlimit /s:l\n task t\n task u\n task v\n";
+    let defs = place.write("s.def", text).display().to_string();
+    let json = printed(&["history", &log, "--defs", &defs, "--json"]);
+    let json: Json = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["tasks_run"], 4, "{json}");
+    let tasks = json["tasks"].as_array().expect("tasks");
+    let of = |path: &str| tasks.iter().find(|task| task["path"] == path).expect(path);
+    assert_eq!((&of("/s/f/t")["runs"], &of("/s/f/u")["longest_wait"]), (&1.into(), &1.into()));
+    let limit = &json["limits"][0];
+    assert_eq!((&limit["most"], &limit["full"]), (&1.into(), &5.into()), "{json}");
+    let only = place.write("v.log", &LOG[LOG.len() - 120..]).display().to_string();
+    let (_, error, code) = run(&["history", &only]);
+    assert!(code == 2 && error.contains("no server's log"), "{error}");
+    let (_, error, code) = run(&["history", &log, "--under", "s"]);
+    assert!(code == 2 && error.contains("write a path"), "{error}");
+}
+
 #[test]
 fn a_file_that_is_something_else_is_refused() {
     let place = Place::new();

@@ -63,6 +63,10 @@ pub(super) struct HistoryArgs {
 
 pub(super) fn run(args: &HistoryArgs) -> Outcome {
     let definition = args.defs.as_deref().map(input::definition).transpose()?;
+    if !args.under.starts_with('/') {
+        let under = &args.under;
+        return Err(Failure::Usage(format!("--under {under}: write a path: /suite/family")));
+    }
     let mut store = match &args.to {
         Some(file) => Store::open(file)?,
         None => Store::in_memory()?,
@@ -95,6 +99,10 @@ fn read(log: &Path, under: &str, store: &mut Store) -> Result<(), Failure> {
         Ok::<_, Failure>(String::from_utf8_lossy(&line).into_owned())
     };
     let first_line = first(&mut reader)?;
+    if !first_line.is_empty() && first_line.get(3..5) != Some(":[") {
+        let why = "this is no server's log: its lines begin with their kind and time, as MSG:[…]";
+        return Err(Failure::Usage(format!("{}:1: {why}", log.display())));
+    }
     let length = reader.get_ref().metadata().map_err(wrong)?.len();
     let known = store.read(&name)?;
     // A log of the same name that begins otherwise, or is shorter, is another one.
@@ -167,7 +175,7 @@ fn show_causes(text: &mut String, chain: &[Json], limits: &[Json]) {
     for run in chain {
         let submitted = run["submitted"].as_i64().unwrap_or_default();
         let end = run["end"].as_i64().unwrap_or(submitted);
-        let (at, took) = (Instant::seconds(submitted), span(&json!(end - submitted)));
+        let (at, took) = (Instant::seconds(submitted), span(&json!((end - submitted).max(0))));
         let _ =
             writeln!(text, "  {at}  {took:>10}  {}  {}", word(&run["state"]), word(&run["path"]));
     }

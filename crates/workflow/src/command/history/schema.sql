@@ -102,7 +102,9 @@ CREATE VIEW limit_held AS
 WITH step (limit_name, at, tokens) AS (
     SELECT token.limit_name, run.submitted, token.tokens
     FROM run JOIN token ON token.path = run.path
+    -- One without an end that was followed by another ended unseen.
     WHERE run.ended IS NOT NULL
+        OR run.id = (SELECT max(id) FROM run AS other WHERE other.path = run.path)
     UNION ALL
     SELECT
         token.limit_name,
@@ -123,7 +125,11 @@ CREATE VIEW limit_use AS
 SELECT
     limits.limit_name,
     limits.tokens,
-    max(held) AS most,
+    -- A run shorter than a second begins and ends at once.
+    max(max(held), (
+        SELECT max(token.tokens) FROM token JOIN run ON run.path = token.path
+        WHERE token.limit_name = limits.limit_name
+    )) AS most,
     sum(CASE WHEN held >= limits.tokens AND held > 0 THEN seconds ELSE 0 END) AS full_for,
     sum(CASE WHEN held > 0 THEN seconds ELSE 0 END) AS used_for
 FROM limits

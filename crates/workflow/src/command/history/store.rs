@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use serde_json::{Value as Json, json};
 use service::Failure;
 
@@ -121,20 +121,33 @@ impl Store {
                  AND id = (SELECT max(id) FROM run WHERE path = ?1)",
                 change,
             ),
-            State::Unknown | State::Queued => Ok(()),
+            // It was taken back before it ran: only the next submission counts.
+            State::Queued => self.run(
+                "DELETE FROM run WHERE active IS NULL AND ended IS NULL \
+                 AND id = (SELECT max(id) FROM run WHERE path = ?1)",
+                change,
+            ),
+            State::Unknown => Ok(()),
         }
     }
 
     fn run(&self, statement: &str, change: &Change<'_>) -> Result<()> {
         let Change { at, path, state, detail } = *change;
         let mut statement = self.connection.prepare_cached(statement)?;
-        statement.execute(params![path, at, state.word(), detail])?;
+        let all: [&dyn ToSql; 4] = [&path, &at, &state.word(), &detail];
+        let count = statement.parameter_count();
+        statement.execute(&all[..count])?;
         Ok(())
     }
 
     /// Nodes around this one are no tasks: what seemed to be their runs is none.
     fn contain(&mut self, path: &str) -> Result<()> {
-        for (at, _) in path.rmatch_indices('/').filter(|(at, _)| *at > 0) {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        // What is below a task is an alias: the task has runs all the same.
+        let number = name.strip_prefix("alias").unwrap_or_default();
+        let is_alias = number.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty();
+        let ends = path.rmatch_indices('/').skip(usize::from(is_alias));
+        for (at, _) in ends.filter(|(at, _)| *at > 0) {
             let above = &path[..at];
             if self.containers.contains(above) {
                 break;

@@ -20,6 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use self::draw::Around;
 use self::view::{Step, View};
+use super::input;
 use super::server::{ServerArgs, failure};
 use crate::client::Follower;
 use crate::model::{Displayed, Snapshot};
@@ -148,7 +149,7 @@ fn once(args: &TopArgs, view: &View) -> Outcome {
     if view.is_cut {
         lines.push_str("(more than is shown)\n");
     }
-    out::print(lines)?;
+    out::print(input::plain(&lines))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -20,6 +20,7 @@ pub(super) fn request(step: Step, made: &Made, state: &State) -> Vec<u8> {
     let paths = |command| Command::Paths { command, paths: made.tasks.clone(), force: false };
     command(match step {
         Step::Load => return made.load.clone(),
+        Step::Replace => return made.replace.clone(),
         Step::Restart => Command::Server(ServerCommand::Restart),
         Step::Begin => Command::Begin { suite: String::new(), force: false },
         Step::Evaluate => Command::Server(ServerCommand::EvaluateAll),
@@ -65,11 +66,13 @@ pub(super) fn check(
         }
         _ => super::exchange::agreed(&site.answer)?,
     }
-    state.has_changed |= !matches!(step, Step::CheckPoint | Step::Evaluate);
+    state.has_changed |= step != Step::Evaluate;
     match step {
         Step::Load => state.names = state.names + made.names,
         Step::Begin | Step::Evaluate => site.hold_state("state", last, "queued")?,
-        Step::CheckPoint => return checkpoint(site, state, figures),
+        Step::Replace => {
+            site.query("state", task, "")?;
+        }
         Step::Suspend => site.hold_state("dstate", task, "suspended")?,
         Step::Resume if site.query("dstate", task, "")? == "suspended" => {
             return wrong(format!("{task} is suspended after it was resumed"));
@@ -137,13 +140,16 @@ fn synced(site: &Site, state: &State, figures: &mut Vec<(&'static str, f64)>) ->
     wrong(format!("numbers {numbers:?} after {before:?}, and {changed} was changed"))
 }
 
-/// The file of a checkpoint: each node has to be in it.
+/// The file of a checkpoint: another one than before, with each node in it.
 pub(super) fn checkpoint(
-    site: &Site,
+    (site, before): (&Site, Option<(u64, i64, i64)>),
     state: &State,
     figures: &mut Vec<(&'static str, f64)>,
 ) -> Result<()> {
     let path = &site.check_file;
+    if before.is_some() && site.check_file_number() == before {
+        return wrong(format!("{} is the one that was there before", path.display()));
+    }
     let file = std::fs::read_to_string(path).map_err(|why| format!("{}: {why}", path.display()))?;
     figures.push(("file_bytes", file.len() as f64));
     hold_names(Names::of(&file), state.names, "the checkpoint")

@@ -44,6 +44,10 @@ impl Client {
             Step::Dependent => starts::dependent(sizes, site, state),
             Step::LoadJobs => starts::load_jobs(sizes, site, state),
             Step::LoadPairs => starts::load_pairs(sizes, site, state),
+            Step::LoadReleased => starts::load_released(sizes, site, state),
+            Step::Release => {
+                beside(site, state, figures, |site, state, _| starts::release(sizes, site, state))
+            }
             Step::Jobs => {
                 let took = beside(site, state, figures, |site, state, figures| {
                     starts::start_jobs(sizes, site, state, figures)
@@ -53,10 +57,11 @@ impl Client {
             }
             Step::CheckPointBusy => {
                 let request = bulk::request(step, made, state);
+                let before = site.check_file_number();
                 let took = beside(site, state, figures, |site, state, figures| {
                     starts::meanwhile(&request, sizes, (site, state), figures)
                 })?;
-                bulk::checkpoint(site, state, figures)?;
+                bulk::checkpoint((site, before), state, figures)?;
                 Ok(took)
             }
             Step::Commands => beside(site, state, figures, |site, state, _| {
@@ -74,7 +79,13 @@ impl Client {
             }
             _ => {
                 let request = bulk::request(step, made, state);
+                let before = site.check_file_number();
                 let took = beside(site, state, figures, |site, _, _| site.ask(&request))?;
+                if step == Step::CheckPoint {
+                    super::exchange::agreed(&site.answer)?;
+                    bulk::checkpoint((site, before), state, figures)?;
+                    return Ok(took);
+                }
                 bulk::check(step, made, (site, state), figures)?;
                 Ok(took)
             }

@@ -11,6 +11,7 @@ pub(super) struct Sizes {
     pub(super) jobs: u64,
     pub(super) pairs: u64,
     pub(super) commands: u64,
+    pub(super) released: u64,
 }
 
 /// What is known of one target, shared by all clients.

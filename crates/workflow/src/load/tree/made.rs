@@ -12,12 +12,18 @@ use crate::protocol::Command;
 pub(super) const JOBS: &str = "jobs";
 pub(super) const PAIRS: &str = "pairs";
 
+/// The suite of the tasks that one task releases, and that task.
+pub(super) const RELEASED: &str = "released";
+pub(super) const RELEASES: &str = "/released/f/first";
+
 /// The definition of a scale.
 #[derive(Debug)]
 pub(super) struct Made {
     /// The request that loads it.
     pub(super) load: Vec<u8>,
     pub(super) names: Names,
+    /// The request that replaces the last suite by itself.
+    pub(super) replace: Vec<u8>,
     /// Absolute paths.
     pub(super) suites: Vec<String>,
     pub(super) tasks: Vec<String>,
@@ -32,7 +38,16 @@ impl Made {
         let definition = String::from_utf8(text).unwrap_or_default();
         let names = Names::of(&definition);
         let (suites, tasks) = paths(&definition);
-        Self { load: loaded(definition), names, suites, tasks }
+        let path = suites.last().cloned().unwrap_or_default();
+        let last = definition.rfind("\nsuite ").map_or("", |at| &definition[at + 1..]);
+        let replace = command(Command::Replace {
+            creates: true,
+            force: true,
+            path,
+            file: "loadline.def".to_owned(),
+            definition: last.to_owned(),
+        });
+        Self { load: loaded(definition), names, replace, suites, tasks }
     }
 }
 
@@ -116,6 +131,17 @@ pub(super) fn pairs(folder: &Path, count: u64) -> String {
     text + "  endfamily\nendsuite\n"
 }
 
+/// Tasks that one task releases, which doesn't run by itself.
+pub(super) fn released(folder: &Path, count: u64) -> String {
+    let mut text = head(RELEASED, folder);
+    text += "  task gate\n    defstatus complete\n    event go\n  family f\n";
+    text += "    task first\n      trigger ../gate:go == set\n";
+    for number in 0..count {
+        let _ = writeln!(text, "    task r{number}\n      trigger first == complete");
+    }
+    text + "  endfamily\nendsuite\n"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +150,8 @@ mod tests {
     fn paths_and_names_are_those_of_the_definition() {
         let made = Made::new(&Counts::scaled(0.001).expect("a scale"));
         assert_eq!((made.suites.len(), made.suites[17].as_str()), (18, "/s17"));
+        let replace = String::from_utf8_lossy(&made.replace);
+        assert!(replace.contains("suite s17") && !replace.contains("suite s16"), "the last suite");
         assert_eq!(made.tasks[0], "/s00/gate");
         let text = jobs(Path::new("/tmp/x"), 3) + &pairs(Path::new("/tmp/x"), 2);
         let parsed = crate::definition::parse(&text, "jobs.def").expect("a definition");

@@ -25,6 +25,9 @@ pub(super) enum Step {
     Jobs,
     LoadPairs,
     Dependent,
+    LoadReleased,
+    Release,
+    Replace,
 }
 
 /// All of them; the lab's table has the same order.
@@ -49,10 +52,13 @@ pub(super) const STEPS: [Step; OPERATIONS.len()] = [
     Step::Jobs,
     Step::LoadPairs,
     Step::Dependent,
+    Step::LoadReleased,
+    Step::Release,
+    Step::Replace,
 ];
 
 /// What the lab knows of them.
-pub(super) static OPERATIONS: [Operation; 20] = [
+pub(super) static OPERATIONS: [Operation; 23] = [
     Operation::new("load", Kind::Write, "Loads the definition of `scale`."),
     Operation::new("restart", Kind::Write, "Has the server run."),
     Operation::new("begin", Kind::Write, "Begins all suites; no task is free to run."),
@@ -77,4 +83,11 @@ pub(super) static OPERATIONS: [Operation; 20] = [
     Operation::new("jobs", Kind::Write, "Begins it; each job's command has to run once."),
     Operation::new("load-pairs", Kind::Write, "Loads and begins pairs of tasks."),
     Operation::new("dependent", Kind::Write, "Ends a task until the one behind it is submitted."),
+    Operation::new("load-released", Kind::Write, "Loads and begins tasks that wait for one."),
+    Operation::new("release", Kind::Write, "Ends that one, until all `released` are submitted."),
+    Operation::new(
+        "replace",
+        Kind::Write,
+        "Replaces the last suite by the same, triggers and all.",
+    ),
 ];

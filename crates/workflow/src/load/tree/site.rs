@@ -100,6 +100,13 @@ impl Site {
         wrong(format!("{path} is {found} and should be {state}"))
     }
 
+    /// The number and time of the file of checkpoints: another one after each checkpoint.
+    pub(super) fn check_file_number(&self) -> Option<(u64, i64, i64)> {
+        use std::os::unix::fs::MetadataExt as _;
+        let file = std::fs::metadata(&self.check_file).ok()?;
+        Some((file.ino(), file.mtime(), file.mtime_nsec()))
+    }
+
     /// A folder of this load in the server's.
     pub(super) fn folder(&self) -> PathBuf {
         self.home.join("loadline-load")

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::super::requests::{command, group, report};
-use super::exchange::{agreed, exchange};
+use super::exchange::{agreed, exchange, text};
 use super::known::{Sizes, State};
-use super::made::{JOBS, PAIRS, first, job, jobs, loaded, pairs, second, started};
+use super::made::{
+    JOBS, PAIRS, RELEASED, RELEASES, first, job, jobs, loaded, pairs, released, second, started,
+};
 use super::names::Names;
 use super::site::{Fault, Result, Site, wrong};
-use crate::protocol::{Command, Report, ServerCommand};
+use crate::protocol::{Command, NodeCommand, Report, ServerCommand};
 
 /// The script of all jobs.
 const SCRIPT: &str = "\
@@ -47,6 +49,51 @@ pub(super) fn load_pairs(sizes: &Sizes, site: &mut Site, state: &mut State) -> R
     let load = Command::Load { force: false, definition: text, file: "pairs.def".to_owned() };
     let begin = Command::Begin { suite: PAIRS.to_owned(), force: false };
     site.tell(&group(vec![load, begin, Command::Server(ServerCommand::Restart)]))
+}
+
+/// The same for tasks that one task releases.
+pub(super) fn load_released(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Duration> {
+    let folder = prepared(site, (0..sizes.released).map(|number| format!("r{number}.ecf")))?;
+    let text = released(&folder, sizes.released);
+    state.names = state.names + Names::of(&text);
+    state.has_changed = true;
+    let load = Command::Load { force: false, definition: text, file: "released.def".to_owned() };
+    let begin = Command::Begin { suite: RELEASED.to_owned(), force: false };
+    site.tell(&group(vec![load, begin, Command::Server(ServerCommand::Restart)]))
+}
+
+/// Ends the task that releases them. Returns how long it takes from the answer until none of the
+/// others is queued any more, by looks at the last one, and then at all.
+pub(super) fn release(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Duration> {
+    state.has_changed = true;
+    site.tell(&report(RELEASES, Report::Complete(Vec::new())))?;
+    let begun = Instant::now();
+    let last = format!("/{RELEASED}/f/r{}", sizes.released.saturating_sub(1));
+    let all = command(Command::Node(NodeCommand::GetState, format!("/{RELEASED}/f")));
+    loop {
+        let found = site.query("state", &last, "")?;
+        if found != "queued" {
+            site.ask(&all)?;
+            let tree = text(&site.answer)?;
+            let of_tasks = tree.lines().filter(|line| line.trim_start().starts_with("task r"));
+            let (mut count, mut queued) = (0, 0);
+            for line in of_tasks {
+                count += 1;
+                queued += u64::from(line.contains("state:queued"));
+            }
+            if count != sizes.released {
+                return wrong(format!("{count} of {} tasks are there", sizes.released));
+            }
+            if queued == 0 {
+                return Ok(begun.elapsed());
+            }
+        }
+        let took = begun.elapsed();
+        if took > STARTED_WITHIN {
+            return wrong(format!("{last} is {found} after {took:?}, or others are queued"));
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// A folder with one script under these names.
@@ -155,7 +202,8 @@ pub(super) fn meanwhile(
             agreed(&answer)?;
             Ok(took)
         });
-        while !asked.is_finished() && state.pairs < sizes.pairs {
+        let before = state.pairs;
+        while !asked.is_finished() || state.pairs == before {
             let took = dependent(sizes, site, state)?;
             figures.push(("dependent_ns", took.as_nanos() as f64));
         }

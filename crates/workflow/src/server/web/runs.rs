@@ -32,7 +32,9 @@ pub(super) fn of(
     let mut seen = history::Runs::new(path);
     String::from_utf8_lossy(&bytes).lines().for_each(|line| seen.take(line));
     let history::Runs { all: mut runs, now, .. } = seen;
-    runs.retain(|run| is_job(&run.path));
+    // One that was taken back before it ran is none.
+    let is_run = |run: &Run| run.active.is_some() || run.state != "queued";
+    runs.retain(|run| is_job(&run.path) && is_run(run));
     runs.drain(..runs.len().saturating_sub(most));
     Ok(Runs { runs, now })
 }
