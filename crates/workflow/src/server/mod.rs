@@ -250,10 +250,10 @@ fn open_journal(
         core.adopt(&environment.check)?;
         // From here on the journal counts, which has to have it, too.
         let (head, render) = core.stored();
-        let text = render();
-        store::write(journal.snapshot()?, &head, &text)
+        let bytes = store::write(journal.snapshot()?, &head, &render())
+            .map_err(anyhow::Error::msg)
             .context("the checkpoint that was taken can't be kept")?;
-        logged.replaced(text.len() as u64);
+        logged.replaced(bytes);
     }
     Ok((journal, logged))
 }

@@ -171,7 +171,7 @@ impl Owner {
                 self.is_snapshotting = false;
                 match done {
                     Ok(bytes) => self.logged.replaced(bytes),
-                    Err(why) => tracing::error!("the snapshot can't be written: {why}"),
+                    Err(why) => tracing::error!("the journal goes on without its snapshot: {why}"),
                 }
             }
             Message::CheckpointDone(done) => {
@@ -547,7 +547,9 @@ impl Owner {
         if !self.pending.is_empty() {
             return;
         }
-        if self.is_snapshot_due() {
+        // No one waits for the note that the server has started, which may still be refused.
+        let is_kept = self.journal.watch().acknowledged() >= self.journal.last();
+        if is_kept && self.is_snapshot_due() {
             self.begin_snapshot();
         }
         for (request, asked) in std::mem::take(&mut self.pending.held) {
@@ -565,7 +567,7 @@ impl Owner {
         let snapshot = match self.journal.snapshot() {
             Ok(snapshot) => snapshot,
             // The next one is due after as many records again.
-            Err(why) => return tracing::error!("the snapshot can't be written: {why}"),
+            Err(why) => return tracing::error!("the journal goes on without its snapshot: {why}"),
         };
         self.is_snapshotting = true;
         let (head, render) = self.core.stored();
@@ -573,10 +575,7 @@ impl Owner {
         let work = move || {
             let text = render();
             // One that can't be read must not replace the records, which can.
-            let done = check_kept(&text).and_then(|()| {
-                store::write(snapshot, &head, &text).map_err(|error| error.to_string())?;
-                Ok(text.len() as u64)
-            });
+            let done = check_kept(&text).and_then(|()| store::write(snapshot, &head, &text));
             let _ = own.send(Message::SnapshotDone(done));
         };
         if self.shared.in_background(work).is_err() {

@@ -1,7 +1,7 @@
 //! The journal of a server, and the snapshots that replace it.
 //!
 //! A snapshot is a head of lines `name value`, an empty line, and the tree in ecFlow's MIGRATE
-//! text, in pieces of 8 MiB.
+//! text; both in pieces of 8 MiB.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -148,15 +148,15 @@ fn take(bytes: Vec<u8>, restore: &mut impl Restore) -> anyhow::Result<()> {
     restore.snapshot(Stored { head, text: text.to_owned() })
 }
 
-/// Writes a snapshot. Values have no line ends.
+/// Writes a snapshot, and returns how many bytes it has. Values have no line ends.
 ///
 /// # Errors
-/// When it can't be written; the journal is as it was then.
+/// What of it can't be written, and why; the journal is as it was then.
 pub(super) fn write(
     mut snapshot: Snapshot,
     head: &[(String, String)],
     text: &str,
-) -> Result<(), journal::Error> {
+) -> Result<u64, String> {
     let mut first = format!("{FIRST_LINE}\n");
     for (name, value) in head {
         first.push_str(name);
@@ -165,16 +165,51 @@ pub(super) fn write(
         first.push('\n');
     }
     first.push('\n');
-    snapshot.append(first.as_bytes())?;
-    for piece in text.as_bytes().chunks(PIECE_BYTES) {
-        snapshot.append(piece)?;
+    let parts =
+        [("handles, zombies and jobs that wait to be started", &*first), ("the tree", text)];
+    for (what, part) in parts {
+        for piece in part.as_bytes().chunks(PIECE_BYTES) {
+            let done = snapshot.append(piece);
+            done.map_err(|error| format!("{what}, {} bytes: {error}", part.len()))?;
+        }
     }
-    snapshot.finish()
+    snapshot.finish().map_err(|error| error.to_string())?;
+    Ok((first.len() + text.len()) as u64)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Logged, SNAPSHOT_AFTER_BYTES};
+    use super::*;
+
+    struct Kept(Vec<Stored>);
+
+    impl Restore for Kept {
+        fn snapshot(&mut self, stored: Stored) -> anyhow::Result<()> {
+            self.0.push(stored);
+            Ok(())
+        }
+
+        fn record(&mut self, _: &Record<'_>) -> anyhow::Result<()> {
+            bail!("there is none")
+        }
+    }
+
+    #[test]
+    fn a_head_longer_than_a_record_is_read_as_it_was_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut kept = Kept(Vec::new());
+        let mut open = || open(folder.path(), SyncPolicy::Always, &mut kept, |_| {});
+        let mut journal = open().expect("a journal").journal;
+        let long = "é".repeat(journal::MAX_RECORD_BYTES);
+        let head = ["a", "b"].map(|name| (name.to_owned(), long.clone()));
+        let snapshot = journal.snapshot().expect("a snapshot");
+        write(snapshot, &head, &long).expect("written");
+        journal.close().expect("closed");
+        assert!(!open().expect("a journal").is_empty);
+        let [stored] = &kept.0[..] else { panic!("{} snapshots", kept.0.len()) };
+        assert!(stored.head.iter().all(|(_, value)| *value == long) && stored.head.len() == 2);
+        assert!(stored.text == long);
+    }
 
     #[test]
     fn records_are_replaced_once_they_are_twice_as_large_as_what_replaces_them() {

@@ -14,7 +14,7 @@ use super::check;
 use super::filings::{Filings, reading, removing, writing};
 use super::parts::{Effect, Parts};
 use super::signals::kill;
-use super::zombies::{Call, Decided, MAX_TEXT_BYTES};
+use super::zombies::{Call, Decided, MAX_PATH_BYTES, MAX_TEXT_BYTES};
 
 /// Takes a job's report.
 pub(super) fn report(
@@ -26,9 +26,12 @@ pub(super) fn report(
 ) -> Reply {
     let kind = kind(report);
     let who = credentials(child);
-    if [who.path, who.password, who.rid].iter().any(|text| text.len() > MAX_TEXT_BYTES) {
+    if who.path.len() > MAX_PATH_BYTES {
+        return Reply::error(format!("a path of more than {MAX_PATH_BYTES} bytes is no job's"));
+    }
+    if [host, who.password, who.rid].iter().any(|text| text.len() > MAX_TEXT_BYTES) {
         return Reply::error(format!(
-            "a path, password or process of more than {MAX_TEXT_BYTES} bytes is no job's"
+            "a host, password or process of more than {MAX_TEXT_BYTES} bytes is no job's"
         ));
     }
     let verdict = rules.check_child(&who, kind);

@@ -6,8 +6,8 @@ use crate::model::{
     ZombieAction as Action,
 };
 use crate::protocol::{
-    Alteration, Command, FileKind, NodeCommand, Order, PathsCommand, Reply, Request, Requeue,
-    ServerCommand, Standard, Stats, ZombieAction,
+    Alteration, Command, FileKind, HandleCommand, NodeCommand, Order, PathsCommand, Reply, Request,
+    Requeue, ServerCommand, Standard, Stats, ZombieAction,
 };
 use crate::script::{Scope, Source, locate, manual};
 use crate::server::disk::Disk;
@@ -43,6 +43,10 @@ pub(super) fn command(
         Command::Sync { kind, handle, state_change_no, modify_change_no } => {
             let known = (*state_change_no, *modify_change_no);
             return sync::sync(parts, rules.tree, *kind, *handle, known);
+        }
+        Command::Handle(HandleCommand::Suites) => {
+            let listed = parts.handles.listed();
+            return Told::Later(Box::new(listed));
         }
         Command::Handle(command) => Ok(parts.handles.command(user, command)),
         Command::Node(command, path) => return node(parts, rules, *command, path),
@@ -375,6 +379,10 @@ fn server(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) 
     }
     let environment = parts.environment;
     Told::Reply(match command {
+        ServerCommand::Zombies => {
+            let rows = parts.zombies.rows(parts.at_us);
+            return Told::Later(Box::new(|| Reply::Zombies(rows())));
+        }
         ServerCommand::Restart | ServerCommand::Shutdown | ServerCommand::Halt => {
             let state = match command {
                 ServerCommand::Restart => ServerState::Running,
@@ -392,7 +400,6 @@ fn server(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) 
             let suites = rules.tree.suites().map(|id| rules.tree.node(id).name.to_string());
             Reply::Suites(suites.collect())
         }
-        ServerCommand::Zombies => Reply::Zombies(parts.zombies.rows(parts.at_us)),
         ServerCommand::LoadGraph => Reply::LogPath(environment.log.display().to_string()),
         ServerCommand::Stats | ServerCommand::StatsText => {
             let stats = stats(parts, rules);

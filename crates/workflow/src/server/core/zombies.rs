@@ -2,6 +2,7 @@
 //! one of each path that they say they are; another one of the same path counts as the first.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::escape::{escaped, plain};
 use crate::model::{Child, Job, Snapshot, ZombieAction, ZombieRule, ZombieType};
@@ -36,6 +37,12 @@ impl Zombie {
         let applies =
             |rule: &&ZombieRule| rule.children.is_empty() || rule.children.contains(&self.child);
         self.rule.as_ref().filter(applies).map_or(ZombieAction::Block, |rule| rule.action)
+    }
+
+    /// The bytes of its texts.
+    fn bytes(&self) -> usize {
+        let texts = [&self.host, &self.process, &self.password, &self.command];
+        texts.into_iter().map(String::len).sum()
     }
 
     fn lifetime_s(&self) -> i64 {
@@ -86,14 +93,23 @@ impl Zombie {
 
 /// All zombies, by the paths that they say they are.
 #[derive(Debug, Default)]
-pub(super) struct Zombies(BTreeMap<String, Zombie>);
+pub(super) struct Zombies {
+    /// Shared with those who list them.
+    all: Arc<BTreeMap<String, Zombie>>,
+    /// The bytes of their texts.
+    bytes: usize,
+}
 
-/// The most zombies; one more replaces the first by its path that no user has decided on, or else
-/// the first of all.
+/// The most zombies, and bytes of their texts; one more replaces the first by its path that no user
+/// has decided on, or else the first of all.
 const MAX_ZOMBIES: usize = 10_000;
+const MAX_BYTES: usize = 16 << 20;
 
-/// The longest path, process and password of a job that is no task's own, each.
-pub(super) const MAX_TEXT_BYTES: usize = 4096;
+/// The longest path of a job: that of a file on Linux.
+pub(super) const MAX_PATH_BYTES: usize = 4096;
+
+/// The longest process, password and host of a job, each.
+pub(super) const MAX_TEXT_BYTES: usize = 1024;
 
 /// What a snapshot's lines of them begin with.
 const HEAD: &str = "zombie:";
@@ -117,13 +133,38 @@ pub(super) struct Decided {
 }
 
 impl Zombies {
+    /// Changes one zombie.
+    fn change<R>(&mut self, path: &str, change: impl FnOnce(&mut Zombie) -> R) -> Option<R> {
+        let zombie = Arc::make_mut(&mut self.all).get_mut(path)?;
+        let before = zombie.bytes();
+        let done = change(zombie);
+        self.bytes = self.bytes + zombie.bytes() - before;
+        self.make_room(path, (0, 0));
+        Some(done)
+    }
+
     fn add(&mut self, path: &str, zombie: Zombie) {
-        if self.0.len() >= MAX_ZOMBIES {
-            let undecided = self.0.iter().find(|(_, one)| one.decided.is_none());
-            let gone = undecided.or_else(|| self.0.first_key_value()).map(|(path, _)| path.clone());
-            gone.map(|path| self.0.remove(&path));
+        let bytes = path.len() + zombie.bytes();
+        self.make_room(path, (1, bytes));
+        self.bytes += bytes;
+        Arc::make_mut(&mut self.all).insert(path.to_owned(), zombie);
+    }
+
+    fn remove(&mut self, path: &str) {
+        if let Some(zombie) = Arc::make_mut(&mut self.all).remove(path) {
+            self.bytes -= path.len() + zombie.bytes();
         }
-        self.0.insert(path.to_owned(), zombie);
+    }
+
+    /// Has others than that of a path make room for more of them, of more bytes.
+    fn make_room(&mut self, path: &str, (more, bytes): (usize, usize)) {
+        while self.all.len() + more > MAX_ZOMBIES || self.bytes + bytes > MAX_BYTES {
+            let others = || self.all.iter().filter(|(other, _)| *other != path);
+            let undecided = others().find(|(_, one)| one.decided.is_none());
+            let Some((gone, _)) = undecided.or_else(|| others().next()) else { return };
+            let gone = gone.clone();
+            self.remove(&gone);
+        }
     }
 
     /// Notes a job whose task a user has taken away; whether it is new.
@@ -134,7 +175,7 @@ impl Zombies {
         at_us: i64,
         (command, rule): (&'static str, Option<ZombieRule>),
     ) -> bool {
-        if self.0.contains_key(path) {
+        if self.all.contains_key(path) {
             return false;
         }
         let zombie = Zombie {
@@ -163,7 +204,7 @@ impl Zombies {
     ) -> Decided {
         let child = call.child;
         let (path, process, password) = (&*child.path, &*child.process_id, &*child.password);
-        let is_new = !self.0.contains_key(path);
+        let is_new = !self.all.contains_key(path);
         if is_new {
             let zombie = Zombie {
                 kind: call.kind,
@@ -180,32 +221,34 @@ impl Zombies {
             };
             self.add(path, zombie);
         }
-        let zombie = self.0.get_mut(path).expect("added above");
-        if call.kind == ZombieType::Path {
-            zombie.kind = ZombieType::Path;
-        }
-        zombie.rule = rule(zombie.kind);
-        zombie.child = call.report;
-        zombie.calls += i64::from(!is_new);
-        if zombie.host.is_empty() {
-            call.host.clone_into(&mut zombie.host);
-        }
-        if zombie.process.is_empty() {
-            process.clone_into(&mut zombie.process);
-        }
-        let (action, kind) = (zombie.action(), zombie.kind);
-        let is_manual = zombie.decided.is_some();
+        let changed = self.change(path, |zombie| {
+            if call.kind == ZombieType::Path {
+                zombie.kind = ZombieType::Path;
+            }
+            zombie.rule = rule(zombie.kind);
+            zombie.child = call.report;
+            zombie.calls += i64::from(!is_new);
+            if zombie.host.is_empty() {
+                call.host.clone_into(&mut zombie.host);
+            }
+            if zombie.process.is_empty() {
+                process.clone_into(&mut zombie.process);
+            }
+            let is_manual = zombie.decided.is_some();
+            Decided { action: zombie.action(), is_manual, kind: zombie.kind }
+        });
+        let decided = changed.expect("added above");
         let is_last = matches!(call.report, Child::Complete | Child::Abort);
-        let is_over = match action {
+        let is_over = match decided.action {
             ZombieAction::Fob => is_last,
             ZombieAction::Adopt => call.kind != ZombieType::Path,
             ZombieAction::Remove => true,
             _ => false,
         };
         if is_over {
-            self.0.remove(path);
+            self.remove(path);
         }
-        Decided { action, is_manual, kind }
+        decided
     }
 
     /// Takes a user's decision for the zombie of a path, which is this job as far as that is known.
@@ -215,11 +258,11 @@ impl Zombies {
         (process, password): (&str, &str),
         action: ZombieAction,
     ) {
-        let Some(zombie) = self.0.get_mut(path) else { return };
+        let Some(zombie) = self.all.get(path) else { return };
         match action {
-            ZombieAction::Remove if zombie.is(process, password) => drop(self.0.remove(path)),
+            ZombieAction::Remove if zombie.is(process, password) => self.remove(path),
             ZombieAction::Remove => {}
-            action => zombie.decided = Some(action),
+            action => drop(self.change(path, |zombie| zombie.decided = Some(action))),
         }
     }
 
@@ -239,7 +282,7 @@ impl Zombies {
             Err(format!("ZombieCtrl::{word}Cli: {why}"))
         };
         let behind = format!(" for path {path}");
-        let zombie = self.0.get_mut(path);
+        let zombie = self.all.get(path);
         match (action, job) {
             (ZombieAction::Adopt, None) => return needs_job("adopt", "!"),
             (ZombieAction::Block, None) => return needs_job("block", &behind),
@@ -266,19 +309,19 @@ impl Zombies {
             )),
             ZombieAction::Adopt | ZombieAction::Block if !has_other_password => Ok(None),
             ZombieAction::Remove => {
-                self.0.remove(path);
+                self.remove(path);
                 Ok(None)
             }
             ZombieAction::Kill => {
                 let process = zombie.process.clone();
-                zombie.decided = Some(action);
+                self.change(path, |zombie| zombie.decided = Some(action));
                 if !has_other_process && !has_other_password {
-                    self.0.remove(path);
+                    self.remove(path);
                 }
                 Ok(Some(process))
             }
             action => {
-                zombie.decided = Some(action);
+                self.change(path, |zombie| zombie.decided = Some(action));
                 Ok(None)
             }
         }
@@ -286,7 +329,7 @@ impl Zombies {
 
     /// What a snapshot keeps of them.
     pub(super) fn stored(&self) -> impl Iterator<Item = (String, String)> {
-        self.0.iter().map(|(path, one)| (format!("{HEAD}{}", escaped(path)), one.encode()))
+        self.all.iter().map(|(path, one)| (format!("{HEAD}{}", escaped(path)), one.encode()))
     }
 
     /// Takes a line of a snapshot's head, where it is one of these; attributes of `tree` decide.
@@ -294,27 +337,32 @@ impl Zombies {
         let path = name.strip_prefix(HEAD).map(plain);
         if let (Some(path), Some(mut zombie)) = (path, Zombie::decode(value)) {
             zombie.rule = tree.zombie_rule(&path, zombie.kind);
-            self.0.insert(path, zombie);
+            self.add(&path, zombie);
         }
     }
 
     /// Forgets the zombie of a path whose job has ended in good order.
     pub(super) fn ended(&mut self, child: &protocol::Child) {
-        if self.0.get(&child.path).is_some_and(|one| one.is(&child.process_id, &child.password)) {
-            self.0.remove(&child.path);
+        if self.all.get(&child.path).is_some_and(|one| one.is(&child.process_id, &child.password)) {
+            self.remove(&child.path);
         }
     }
 
     /// Forgets those whose lifetime is over.
     pub(super) fn expire(&mut self, at_us: i64) {
-        self.0.retain(|_, zombie| {
-            at_us.saturating_sub(zombie.since_us) / 1_000_000 <= zombie.lifetime_s()
-        });
+        let is_over = |zombie: &Zombie| {
+            at_us.saturating_sub(zombie.since_us) / 1_000_000 > zombie.lifetime_s()
+        };
+        let over = self.all.iter().filter(|(_, zombie)| is_over(zombie));
+        for path in over.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+            self.remove(&path);
+        }
     }
 
-    /// All, as clients show them.
-    pub(super) fn rows(&self, at_us: i64) -> Vec<ZombieRow> {
-        let row = |(path, zombie): (&String, &Zombie)| ZombieRow {
+    /// What makes the rows of all, as clients show them, on any thread.
+    pub(super) fn rows(&self, at_us: i64) -> impl FnOnce() -> Vec<ZombieRow> + Send + use<> {
+        let all = Arc::clone(&self.all);
+        let row = move |(path, zombie): (&String, &Zombie)| ZombieRow {
             user_action: zombie.decided.unwrap_or(ZombieAction::Block) as i64,
             try_no: zombie.try_no,
             duration: at_us.saturating_sub(zombie.since_us) / 1_000_000,
@@ -330,7 +378,7 @@ impl Zombies {
             attribute_action: zombie.ruled() as i64,
             user_action_set: zombie.decided.is_some(),
         };
-        self.0.iter().map(row).collect()
+        move || all.iter().map(row).collect()
     }
 }
 
@@ -355,8 +403,42 @@ mod tests {
             assert!(!name.contains([' ', '\n']) && !value.contains('\n'), "{name} {value}");
             read.restore(&name, &value, &crate::model::Tree::default());
         }
-        zombies.0.values_mut().for_each(|one| one.rule = None);
-        assert_eq!(read.rows(0), zombies.rows(0));
-        assert_eq!(read.rows(0).len(), 1);
+        zombies.change("/s/a b", |one| one.rule = None);
+        assert_eq!(read.rows(0)(), zombies.rows(0)());
+        assert_eq!((read.rows(0)().len(), read.bytes), (1, zombies.bytes));
+    }
+
+    #[test]
+    fn zombies_are_as_many_and_as_long_as_stated_and_those_decided_on_stay() {
+        for (text, most) in [("", MAX_ZOMBIES), (&*"x".repeat(1024), MAX_BYTES / 3077)] {
+            let mut zombies = Zombies::default();
+            let own = |place: usize| protocol::Child {
+                path: format!("/{place:04}"),
+                password: text.to_owned(),
+                process_id: text.to_owned(),
+                ..protocol::Child::default()
+            };
+            let mut called = |place| {
+                let (report, kind) = (Child::Event, ZombieType::Path);
+                let child = &own(place);
+                let call = Call { child, host: text, report, kind, at_us: 0 };
+                zombies.called(&call, |_| None);
+                if place == 0 {
+                    zombies.decide("/0000", ("", ""), ZombieAction::Fob);
+                }
+            };
+            (0..10_000).chain(1..200).for_each(&mut called);
+            let rows = zombies.rows(0)();
+            assert!(rows.len() <= most && rows.len() > most - 10, "{} of {most}", rows.len());
+            assert_eq!(rows[0].path, "/0000");
+            assert!(rows.iter().any(|row| row.path == "/0199"), "the last one is there");
+            let bytes = rows.iter().map(|row| row.path.len() + 3 * row.host.len());
+            assert_eq!(zombies.bytes, bytes.sum::<usize>());
+            assert!(zombies.bytes <= MAX_BYTES);
+            for row in &rows {
+                zombies.remove(&row.path);
+            }
+            assert_eq!(zombies.bytes, 0);
+        }
     }
 }
