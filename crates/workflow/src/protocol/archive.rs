@@ -30,6 +30,11 @@ impl<'a> Archive<'a> {
         Self { out, is_first: true, versions, kinds, pointers: 0 }
     }
 
+    /// The bytes of the document so far, and of what lies before it.
+    pub(super) fn bytes(&self) -> usize {
+        self.out.len()
+    }
+
     fn next(&mut self) {
         self.out.extend_from_slice(if self.is_first { b"\n" } else { b",\n" });
         self.is_first = false;

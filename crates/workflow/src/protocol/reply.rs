@@ -1,5 +1,7 @@
 //! What the server answers, and the document of each answer.
 
+use std::cell::Cell;
+
 use super::archive::Archive;
 use super::frame;
 use super::memento::Compound;
@@ -172,14 +174,42 @@ impl Reply {
 
     /// Appends the answer in its frame.
     pub fn write(&self, out: &mut Vec<u8>) {
-        frame::frame(out, |out| {
-            let mut archive = Archive::new(out);
-            archive.group(*b"{}", |archive| {
-                archive.object("22ServerToClientResponse", |archive| {
-                    archive.object("stc_cmd_", |archive| self.pointer(archive));
+        framed(out, |archive| self.pointer(archive));
+    }
+
+    /// Appends the answer to a group in its frame, each member as soon as it is made, and for as
+    /// long as there is room for what is written; returns whether all are there.
+    pub fn write_group(
+        mut members: impl Iterator<Item = Self>,
+        out: &mut Vec<u8>,
+        mut has_room: impl FnMut(usize) -> bool,
+    ) -> bool {
+        let is_whole = Cell::new(true);
+        let members = std::iter::from_fn(|| is_whole.get().then(|| members.next()).flatten());
+        framed(out, |archive| {
+            pointer(archive, "GroupSTCCmd", |archive| {
+                archive.objects("cmdVec_", members, |archive, reply| {
+                    reply.pointer(archive);
+                    is_whole.set(has_room(archive.bytes()));
                 });
             });
         });
+        is_whole.get()
+    }
+
+    /// The bytes of its texts, of those that are made by then.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Self::Error(text) | Self::Text(text) | Self::Node(text) | Self::LogPath(text) => {
+                text.len()
+            }
+            Self::Texts(texts) | Self::Suites(texts) => {
+                texts.iter().map(|text| text.len() + size_of::<String>()).sum()
+            }
+            Self::Group(replies) => replies.iter().map(Self::text_bytes).sum(),
+            _ => 0,
+        }
     }
 
     pub(super) fn kind(&self) -> &'static str {
@@ -204,10 +234,7 @@ impl Reply {
     }
 
     fn pointer(&self, archive: &mut Archive<'_>) {
-        archive.polymorphic(self.kind(), |archive| {
-            archive.class("value0", "ServerToClientCmd", |_| {});
-            self.members(archive);
-        });
+        pointer(archive, self.kind(), |archive| self.members(archive));
     }
 
     fn members(&self, archive: &mut Archive<'_>) {
@@ -247,6 +274,26 @@ impl Reply {
             }
         }
     }
+}
+
+/// Appends the frame of an answer.
+fn framed(out: &mut Vec<u8>, pointer: impl FnOnce(&mut Archive<'_>)) {
+    frame::frame(out, |out| {
+        let mut archive = Archive::new(out);
+        archive.group(*b"{}", |archive| {
+            archive.object("22ServerToClientResponse", |archive| {
+                archive.object("stc_cmd_", pointer);
+            });
+        });
+    });
+}
+
+/// What points to an answer of a kind.
+fn pointer(archive: &mut Archive<'_>, kind: &'static str, members: impl FnOnce(&mut Archive<'_>)) {
+    archive.polymorphic(kind, |archive| {
+        archive.class("value0", "ServerToClientCmd", |_| {});
+        members(archive);
+    });
 }
 
 impl Stats {
@@ -319,5 +366,25 @@ impl ZombieRow {
             archive.integer("zombie_lifetime_", self.lifetime);
         });
         archive.flag("user_action_set_", self.user_action_set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reply;
+
+    #[test]
+    fn a_group_is_written_as_one_answer_or_ends_where_there_is_no_room() {
+        let members = || ["a", "b", "c"].map(|text| Reply::Text(text.to_owned())).to_vec();
+        let (mut whole, mut out) = (Vec::new(), Vec::new());
+        Reply::Group(members()).write(&mut whole);
+        assert!(Reply::write_group(members().into_iter(), &mut out, |_| true));
+        assert_eq!(out, whole);
+        let mut made = 0;
+        let counted = members().into_iter().inspect(|_| made += 1);
+        out.clear();
+        let mut rooms = [true, false].into_iter();
+        assert!(!Reply::write_group(counted, &mut out, |_| rooms.next().expect("asked twice")));
+        assert_eq!(made, 2);
     }
 }

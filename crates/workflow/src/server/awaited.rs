@@ -1,12 +1,14 @@
 //! Clients that wait until what they have asked for is made.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::core::{
     ARCHIVED, Due, MOVED, NOT_ARCHIVED, NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN,
     SCRIPT_WRITTEN, WRITTEN, said,
 };
-use super::slot::{Answer, Slot};
+use super::shared::Shared;
+use super::slot::Slot;
 use crate::protocol::Reply;
 
 /// One of them.
@@ -17,14 +19,19 @@ struct Client {
 }
 
 /// All of them by number, and who waits for which try of which node.
-#[derive(Default)]
 pub(super) struct Awaited {
+    shared: Arc<Shared>,
     clients: BTreeMap<u64, Client>,
     waiting: BTreeMap<(String, i32), Vec<u64>>,
     last: u64,
 }
 
 impl Awaited {
+    /// None yet.
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, clients: BTreeMap::new(), waiting: BTreeMap::new(), last: 0 }
+    }
+
     /// Answers this client once all is made, or can't be.
     pub(super) fn add(&mut self, mut due: Due, slot: Slot) {
         let all = std::mem::take(&mut due.all);
@@ -35,7 +42,7 @@ impl Awaited {
         }
         let client = Client { slot, left, due };
         match left {
-            0 => client.answer(),
+            0 => client.answer(&self.shared),
             _ => drop(self.clients.insert(self.last, client)),
         }
     }
@@ -73,16 +80,16 @@ impl Awaited {
             if client.left == 0
                 && let Some(client) = self.clients.remove(&number)
             {
-                client.answer();
+                client.answer(&self.shared);
             }
         }
     }
 }
 
 impl Client {
-    fn answer(self) {
+    fn answer(self, shared: &Shared) {
         let errors = self.due.errors;
         let reply = if errors.is_empty() { Reply::OK } else { Reply::Error(errors) };
-        self.slot.put(Answer::Reply(reply));
+        shared.answer(&self.slot, reply);
     }
 }

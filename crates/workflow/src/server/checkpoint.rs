@@ -54,6 +54,8 @@ pub(super) struct Checkpoint {
     answered: Vec<Slot>,
     /// Who asks for the next one.
     asked: Vec<Slot>,
+    /// Whether a group asks for it, which is answered before.
+    is_due_again: bool,
     /// How long commands waited for the one that is being written.
     waited: Duration,
     /// Those that were written, what they took, and the most that commands waited for one.
@@ -92,6 +94,7 @@ impl Checkpoint {
         let begun = Instant::now();
         self.is_running = true;
         self.answered = std::mem::take(&mut self.asked);
+        self.is_due_again = false;
         self.at = Some(core.change_no());
         let (_, render) = core.stored();
         self.waited = begun.elapsed();
@@ -103,9 +106,14 @@ impl Checkpoint {
         self.asked.push(slot);
     }
 
-    /// Whether someone waits for another one.
+    /// Has another one written for what is there now, for no one who waits.
+    pub(super) fn ask_again(&mut self) {
+        self.is_due_again = true;
+    }
+
+    /// Whether another one is asked for.
     pub(super) fn is_asked(&self) -> bool {
-        !self.asked.is_empty()
+        self.is_due_again || !self.asked.is_empty()
     }
 
     /// Takes what came of one, answers those who wait for it, and returns what the log says.
@@ -173,5 +181,28 @@ fn replace(path: &Path, old: &Path, parts: &[&[u8]]) -> io::Result<()> {
     match path.parent() {
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_a_group_asks_for_while_a_checkpoint_is_written_is_in_another() {
+        let home = tempfile::tempdir().expect("a folder");
+        let environment = Environment::new(home.path(), 3141, 1, |_| None).expect("a home");
+        let environment = Arc::new(environment);
+        let core = Core::new(Arc::clone(&environment));
+        let mut checkpoints = Checkpoint::default();
+        checkpoints.ask_again();
+        let first = checkpoints.begin(&core, &environment);
+        assert!(!checkpoints.is_asked(), "it has what was there");
+        checkpoints.ask_again();
+        let done = checkpoints.done(first.write(), 60);
+        assert!(done.is_ok() && checkpoints.is_asked(), "{done:?}");
+        checkpoints.begin(&core, &environment);
+        assert!(!checkpoints.is_asked());
     }
 }

@@ -197,7 +197,7 @@ impl BoundWorkflow {
             shared: Arc::clone(&shared),
             journal,
             pending: Pending::default(),
-            awaited: awaited::Awaited::default(),
+            awaited: awaited::Awaited::new(Arc::clone(&shared)),
             jobs: Arc::new(TaskPool::new("job", limits.threads.max(2), usize::MAX)?),
             scripts: TaskPool::new("script", limits.threads.max(2), MAX_QUEUED)?,
             files: TaskPool::new("archive", 1, usize::MAX)?,

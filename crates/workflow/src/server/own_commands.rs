@@ -16,8 +16,8 @@ impl Owner {
     /// Answers what is asked of the log.
     pub(super) fn of_the_log(&mut self, request: &Request, asked: &Asked) -> bool {
         let Body::User(_, Command::Log(command)) = &request.body else { return false };
-        let slot = asked.slot.clone();
-        let put = move |reply| slot.put(Answer::Reply(reply));
+        let (slot, shared) = (asked.slot.clone(), Arc::clone(&self.shared));
+        let put = move |reply| shared.answer(&slot, reply);
         match command {
             LogCommand::Path => {
                 let path = self.environment.log.display().to_string();
@@ -76,7 +76,11 @@ impl Owner {
             Body::User(_, Command::Group(all)) => {
                 all.iter().for_each(|request| self.after_server_command(request, told));
             }
-            body if is_checkpoint(body) => self.checkpoint(),
+            body if is_checkpoint(body) => {
+                // One that is being written lacks what the group has changed.
+                self.checkpoints.ask_again();
+                self.checkpoint();
+            }
             Body::User(_, Command::Server(ServerCommand::Terminate)) => (self.terminate)(),
             Body::User(_, Command::CheckPoint { mode, interval, alarm }) => {
                 self.core.checks.set(CheckMode::of_number(*mode), *interval, *alarm);

@@ -6,7 +6,6 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use journal::{Journal, Progress};
 use wire::{TaskPool, Waker};
 
@@ -21,8 +20,8 @@ use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpo
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, random};
-use super::shared::{Shared, in_background};
-use super::slot::{Answer, Held, Rendered, SMALL_BYTES};
+use super::shared::Shared;
+use super::slot::Answer;
 use super::spawn::Spawner;
 use super::store::{self, Logged};
 use super::{filing, job, memory};
@@ -397,8 +396,10 @@ impl Owner {
         self.after_server_command(request, &told);
         let Asked { slot, held, .. } = asked;
         drop(held);
-        let (make, pool) = match told {
-            Told::Reply(reply) => return slot.put(Answer::Reply(reply)),
+        let shared = &self.shared;
+        let scripts = told.is_of_commands().then_some(&self.scripts);
+        let make: Box<dyn FnOnce() -> Reply + Send> = match told {
+            Told::Reply(reply) => return shared.answer(&slot, reply),
             Told::Made(mut due) => {
                 if !self.environment.starts_jobs {
                     // Jobs, which have a try, are not made.
@@ -406,36 +407,24 @@ impl Owner {
                 }
                 return self.awaited.add(due, slot);
             }
-            Told::Later(make) => {
-                let make: Box<dyn FnOnce() -> Reply + Send> = Box::new(|| {
-                    in_background();
-                    make()
+            Told::Group(all) => {
+                let replies = all.into_iter().map(Told::of_member);
+                let mut replies = replies.filter(|reply| *reply != Reply::OK).peekable();
+                return shared.later(scripts, &slot, move |out, has_room| {
+                    if replies.peek().is_none() {
+                        Reply::OK.write(out);
+                        return true;
+                    }
+                    Reply::write_group(replies, out, has_room)
                 });
-                (make, &self.shared.pool)
             }
-            Told::OfCommands(make) => (make, &self.scripts),
-            Told::Jobs(all) => {
-                let check: Box<dyn FnOnce() -> Reply + Send> = Box::new(|| job::check(all()));
-                (check, &self.scripts)
-            }
+            Told::Later(make) | Told::OfCommands(make) => make,
+            Told::Jobs(all) => Box::new(|| job::check(all())),
         };
-        let (late, answers) = (slot.clone(), Arc::clone(&self.shared.answers));
-        let work = move || {
-            let mut bytes = Vec::new();
-            make().write(&mut bytes);
-            let mut held = Held::none(&answers);
-            late.put(if bytes.len() > SMALL_BYTES && !held.grow(bytes.len()) {
-                let most = answers.most;
-                Answer::Reply(Reply::error(format!(
-                    "answers of {most} bytes wait for those who asked (--send-memory): try again"
-                )))
-            } else {
-                Answer::Bytes(Bytes::from_owner(Rendered { bytes, _held: held }))
-            });
-        };
-        if pool.submit(Waker::new(|| {}), work).is_err() {
-            slot.put(Answer::Reply(Reply::error("too many large answers at once: try again")));
-        }
+        shared.later(scripts, &slot, move |out, has_room| {
+            make().write(out);
+            has_room(out.len())
+        });
     }
 
     /// Has what the tree asks for done: what asked for it is durable.

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use bytes::Bytes;
 use wire::{PoolFull, TaskPool, Waker};
 
 use super::access::Access;
 use super::log::{Category, Log, unix_us};
 use super::message::Message;
-use super::slot::Memory;
+use super::slot::{Answer, Held, Memory, Rendered, SMALL_BYTES, Slot};
 use crate::protocol::{Reply, Request};
 
 /// What connections, the owner and the pool share.
@@ -68,6 +69,52 @@ impl Shared {
     pub(super) fn refusal(&self, request: &Request) -> Option<String> {
         let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
         access.check(request).err()
+    }
+
+    /// Answers. What is long is counted from here on, and written by the pool.
+    pub(super) fn answer(&self, slot: &Slot, reply: Reply) {
+        let bytes = reply.text_bytes();
+        if bytes <= SMALL_BYTES {
+            return slot.put(Answer::Reply(reply));
+        }
+        let mut held = Held::none(&self.answers);
+        if !held.grow(bytes) {
+            return slot.put(Answer::Reply(held.refusal()));
+        }
+        self.later(None, slot, move |out, has_room| {
+            reply.write(out);
+            drop((reply, held));
+            has_room(out.len())
+        });
+    }
+
+    /// Has the pool, or that of scripts, write an answer, whose memory is counted as it grows;
+    /// `write` says whether all of it found room.
+    pub(super) fn later(
+        &self,
+        scripts: Option<&TaskPool>,
+        slot: &Slot,
+        write: impl FnOnce(&mut Vec<u8>, &mut dyn FnMut(usize) -> bool) -> bool + Send + 'static,
+    ) {
+        let (late, answers) = (slot.clone(), Arc::clone(&self.answers));
+        let work = move || {
+            let (mut bytes, mut held) = (Vec::new(), Held::none(&answers));
+            let is_whole =
+                write(&mut bytes, &mut |bytes| bytes <= SMALL_BYTES || held.reach(bytes));
+            late.put(if is_whole {
+                Answer::Bytes(Bytes::from_owner(Rendered { bytes, _held: held }))
+            } else {
+                drop(bytes);
+                Answer::Reply(held.refusal())
+            });
+        };
+        let submitted = match scripts {
+            Some(scripts) => scripts.submit(Waker::new(|| {}), work).map(drop),
+            None => self.in_background(work),
+        };
+        if submitted.is_err() {
+            slot.put(Answer::Reply(Reply::error("too many large answers at once: try again")));
+        }
     }
 
     /// Answers a ping, for which the owner isn't needed: it says that the server can be reached,

@@ -49,6 +49,20 @@ impl Held {
         }
         has_room
     }
+
+    /// Takes more, up to so many bytes in all, as [`Self::grow`].
+    pub(super) fn reach(&mut self, bytes: usize) -> bool {
+        let more = (bytes as u64).saturating_sub(self.bytes);
+        more == 0 || self.grow(usize::try_from(more).unwrap_or(usize::MAX))
+    }
+
+    /// The answer where there is not as much as an answer takes.
+    pub(super) fn refusal(&self) -> Reply {
+        let most = self.memory.most;
+        Reply::error(format!(
+            "answers of {most} bytes wait for those who asked (--send-memory): try again"
+        ))
+    }
 }
 
 impl Drop for Held {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::place::Place;
 use crate::served::{start, start_with};
-use workflow::protocol::ADDED;
+use workflow::protocol::{
+    ADDED, Body, Child, Command, LogCommand, Report, Request, ServerCommand, User, write,
+};
 
 /// What is answered to some bytes.
 fn answer(port: u16, bytes: &[u8]) -> String {
@@ -173,4 +175,101 @@ fn names_and_numbers_that_no_client_sends_leave_the_server_able_to_start() {
     std::fs::remove_dir_all(journal).expect("removed");
     // The checkpoint that it wrote at its end is read.
     start(&place.home(), place.port).stop(Duration::from_secs(5));
+}
+
+/// What a user is answered.
+fn told(port: u16, command: Command) -> String {
+    framed(port, &write(&of_user(command)))
+}
+
+fn of_user(command: Command) -> Request {
+    let user = User { name: "me".to_owned(), ..User::default() };
+    Request { host: "h".to_owned(), body: Body::User(user, command) }
+}
+
+/// Jobs of tasks that are not there.
+fn zombies(port: u16, places: std::ops::Range<usize>) {
+    let job = |place: usize| {
+        let child = Child {
+            path: format!("/none/t{place}"),
+            password: "p".repeat(900),
+            process_id: "1".repeat(900),
+            try_no: 1,
+        };
+        let report = Report::Event { name: "e".to_owned(), is_set: true };
+        Request { host: "h".to_owned(), body: Body::Child(child, report) }
+    };
+    let all: Vec<usize> = places.collect();
+    for some in all.chunks(250) {
+        let group = Command::Group(some.iter().copied().map(job).collect());
+        let answer = told(port, group);
+        assert!(answer.contains("\"api_\": 0"), "{answer}");
+    }
+}
+
+/// Whether an answer is as long as its head says.
+fn is_whole(answer: &str) -> bool {
+    let (head, document) = answer.split_at(8);
+    u64::from_str_radix(head.trim_start(), 16).ok() == Some(document.len() as u64)
+}
+
+#[test]
+fn long_answers_that_are_no_trees_come_whole_or_are_refused_and_hold_up_no_one() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let done = told(place.port, Command::Server(ServerCommand::Restart));
+    assert!(done.contains("\"api_\": 0"), "{done}");
+    let loaded = framed(place.port, request("LoadDefsCmd", &long_label()).as_bytes());
+    assert!(loaded.contains("\"api_\": 0"), "{loaded}");
+    zombies(place.port, 0..1_500);
+    let query = |kind: &str, attribute: &str| Command::Query {
+        kind: kind.to_owned(),
+        path: "/s".to_owned(),
+        attribute: attribute.to_owned(),
+        task: String::new(),
+    };
+    for (command, least) in [
+        (Command::Server(ServerCommand::Zombies), 3 << 20),
+        (Command::Log(LogCommand::Get(1_000)), 1 << 20),
+        (query("label", "l"), 400_000),
+        (query("variable", "V"), 400_000),
+    ] {
+        let whole = told(place.port, command.clone());
+        let shown: String = whole.chars().take(400).collect();
+        assert!(is_whole(&whole) && whole.len() > least, "{command:?}: {shown}");
+        let document = write(&of_user(command.clone()));
+        let mut all: Vec<_> = (0..60)
+            .map(|_| {
+                let mut slow = TcpStream::connect(("127.0.0.1", place.port)).expect("it accepts");
+                let head = format!("{:8x}", document.len());
+                slow.write_all(&[head.as_bytes(), &document].concat()).expect("sent");
+                slow
+            })
+            .collect();
+        assert!(told(place.port, query("state", "")).contains("unknown"), "others go on");
+        for slow in &mut all {
+            let mut text = String::new();
+            slow.read_to_string(&mut text).expect("text");
+            assert!(is_whole(&text), "{}", text.len());
+            assert!(text.contains("--send-memory") || text.len() > least, "{}", text.len());
+        }
+        drop(all);
+        assert!(told(place.port, command.clone()).len() > least, "the memory is free again");
+        // Ten of the longest are more than 8 MiB: no more of them is made than there is room for.
+        if least > 3_000_000 {
+            let group = Command::Group(vec![of_user(command); 10]);
+            assert!(told(place.port, group).contains("--send-memory"));
+        }
+    }
+    zombies(place.port, 1_500..5_000);
+    let refused = told(place.port, Command::Server(ServerCommand::Zombies));
+    assert!(refused.contains("--send-memory"), "{}", refused.len());
+    server.stop(Duration::from_secs(5));
+}
+
+/// The members of a request that loads a suite with a label and a variable of 450 kB.
+fn long_label() -> String {
+    let long = "v".repeat(450_000);
+    let text = format!("suite s\\n edit V '{long}'\\n label l '{long}'\\nendsuite\\n");
+    format!("\"force_\":true,\"defs_\":\"{text}\",\"defs_filename_\":\"f\"")
 }

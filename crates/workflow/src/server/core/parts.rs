@@ -55,6 +55,32 @@ pub(in crate::server) enum Told {
     Jobs(Box<dyn FnOnce() -> Vec<Submission> + Send>),
     /// Whether what is due could be made: jobs, scripts and archives, by path and try.
     Made(Due),
+    /// The answers of a group.
+    Group(Vec<Told>),
+}
+
+impl Told {
+    /// Whether it is made of what commands print.
+    pub(in crate::server) fn is_of_commands(&self) -> bool {
+        match self {
+            Self::OfCommands(_) | Self::Jobs(_) => true,
+            Self::Group(all) => all.iter().any(Self::is_of_commands),
+            Self::Reply(_) | Self::Later(_) | Self::Made(_) => false,
+        }
+    }
+
+    /// The answer as a group's member.
+    pub(in crate::server) fn of_member(self) -> Reply {
+        match self {
+            Self::Reply(reply) => reply,
+            Self::Later(make) | Self::OfCommands(make) => make(),
+            // It has begun; what comes of it is the log's.
+            Self::Made(due) if due.errors.is_empty() => Reply::OK,
+            Self::Made(due) => Reply::Error(due.errors),
+            Self::Jobs(_) => Reply::error("jobs are checked by a command of its own, in no group"),
+            Self::Group(_) => Reply::error("a group within a group"),
+        }
+    }
 }
 
 /// What a client waits for.

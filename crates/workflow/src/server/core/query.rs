@@ -1,9 +1,34 @@
 //! `--query`: one value of one node.
 
 use crate::model::{Attribute, Found, From, NodeId, Snapshot};
+use crate::server::slot::SMALL_BYTES;
 
 use super::check;
 use super::children::program;
+
+/// Whether the answer to a query is a long one, for another thread.
+pub(super) fn is_long(tree: &Snapshot, kind: &str, path: &str, name: &str) -> bool {
+    let Some(id) = tree.find(path) else { return false };
+    let bytes = match kind {
+        "label" => tree.node(id).attributes.iter().find_map(|one| match one {
+            Attribute::Label(label) if label.name == *name => {
+                let has_new = !label.new_value.is_empty();
+                Some(if has_new { label.new_value.len() } else { label.value.len() })
+            }
+            _ => None,
+        }),
+        "variable" => {
+            // What is made at a node is short, and hides what lies above.
+            let found = tree.upwards(id).find_map(|id| {
+                let own = tree.own_variable(id, name).map(Some);
+                own.or_else(|| tree.made_variable(id, name).map(|_| None))
+            });
+            found.unwrap_or_else(|| tree.server_variable(name)).map(|text| text.len())
+        }
+        _ => None,
+    };
+    bytes.is_some_and(|bytes| bytes > SMALL_BYTES)
+}
 
 /// Answers a query.
 ///

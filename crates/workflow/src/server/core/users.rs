@@ -52,7 +52,22 @@ pub(super) fn command(
         Command::Node(command, path) => return node(parts, rules, *command, path),
         Command::File { kind, path, max_lines } => return file(rules, *kind, path, *max_lines),
         Command::Query { kind, path, attribute, .. } => {
+            if query::is_long(rules.tree, kind, path, attribute) {
+                let snapshot = rules.tree.snapshot();
+                let (kind, path, name) = (kind.clone(), path.clone(), attribute.clone());
+                return Told::Later(Box::new(move || {
+                    let found = query::query(&snapshot, &kind, &path, &name);
+                    found.map_or_else(Reply::Error, Reply::Text)
+                }));
+            }
             query::query(rules.tree, kind, path, attribute).map(Reply::Text)
+        }
+        Command::Paths { command: PathsCommand::History, paths, .. } => {
+            let (snapshot, paths) = (rules.tree.snapshot(), paths.clone());
+            return Told::Later(Box::new(move || {
+                let lines = paths.iter().flat_map(|path| snapshot.history(path));
+                Reply::Texts(lines.map(ToString::to_string).collect())
+            }));
         }
         Command::Group(all) => return group(parts, rules, all),
         Command::Load { force, definition, .. } => nodes::load(parts, rules, definition, *force)
@@ -160,10 +175,6 @@ fn of_nodes(
     command: &Command,
 ) -> Result<Reply, String> {
     let paths: &[String] = match command {
-        Command::Paths { command: PathsCommand::History, paths, .. } => {
-            let lines = paths.iter().flat_map(|path| rules.tree.history(path));
-            return Ok(Reply::Texts(lines.map(ToString::to_string).collect()));
-        }
         Command::Order { path, order } => {
             let id = find(rules, (path, None), "OrderNodeCmd: ")?;
             rules.order(
@@ -559,19 +570,5 @@ fn group(parts: &mut Parts<'_>, rules: &mut Rules<'_>, all: &[Request]) -> Told 
         }
         told.push(one);
     }
-    let has_commands = told.iter().any(|one| matches!(one, Told::OfCommands(_)));
-    let later = if has_commands { Told::OfCommands } else { Told::Later };
-    later(Box::new(move || {
-        let replies = told.into_iter().map(|one| match one {
-            Told::Reply(reply) => reply,
-            Told::Later(make) | Told::OfCommands(make) => make(),
-            // It has begun; what comes of it is the log's.
-            Told::Made(due) if due.errors.is_empty() => Reply::OK,
-            Told::Made(due) => Reply::Error(due.errors),
-            Told::Jobs(_) => Reply::error("jobs are checked by a command of its own, in no group"),
-        });
-        let has_contents = |reply: &Reply| *reply != Reply::OK;
-        let replies: Vec<Reply> = replies.filter(has_contents).collect();
-        if replies.is_empty() { Reply::OK } else { Reply::Group(replies) }
-    }))
+    Told::Group(told)
 }
