@@ -103,6 +103,16 @@ fn make(submissions: Vec<Submission>) -> Made {
     made
 }
 
+/// What a job's process may have beside letters and digits where it goes into a command: whoever
+/// reaches the port names one, and a shell reads the command.
+const FIT: &str = "._@:,+=/[]-";
+
+/// Whether a command takes a process for a word, and no option.
+fn is_fit(process: &str) -> bool {
+    !process.starts_with('-')
+        && process.chars().all(|one| one.is_ascii_alphanumeric() || FIT.contains(one))
+}
+
 /// Writes the job's file; returns its size, where there is one, and the command to be run, where
 /// one is.
 fn prepare(submission: &Submission) -> Result<(Option<usize>, Option<String>), CommandWhat> {
@@ -118,7 +128,19 @@ fn prepare(submission: &Submission) -> Result<(Option<usize>, Option<String>), C
     };
     let with_values = |name: &str| {
         let command = scope.user(name).unwrap_or_default();
-        let bytes = substitute(command.as_bytes(), scope, variables, micro.as_bytes());
+        let of = |scope: &Scope| substitute(command.as_bytes(), scope, variables, micro.as_bytes());
+        let bytes = of(scope);
+        if let Some(process) = scope.any("ECF_RID").filter(|process| !is_fit(process)) {
+            let mut without = scope.clone();
+            without.set("ECF_RID", "");
+            if of(&without) != bytes {
+                return Err(CommandWhat::NotStarted(format!(
+                    "{name} of {} is not run: the job calls its process {process:?}, and only \
+                     letters, digits and {FIT} go into a command, and none begins with -",
+                    submission.path
+                )));
+            }
+        }
         bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
             CommandWhat::NotStarted(format!("variable substitution failed for {name}({command})"))
         })

@@ -224,3 +224,44 @@ fn what_a_job_says_becomes_no_other_node_or_state() {
     assert!(tree.contains(" rid:1__endsuite_abort_:_x_suite_evil___try:7 "), "{tree}");
     served.kill();
 }
+
+/// Neither that of a task's job, nor that of a zombie.
+#[test]
+fn no_shell_reads_what_a_job_calls_its_process() {
+    if program("ecflow_client").is_none() {
+        return;
+    }
+    let place = Place::new();
+    let kill = "  edit ECF_KILL_CMD 'touch %ECF_HOME%/killed.%ECF_RID%'\n";
+    let definition = format!(
+        "suite s\n  edit ECF_JOB_CMD true\n{kill}  task a\n  task b\n    edit ECF_KILL_CMD 'touch \
+         %ECF_HOME%/any'\nendsuite\n"
+    );
+    let file = place.write("s.def", &definition);
+    for task in ["a", "b"] {
+        place.write(&format!("home/s/{task}.ecf"), "true\n");
+    }
+    let served = Served::ours(&place);
+    place.told(&[&format!("--load={}", file.display())]);
+    place.told(&["--alter=add", "variable", "ECF_PASS", "FREE", "/s/a", "/s/b"]);
+    place.told(&["--begin=s"]);
+    place.told(&["--restart"]);
+    let rid = "9;touch${IFS}forged;";
+    for path in ["/s/a", "/s/b"] {
+        place.until_state(path, "submitted");
+        let output = place.client_of(&[&format!("--init={rid}")], &job(path, "any", rid));
+        assert!(output.status.success(), "{output:?}");
+        place.told(&[&format!("--kill={path}")]);
+    }
+    place.until("a command that doesn't name it is run", || place.home().join("any").exists());
+    let log = || place.told(&["--log=get"]);
+    place.until("the log says why", || log().contains("ECF_KILL_CMD of /s/a is not run"));
+    let files = std::fs::read_dir(place.home()).expect("home").flatten();
+    let names: Vec<_> = files.map(|one| one.file_name()).collect();
+    let is_made = |name: &std::ffi::OsString| {
+        ["killed", "forged"].iter().any(|part| name.to_string_lossy().contains(part))
+    };
+    assert!(!names.iter().any(is_made), "{names:?}");
+    assert!(!log().contains("ECF_KILL_CMD of /s/b is not run"));
+    served.kill();
+}
