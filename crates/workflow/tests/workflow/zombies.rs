@@ -145,10 +145,17 @@ fn run(place: &Place) -> Vec<String> {
     for words in [
         &["--status=/s/f/d"][..],
         &["--suspend=/s/no", "/s/nowhere"],
+        &["--order=/s/nowhere", "top"],
+        &["--query", "state", "/s/nowhere"],
         &["--query", "trigger", "/s/f/a", "/s/no == complete"],
     ] {
         all.push(said(place, words));
     }
+    place.told(&["--order=/s/f/e", "top"]);
+    let history = place.told(&["--edit_history", "/s/f/e"]);
+    all.extend(
+        history.lines().last().and_then(|line| line.split_once("] ")).map(|one| one.1.to_owned()),
+    );
     let waits = place.client_of(&["--wait=/s/no == complete"], &bad);
     let why = String::from_utf8_lossy(&waits.stderr).into_owned();
     let why = why.lines().find(|line| line.contains("referenced")).unwrap_or_default().to_owned();

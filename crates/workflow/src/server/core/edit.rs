@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::alter::bad_name;
 use super::history::remember;
 use super::parts::{Due, Parts, Told};
+use super::text::no_node;
 use super::unstarted::{Edited, MAX_EDITED_BYTES};
 use crate::model::{Kind, NodeId, Rules, State};
 use crate::protocol::{Edit, Reply, Request};
@@ -31,7 +32,7 @@ pub(super) fn edit_script(
 ) -> Result<Told, String> {
     let path = asked.path;
     let found = rules.tree.find(path).filter(|id| *id != NodeId::ROOT);
-    let id = found.ok_or_else(|| format!("Cannot find node at path '{path}' "))?;
+    let id = found.ok_or_else(|| no_node(path))?;
     if !rules.tree.node(id).kind.is_job() {
         return Err(format!("EditScriptCmd failed. Cannot locate task or alias at path {path}"));
     }

@@ -5,6 +5,7 @@ use crate::server::slot::SMALL_BYTES;
 
 use super::check;
 use super::children::program;
+use super::text::no_node;
 
 /// Whether the answer to a query is a long one, for another thread.
 pub(super) fn is_long(tree: &Snapshot, kind: &str, path: &str, name: &str) -> bool {
@@ -35,8 +36,7 @@ pub(super) fn is_long(tree: &Snapshot, kind: &str, path: &str, name: &str) -> bo
 /// # Errors
 /// When there is no such node or attribute, or the expression is none.
 pub(super) fn query(tree: &Snapshot, kind: &str, path: &str, name: &str) -> Result<String, String> {
-    let id =
-        tree.find(path).ok_or_else(|| format!("QueryCmd: Could not find node at path {path}"))?;
+    let id = tree.find(path).ok_or_else(|| no_node(path))?;
     let node = tree.node(id);
     let missing = || format!("QueryCmd: Could not find {kind} {name} on node {path}");
     let attributes = || node.attributes.iter();

@@ -59,6 +59,11 @@ pub(super) fn instant(us: i64) -> String {
     Instant::seconds(us.div_euclid(1_000_000)).to_string()
 }
 
+/// Why there is no answer for a path, in ecFlow's words.
+pub(super) fn no_node(path: &str) -> String {
+    format!("Cannot find node at path '{path}' ")
+}
+
 /// The last lines of a file.
 pub(super) fn last_lines(bytes: &[u8], most: usize) -> String {
     let text = String::from_utf8_lossy(bytes);

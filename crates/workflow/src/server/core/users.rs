@@ -176,7 +176,8 @@ fn of_nodes(
 ) -> Result<Reply, String> {
     let paths: &[String] = match command {
         Command::Order { path, order } => {
-            let id = find(rules, (path, None), "OrderNodeCmd: ")?;
+            let found = rules.tree.find(path).filter(|id| *id != NodeId::ROOT);
+            let id = found.ok_or_else(|| text::no_node(path))?;
             rules.order(
                 id,
                 match order {
@@ -189,6 +190,7 @@ fn of_nodes(
                     Order::RunTime => To::Runtime,
                 },
             );
+            remember(parts, rules, request, path);
             return Ok(Reply::OK);
         }
         Command::Paths { paths, .. }
@@ -463,7 +465,7 @@ fn node(parts: &Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &s
         NodeCommand::Submit => {
             let is_running = rules.tree.server().state == ServerState::Running;
             if is_running && !path.is_empty() && rules.tree.find(path).is_none() {
-                return Told::Reply(Reply::error(format!("Cannot find node at path '{path}' ")));
+                return Told::Reply(Reply::error(text::no_node(path)));
             }
             rules.resolve_all();
             return Told::Reply(Reply::OK);
@@ -476,7 +478,7 @@ fn node(parts: &Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &s
         return Told::Later(Box::new(move || Reply::Definition(text::whole(snapshot, style))));
     }
     match snapshot.find(path).filter(|id| *id != NodeId::ROOT) {
-        None => Told::Reply(Reply::error(format!("Cannot find node at path '{path}' "))),
+        None => Told::Reply(Reply::error(text::no_node(path))),
         Some(id) => Told::Later(Box::new(move || Reply::Node(text::node(&snapshot, id, command)))),
     }
 }
