@@ -52,22 +52,10 @@ pub(super) fn command(
         Command::Node(command, path) => return node(parts, rules, *command, path),
         Command::File { kind, path, max_lines } => return file(rules, *kind, path, *max_lines),
         Command::Query { kind, path, attribute, .. } => {
-            if query::is_long(rules.tree, kind, path, attribute) {
-                let snapshot = rules.tree.snapshot();
-                let (kind, path, name) = (kind.clone(), path.clone(), attribute.clone());
-                return Told::Later(Box::new(move || {
-                    let found = query::query(&snapshot, &kind, &path, &name);
-                    found.map_or_else(Reply::Error, Reply::Text)
-                }));
-            }
-            query::query(rules.tree, kind, path, attribute).map(Reply::Text)
+            return queried(rules.tree, kind, path, attribute);
         }
         Command::Paths { command: PathsCommand::History, paths, .. } => {
-            let (snapshot, paths) = (rules.tree.snapshot(), paths.clone());
-            return Told::Later(Box::new(move || {
-                let lines = paths.iter().flat_map(|path| snapshot.history(path));
-                Reply::Texts(lines.map(ToString::to_string).collect())
-            }));
+            return histories(rules.tree.snapshot(), paths.clone());
         }
         Command::Group(all) => return group(parts, rules, all),
         Command::Load { force, definition, .. } => nodes::load(parts, rules, definition, *force)
@@ -103,6 +91,26 @@ pub(super) fn command(
         _ => of_nodes(parts, rules, request, command),
     };
     Told::Reply(done.unwrap_or_else(Reply::Error))
+}
+
+/// Answers a query: on another thread, where that is long.
+fn queried(tree: &Snapshot, kind: &str, path: &str, name: &str) -> Told {
+    if query::is_long(tree, kind, path, name) {
+        let (tree, all) = (tree.clone(), [kind, path, name].map(str::to_owned));
+        return Told::Later(Box::new(move || {
+            let [kind, path, name] = all;
+            query::query(&tree, &kind, &path, &name).map_or_else(Reply::Error, Reply::Text)
+        }));
+    }
+    Told::Reply(query::query(tree, kind, path, name).map_or_else(Reply::Error, Reply::Text))
+}
+
+/// What users have done to nodes.
+fn histories(tree: Snapshot, paths: Vec<String>) -> Told {
+    Told::Later(Box::new(move || {
+        let lines = paths.iter().flat_map(|path| tree.history(path));
+        Reply::Texts(lines.map(ToString::to_string).collect())
+    }))
 }
 
 /// Commands that other threads have a part in.
