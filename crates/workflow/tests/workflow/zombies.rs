@@ -142,6 +142,17 @@ fn run(place: &Place) -> Vec<String> {
     all.push(said(place, &["--zombie_kill", "/s/f/c"]));
     place.until("the job of this process is killed", || place.home().join("killed.77").exists());
     all.extend(ended_after_all(place).map(|one| one.to_string()));
+    all.extend(of_missing_nodes(place));
+    let waits = place.client_of(&["--wait=/s/no == complete"], &bad);
+    let why = String::from_utf8_lossy(&waits.stderr).into_owned();
+    let why = why.lines().find(|line| line.contains("referenced")).unwrap_or_default().to_owned();
+    all.push(format!("--wait {} {why}", waits.status.success()));
+    all
+}
+
+/// What commands say of nodes that aren't there, and what is remembered of one that is.
+fn of_missing_nodes(place: &Place) -> Vec<String> {
+    let mut all = Vec::new();
     for words in [
         &["--status=/s/f/d"][..],
         &["--suspend=/s/no", "/s/nowhere"],
@@ -156,10 +167,6 @@ fn run(place: &Place) -> Vec<String> {
     all.extend(
         history.lines().last().and_then(|line| line.split_once("] ")).map(|one| one.1.to_owned()),
     );
-    let waits = place.client_of(&["--wait=/s/no == complete"], &bad);
-    let why = String::from_utf8_lossy(&waits.stderr).into_owned();
-    let why = why.lines().find(|line| line.contains("referenced")).unwrap_or_default().to_owned();
-    all.push(format!("--wait {} {why}", waits.status.success()));
     all
 }
 
