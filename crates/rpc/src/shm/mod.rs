@@ -1,8 +1,8 @@
-//! Shared memory between two processes: two rings ([`ring`]), in sealed memory ([`memory`]) that
+//! Shared memory between two processes: two rings ([`ring`]), in sealed memory (`memory`) that
 //! the server passes over a Unix socket. The socket stays open: its end is that of the other side.
 //!
 //! A side that waits spins for as long as that has brought something lately, 20 μs at most.
-//! Then it parks ([`park`]), and the other side wakes it: two busy sides make no system call.
+//! Then it parks (`park`), and the other side wakes it: two busy sides make no system call.
 //! It doesn't spin where both run on one core, which each writes for the other to see. A
 //! parked side looks every 50 ms whether the other is still there. [`Wait`] can have a side spin
 //! always, or never.

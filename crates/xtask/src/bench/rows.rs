@@ -133,6 +133,7 @@ pub(super) const ROWS: &[Row] = &[
     rpc("rpc-codecs-small", "run suites/rpc-codecs-small.toml"),
     programs("rpc-codecs-python", "run suites/rpc-codecs-python.toml"),
     rpc("rpc-grpc-regression", "run suites/rpc-grpc-regression.toml"),
+    conditions("conditions-next", "run suites/conditions-next.toml"),
     conditions("conditions-insert", "run suites/conditions-insert.toml"),
     conditions("conditions-nopayloaddb", "run suites/conditions-nopayloaddb.toml"),
     Row { crates: CONDITIONS, ..printed("conditions-cache", "run suites/conditions-cache.toml") },
