@@ -104,7 +104,10 @@ pub enum LedgerError {
         limit: usize,
     },
     /// A histogram can't be encoded or decoded.
-    #[error("a latency histogram is damaged: {0}")]
+    #[error(
+        "a latency histogram in the ledger is damaged ({0}): this run can't be read, others may be \
+         whole (loadline ledger list)"
+    )]
     Histogram(String),
     /// A column holds a word that no loadline of this schema writes.
     #[error("{column} in the ledger is \"{word}\", a word that this loadline doesn't know")]

@@ -8,7 +8,10 @@ use crate::number::percent;
 /// The lines of one point; none when nothing was judged.
 pub(super) fn lines(summary: &Summary, index: usize) -> Vec<Line> {
     let targets = &summary.points[index].targets;
-    let judged = || targets.iter().filter(|target| target.limits.trials > 0);
+    // Where nothing was answered, no limit says why.
+    let is_judged =
+        |target: &&TargetSummary| target.limits.trials > 0 && target.figures.operations > 0;
+    let judged = || targets.iter().filter(is_judged);
     let mut lines = Vec::new();
     let mut advised: Vec<&str> = Vec::new();
     for target in judged() {
