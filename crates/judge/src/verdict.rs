@@ -219,7 +219,7 @@ fn decide(one: &Comparison, adjusted_p: f64, rule: &Rule) -> Verdict {
 const TOLD_IN_FOUR_OF_FIVE: f64 = 0.7;
 
 /// Estimates how many more rounds bring the half-width of the interval under `same_within`, or so
-/// far that a difference as large as the one seen is told, if the variance stays as observed.
+/// far that a difference as large as the one seen is detected, if the variance stays as observed.
 ///
 /// When it is already under (the interval straddles the margin), the goal is half of `same_within`:
 /// an interval that narrow either excludes 1 or fits inside. `None` when the variance is unknown

@@ -431,7 +431,7 @@ fn diff_text(diff: &Json) -> String {
     text
 }
 
-/// From how many characters on a word is so long that those of other lines are not put behind it.
+/// The length in characters from which on a column is not aligned to this word.
 const LONG: usize = 80;
 
 /// Lines with their words below each other. A terminal obeys none of them.

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use crate::peers::on_path;
 use crate::served::{PROGRAM, lines, rpc, said};
 
-/// Runs the client as so many ranks; without mpirun the test is skipped.
+/// Runs the client as this number of ranks; without mpirun the test is skipped.
 fn ranks(count: usize, args: &[&str]) -> Option<Output> {
     let mut command = Command::new(on_path("mpirun")?);
     // Two that start at once fail where one makes, and the other removes, the folder of both.

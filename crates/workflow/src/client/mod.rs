@@ -88,7 +88,7 @@ type Result<T> = std::result::Result<T, ClientError>;
 
 impl Client {
     /// A client of the server at `HOST:PORT`, for this user; each step of a request may take
-    /// `within`. Connections are encrypted where it is said which server is trusted.
+    /// `within`. Connections are encrypted where `tls` is given.
     ///
     /// # Errors
     /// When the host has no address.

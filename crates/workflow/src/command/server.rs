@@ -87,7 +87,7 @@ impl UserArgs {
         Client::new(&address, user, within, tls).map_err(failure)
     }
 
-    /// What stands in the file of the password, if one is named.
+    /// The contents of the password file, if one is named.
     fn secret(&self) -> Result<Option<String>, Failure> {
         let Some(file) = &self.password_file else { return Ok(None) };
         let secret = read_secret(file).map_err(Failure::usage)?;

@@ -6,7 +6,7 @@ use crate::model::{Kind, NodeId, Snapshot};
 use crate::script::{Files, Located, Origin, Scope, Source, job, locate};
 
 /// What is wrong with the scripts of a definition's tasks. `scope` has the variables that a task's
-/// script sees. Commands of the definition that print scripts are only run where that is said:
+/// script sees. Commands of the definition that print scripts are only run with `--run-commands`:
 /// who lints a stranger's definition doesn't mean to.
 pub fn scripts<F: Files>(
     examined: &Examined,

@@ -113,7 +113,7 @@ pub(super) enum Message {
     Request(Box<Request>, Asked),
     /// A command has got further.
     Command(CommandEnd),
-    /// A snapshot of so many bytes is written, or can't be.
+    /// A snapshot is written, with its length in bytes, or can't be.
     SnapshotDone(Result<u64, String>),
     /// A checkpoint is written, or can't be; with the seconds that it took.
     CheckpointDone(Result<f64, String>),

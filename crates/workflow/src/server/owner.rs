@@ -360,7 +360,7 @@ impl Owner {
         }
     }
 
-    /// What no client asked for could not be kept, and is tried again: that is said once.
+    /// What no client asked for could not be kept, and is tried again: logged once.
     fn own_refused(&mut self, why: &str) {
         if !std::mem::replace(&mut self.pending.is_refusing, true) {
             let what = "the time and the ends of jobs, which are tried again";

@@ -50,7 +50,7 @@ impl Held {
         has_room
     }
 
-    /// Takes more, up to so many bytes in all, as [`Self::grow`].
+    /// Takes more, up to this many bytes in all, as [`Self::grow`].
     pub(super) fn reach(&mut self, bytes: usize) -> bool {
         let more = (bytes as u64).saturating_sub(self.bytes);
         more == 0 || self.grow(usize::try_from(more).unwrap_or(usize::MAX))

@@ -35,7 +35,7 @@ impl Logged {
     }
 
     /// Whether the records are to be replaced: when they are twice as large as what replaces them.
-    /// Each byte that is told is so written and read less than twice more, however large the tree.
+    /// A recorded byte is thus written and read less than twice more, however large the tree.
     pub(super) fn is_due(&self) -> bool {
         self.records >= SNAPSHOT_AFTER_BYTES.max(2 * self.large)
     }

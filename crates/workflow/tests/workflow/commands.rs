@@ -504,7 +504,7 @@ fn commands_of_a_definition_are_run_by_lint_only_where_that_is_said() {
     let lint = printed(&["lint", &file, "--home", &home]);
     assert!(lint.contains("--run-commands") && !ran.exists(), "{lint}");
     printed(&["lint", &file, "--home", &home, "--run-commands"]);
-    assert!(ran.exists(), "it is run where that is said");
+    assert!(ran.exists(), "it is run with --run-commands");
 }
 
 #[test]

@@ -20,7 +20,7 @@ impl Reading {
         Self { reads, ..Self::default() }
     }
 
-    /// How many bytes the next read takes at most, into a space of so many.
+    /// How many bytes the next read takes at most, into a buffer of this size.
     pub(super) fn most(&self, space: usize) -> usize {
         let Some(reads) = self.reads else { return space };
         let most = match self.payload {
@@ -54,7 +54,7 @@ impl Reading {
 mod tests {
     use super::*;
 
-    /// The sizes of the reads of these frames, whose payloads are so long.
+    /// The sizes of the reads of these frames, with payloads of this length.
     fn sizes(reads: Option<usize>, payloads: &[u32], space: usize) -> Vec<usize> {
         let mut bytes = Vec::new();
         for payload in payloads {
