@@ -59,7 +59,7 @@ pub use escape::{lines, one_line};
 pub use export::{ExportError, ExportFormat, export};
 pub use history::{history_json, history_text};
 pub use html::{
-    LIMIT_BYTES as HTML_LIMIT_BYTES, Listed, MAX_POINTS_IN_FULL, Now, TargetNow, beside,
+    LIMIT_BYTES as HTML_LIMIT_BYTES, Listed, MAX_POINTS_IN_FULL, Now, TargetNow,
     history as history_page, html, live, notice, run_served, runs, suites, trials,
 };
 pub use json::{SCHEMA, json, point_json};

@@ -176,7 +176,6 @@ fn no_page_is_ever_longer_than_its_limit_whatever_has_which_length() {
             report::html(summary, &data),
             report::run_served(summary, &data),
             report::trials(summary, &data, 0),
-            report::beside(summary, &plain),
         ];
         for (at, page) in pages.iter().enumerate() {
             let bytes = page.len();

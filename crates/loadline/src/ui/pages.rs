@@ -25,7 +25,6 @@ pub(super) fn router(site: Arc<Site>) -> Router {
         .route("/runs/{run}/live", get(live))
         .route("/runs/{run}/live.json", get(live_as_json))
         .route("/runs/{run}/points/{point}", get(one_point))
-        .route("/beside", get(two_runs))
         .route("/history", get(history))
         .route("/history.json", get(history_as_json))
         .fallback(async || Refused(StatusCode::NOT_FOUND, "There is no such page.".to_owned()))
@@ -170,20 +169,6 @@ async fn one_point(
         }
         let data = ChartData::read(ledger, &view, index..=index)?;
         Ok(Made::Page(report::trials(&Summary::of(view)?, &data, index)))
-    })
-    .await
-}
-
-async fn two_runs(State(site): State<Arc<Site>>, Query(asked): Asked) -> Answer {
-    let picked = |name: &str| {
-        let number = asked.get(name);
-        run_of(number.ok_or_else(|| bad_request("Pick two runs, as in /beside?a=1&b=2"))?)
-    };
-    let (a, b) = (picked("a")?, picked("b")?);
-    made(site, move |ledger, _| {
-        let of =
-            |run| -> Result<Summary, LedgerError> { Summary::of(ledger.run_view_of(run, 0..=0)?) };
-        Ok(Made::Page(report::beside(&of(a)?, &of(b)?)))
     })
     .await
 }

@@ -79,9 +79,6 @@ fn the_runs_of_a_ledger_are_listed_and_each_has_a_page_and_json() {
     let reported = place.loadline(&["report", "2", "--json"]).stdout;
     let reported: serde_json::Value = serde_json::from_slice(&reported).expect("JSON");
     assert_eq!(json("/runs/2.json"), reported);
-
-    let both = ui.page("/beside?a=1&b=2");
-    assert!(both.contains("Run 1 beside run 2") && both.contains("1.000×"), "{both}");
 }
 
 #[test]
@@ -125,7 +122,7 @@ fn every_link_of_every_page_leads_to_a_page() {
     let rung = RungRow { target_id, note: "as it was".into(), decision: None, reason: None };
     ledger.add_rung(&rung).expect("it is written");
     let ui = Ui::of(&place);
-    let mut ways = vec!["/".to_owned(), "/beside?a=1&b=2".to_owned()];
+    let mut ways = vec!["/".to_owned()];
     let mut at = 0;
     while at < ways.len() {
         let page = ui.page(&ways[at]);
@@ -183,7 +180,6 @@ fn other_names_other_methods_and_runs_that_are_not_there_are_refused() {
     let (status, words) = refused(&ui.address, "GET /runs/%3Cscript%3E");
     assert_eq!(status, "404");
     assert!(words.contains("\"&lt;script&gt;\"") || words.contains("&quot;&lt;script"), "{words}");
-    assert_eq!(refused(&ui.address, "GET /beside?a=1").0, "400");
     assert_eq!(refused(&ui.address, "GET /?skip=x").0, "400");
     for path in ["/none", "/runs/1/points/0", "/runs/1/points/2", "/runs/1/points/x"] {
         assert_eq!(refused(&ui.address, &format!("GET {path}")).0, "404", "{path}");

@@ -19,14 +19,12 @@
 //! | `about` | host, build, and the command that repeats the run |
 //! | `served` | the runs of a ledger, and a run with the way back to them |
 //! | `trials` | the trials of a point |
-//! | `beside` | two runs side by side |
 //! | `history` | all runs of a suite |
 //! | `live` | a run that is being measured |
 
 mod about;
 mod axis;
 mod bars;
-mod beside;
 mod budget;
 mod capacity;
 mod chart;
@@ -53,7 +51,6 @@ use crate::number::moment;
 use budget::{Budget, clipped, fit};
 use page::{Place, page, page_budget, rest};
 
-pub use beside::beside;
 pub use history::{history, suites};
 pub use live::{Now, TargetNow, live};
 pub use page::{LIMIT_BYTES, MAX_POINTS_IN_FULL};

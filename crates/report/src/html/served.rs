@@ -129,7 +129,6 @@ pub fn runs(ledger: &str, all: &[RunLine], results: &Results, listed: Listed) ->
                 }
             } @else {
                 (table)
-                (two_runs(listed_here))
                 nav aria-label="Pages" {
                     @if begin > 0 {
                         a href=(page_at(begin.saturating_sub(RUNS_ON_A_PAGE))) { "Newer runs" }
@@ -178,24 +177,6 @@ fn table(shown: &[&RunLine], results: &Results) -> Table {
             format!("{} of {}", count(run.valid_trials), count(run.trials))
         })
         .table()
-}
-
-/// The newest run and the one before it of the same suite are requested most.
-fn two_runs(shown: &[&RunLine]) -> Markup {
-    let later = shown.first();
-    let earlier = later.and_then(|later| shown[1..].iter().find(|one| one.title == later.title));
-    let input = |name: &str, run: Option<&&RunLine>| {
-        html! {
-            input type="number" min="1" name=(name) value=[run.map(|run| run.id)] required;
-        }
-    };
-    html! {
-        form.asked action="/beside" {
-            label { "Run " (input("a", earlier)) }
-            label { "beside run " (input("b", later)) }
-            button { "Show both" }
-        }
-    }
 }
 
 pub(super) fn state(state: RunState) -> Markup {
