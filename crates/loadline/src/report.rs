@@ -103,9 +103,13 @@ fn is_standard_output(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// Writes a run as one HTML file and prints its path.
+/// Writes a run as one HTML file, in a folder that is made for it, and prints its path.
 pub(crate) fn save_page(ledger: &Ledger, run: RunId, file: &Path) -> anyhow::Result<()> {
     let (summary, data) = page_of(ledger, run)?;
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+    }
     save(file, &report::html(&summary, &data))
 }
 
@@ -125,11 +129,12 @@ fn save(file: &Path, text: &str) -> anyhow::Result<()> {
     if is_standard_output(file) {
         return Ok(out::print(text)?);
     }
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
-    }
-    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    std::fs::write(file, text).with_context(|| match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => {
+            format!("cannot write {}: there is no folder {}", file.display(), folder.display())
+        }
+        _ => format!("cannot write {}", file.display()),
+    })?;
     note(format!("wrote {}", file.display()));
     Ok(())
 }

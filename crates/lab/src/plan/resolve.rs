@@ -45,6 +45,8 @@ pub(super) fn resolve(
     })?;
     let metrics = figures::resolve(&source, &overridden.figures)?;
     let folder = folder_of(path);
+    // A point has one value of each key: all of them would be copied for every point.
+    table.remove("sweep");
     let mut points = Vec::new();
     for setting in sweep::points(&overridden.sweep, &source)? {
         let table = at_point(&source, &table, &setting)?;

@@ -175,8 +175,28 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
 fn planned(question: &Question, path: &Path) -> Result<(String, Plan), Failure> {
     let text = question.suite().map_err(Failure::Usage)?;
     let plan = Plan::parse(path, text.clone(), &[], crate::registry::registry());
-    Ok((text, plan.map_err(crate::exit::suite)?))
+    let plan = plan.map_err(|error| Failure::Usage(of_option(&error.to_string())))?;
+    Ok((text, plan))
 }
+
+/// What is wrong with a suite that no one has written, by the option that the key comes from.
+fn of_option(message: &str) -> String {
+    let Some((key, problem)) = message.split_once(": ") else { return message.to_owned() };
+    let option = OPTIONS.iter().find(|(part, _)| key.split('.').any(|word| word == *part));
+    option.map_or(message.to_owned(), |(_, option)| format!("{option}: {problem}"))
+}
+
+/// A part of a suite's key, and the option that it comes from.
+const OPTIONS: [(&str, &str); 8] = [
+    ("connections", "--connections"),
+    ("arrivals", "--rate"),
+    ("keys", "--keys"),
+    ("value", "--size"),
+    ("size", "--size"),
+    ("bytes", "--size"),
+    ("status", "--status"),
+    ("measure", "--for"),
+];
 
 /// Asks every side once, before anything is measured. Returns how long each command took.
 fn ask_first(question: &Question, plan: &Plan) -> Result<Vec<Duration>, Failure> {
@@ -272,6 +292,14 @@ fn save(file: &Path, text: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_with_an_option_is_said_of_the_option() {
+        let said = of_option("clients.all.connections: 1000000 is not from 1 to 100000");
+        assert_eq!(said, "--connections: 1000000 is not from 1 to 100000");
+        let other = "target.a.address: only loopback";
+        assert_eq!(of_option(other), other);
+    }
 
     #[test]
     fn a_rate_may_lack_its_unit_and_a_time_may_not() {

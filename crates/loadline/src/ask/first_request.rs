@@ -63,7 +63,9 @@ pub(super) fn check(plan: &Plan, target: usize) -> Result<(), Failure> {
     let why = match (result.trouble, result.counts.missing, result.wrong_answers.first()) {
         (Some(trouble), ..) => trouble.trim_start_matches("connection 0: ").to_owned(),
         (None, 1.., _) => format!("no answer came within {timeout}"),
-        (None, 0, Some(wrong)) if result.counts.refused > 0 => wrong.finding.note.clone(),
+        (None, 0, Some(refusal)) if result.counts.refused > 0 => {
+            format!("the first request is refused: {}", refusal.finding.note)
+        }
         (None, 0, _) => return Ok(()),
     };
     let said = format!("{address} doesn't answer as {name} does: {why}");

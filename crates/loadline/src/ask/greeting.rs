@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use http::load::{Trust, fault_of, secured};
-use http::protocol::{Part, Responses};
+use http::load::{MAX_BODY_BYTES, Trust, fault_of, secured};
+use http::protocol::{Ending, Part, Responses};
 use wire::ProtocolError;
 
 use super::side::Web;
@@ -16,8 +16,8 @@ use crate::exit::Failure;
 /// How long the first answer may take, with the handshake, however it trickles.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long an answer in HTTP may take where another protocol was asked for and didn't answer: an
-/// address that never answers has been waited for already.
+/// How long an answer may take where another protocol was asked for and didn't answer: an address
+/// that never answers has been waited for already.
 const SECOND_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How an answer of HTTP begins.
@@ -29,8 +29,8 @@ const SHOWN_CHARS: usize = 60;
 /// What a server said to a request of HTTP.
 #[derive(Debug)]
 enum Answer {
-    /// In HTTP, from its head on.
-    Head(String),
+    /// In HTTP: its head, with what came together with it, and what is wrong with the rest.
+    Http(String, Rest),
     /// In HTTP, and wrong.
     Wrong(ProtocolError),
     /// Something else.
@@ -41,11 +41,24 @@ enum Answer {
     Late(usize),
 }
 
+/// What follows the head of an answer.
+#[derive(Debug)]
+enum Rest {
+    /// A whole body.
+    Whole,
+    /// What no client of HTTP/1.1 would take for one.
+    Wrong(String),
+    /// This many bytes of one: the server closed the connection.
+    Cut(u64),
+    /// This many bytes of one in time.
+    Late(u64),
+}
+
 /// Asks for the page once.
 ///
 /// # Errors
-/// When no answer comes, one that is no HTTP, or one with another status than the right one, with
-/// what could be meant. What else may be wrong with an answer is for the run to say.
+/// When no whole answer comes, one that is no HTTP, or one with another status than the right one,
+/// with what could be meant. Whether its body is the right one is for the run to say.
 pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure> {
     let Web { authority, address, path, .. } = web;
     let url = web.url();
@@ -61,15 +74,23 @@ pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure
     };
     let answer = answer.map_err(unanswered)?;
     let failure = match answer {
-        Answer::Head(head) => match unexpected(web, &head, status) {
-            None => return Ok(()),
-            Some(said) => return Err(Failure::Usage(said)),
+        Answer::Http(head, rest) => match (unexpected(web, &head, status), rest) {
+            (Some(said), _) => return Err(Failure::Usage(said)),
+            (None, Rest::Whole) => return Ok(()),
+            (None, Rest::Wrong(fault)) => return Err(Failure::Usage(not_http(&url, &fault))),
+            (None, Rest::Cut(bytes)) => format!(
+                "{url} is not answered to the end: {authority} closed the connection after {bytes} \
+                 bytes of the body"
+            ),
+            (None, Rest::Late(bytes)) => format!(
+                "{url} is not answered to the end: {bytes} bytes of the body came in {} s\n  does \
+                 it ever end? What is measured are whole answers",
+                PATIENCE.as_secs()
+            ),
         },
         Answer::Other(bytes) => return Err(Failure::Usage(other(&url, address, &bytes))),
         Answer::Wrong(fault) => {
-            return Err(Failure::Usage(format!(
-                "{url} is answered, but not as HTTP/1.1 is: {fault}"
-            )));
+            return Err(Failure::Usage(not_http(&url, &fault.to_string())));
         }
         Answer::Closed(bytes @ 1..) => format!(
             "{url} is not answered: {bytes} bytes came, and no whole head, before {authority} \
@@ -80,27 +101,50 @@ pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure
             PATIENCE.as_secs()
         ),
         Answer::Closed(0) => format!(
-            "{url} is not answered: {authority} takes the connection and closes it\n  is it HTTP \
-             that is spoken there?{}",
-            if web.is_secure {
-                String::new()
-            } else {
-                format!(" With TLS, try https://{authority}{}", web.path)
-            }
+            "{url} is not answered: {authority} takes the connection and closes it\n  {}",
+            spoken_instead(web)
         ),
         Answer::Late(0) => format!(
-            "{url} is not answered within {} s, though {authority} takes the connection\n  is it \
-             HTTP that is spoken there?",
-            PATIENCE.as_secs()
+            "{url} is not answered within {} s, though {authority} takes the connection\n  {}",
+            PATIENCE.as_secs(),
+            spoken_instead(web)
         ),
     };
     Err(Failure::Other(anyhow::anyhow!(failure)))
 }
 
+fn not_http(url: &str, fault: &str) -> String {
+    format!("{url} is answered, but not as HTTP/1.1 is: {fault}")
+}
+
 /// Whether HTTP is spoken at an address.
 pub(super) fn speaks_http(address: &str) -> bool {
     let stream = open(address, SECOND_PATIENCE);
-    matches!(stream.and_then(|stream| ask(stream, address, "/")), Ok(Answer::Head(_)))
+    matches!(stream.and_then(|stream| ask(stream, address, "/")), Ok(Answer::Http(..)))
+}
+
+/// What is spoken where HTTP is not answered: memcached closes such connections without a word, and
+/// so do servers of TLS.
+fn spoken_instead(web: &Web) -> String {
+    let Web { address, authority, path, .. } = web;
+    let greeted = open(address, SECOND_PATIENCE).and_then(|mut stream| {
+        stream.write_all(b"version\r\n")?;
+        let mut first = [0; 8];
+        let count = stream.read(&mut first)?;
+        Ok(first[..count].to_vec())
+    });
+    match greeted.as_deref() {
+        Ok([b'V', b'E', b'R', b'S', ..]) => {
+            return format!("memcached is spoken there: try memcached {address}");
+        }
+        Ok([b'-', ..]) => return format!("redis is spoken there: try redis {address}"),
+        _ => {}
+    }
+    let secure = || secured(open(address, SECOND_PATIENCE).ok()?, &Trust::Any, web.host()).ok();
+    match web.is_secure || secure().is_none() {
+        true => "is it HTTP that is spoken there?".to_owned(),
+        false => format!("TLS is spoken there: try https://{authority}{path}"),
+    }
 }
 
 /// What is to be said of an answer with another status than the right one.
@@ -160,42 +204,73 @@ fn other(url: &str, address: &str, bytes: &[u8]) -> String {
     format!("{url} is answered, but not in HTTP: \"{line}\"\n  {spoken}")
 }
 
-/// Asks for a page, and reads the answer up to the end of its head, as the engine does.
+/// Asks for a page, and reads the answer to its end, as the engine does.
 fn ask(mut stream: impl Read + Write, host: &str, path: &str) -> Result<Answer, Error> {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     // A server may have closed the connection already, with an answer or without.
     let _ = stream.write_all(request.as_bytes());
-    let (mut bytes, mut used) = (Vec::new(), 0);
-    let mut piece = [0; 4096];
+    let (mut bytes, mut came, mut body_bytes) = (Vec::new(), 0, 0_u64);
+    let mut piece = vec![0; 64 << 10];
     let mut responses = Responses::new();
-    let end = loop {
+    let mut head: Option<String> = None;
+    let end = 'read: loop {
         match stream.read(&mut piece) {
             Ok(0) => break None,
-            Ok(count) => bytes.extend_from_slice(&piece[..count]),
+            Ok(count) => {
+                bytes.extend_from_slice(&piece[..count]);
+                came += count;
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => break Some(error),
         }
         let begun = bytes.len().min(HTTP.len());
-        if bytes[..begun] != HTTP[..begun] {
+        if came == bytes.len() && bytes[..begun] != HTTP[..begun] {
             return Ok(Answer::Other(bytes));
         }
-        match responses.read(&bytes[used..], false) {
-            Ok((count, Part::Head(head))) => {
-                let start = used + count - head.bytes.len();
-                return Ok(Answer::Head(String::from_utf8_lossy(&bytes[start..]).into()));
+        let mut used = 0;
+        let rest = loop {
+            match responses.read(&bytes[used..], false) {
+                Ok((count, Part::Head(found))) => {
+                    let start = used + count - found.bytes.len();
+                    head = Some(String::from_utf8_lossy(&bytes[start..]).into());
+                    used += count;
+                }
+                Ok((count, Part::Body(part))) => {
+                    body_bytes += part.len() as u64;
+                    used += count;
+                    if body_bytes > MAX_BODY_BYTES {
+                        let most = MAX_BODY_BYTES >> 30;
+                        break Rest::Wrong(format!("its body is larger than {most} GiB"));
+                    }
+                }
+                Ok((count, Part::End { .. })) => match bytes.len() - used - count {
+                    0 => break Rest::Whole,
+                    more => break Rest::Wrong(format!("{more} bytes follow its end")),
+                },
+                Ok((count, Part::More)) => {
+                    bytes.drain(..used + count);
+                    continue 'read;
+                }
+                Err(fault) if head.is_some() => break Rest::Wrong(fault.to_string()),
+                Err(fault) => return Ok(Answer::Wrong(fault)),
             }
-            Ok((count, _)) => used += count,
-            Err(fault) => return Ok(Answer::Wrong(fault)),
-        }
+        };
+        return Ok(Answer::Http(head.unwrap_or_default(), rest));
     };
     let is_late =
         |error: &Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
     if let Some(fault) = end.as_ref().and_then(fault_of) {
         return Err(Error::other(fault));
     }
-    Ok(match end {
-        Some(error) if is_late(&error) => Answer::Late(bytes.len()),
-        _ => Answer::Closed(bytes.len()),
+    let is_late = end.as_ref().is_some_and(is_late);
+    Ok(match head {
+        Some(head) if is_late => Answer::Http(head, Rest::Late(body_bytes)),
+        Some(head) if end.is_none() && responses.closed() == Ending::Whole => {
+            Answer::Http(head, Rest::Whole)
+        }
+        Some(head) => Answer::Http(head, Rest::Cut(body_bytes)),
+        None if is_late => Answer::Late(came),
+        None => Answer::Closed(came),
     })
 }
 
@@ -349,6 +424,67 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_read_to_its_end() {
+        let head = |rest: &str| format!("HTTP/1.1 200 OK\r\n{rest}").into_bytes().leak() as &[u8];
+        for whole in [
+            "content-length: 2\r\n\r\nhi",
+            "transfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+            "\r\nas long as it takes",
+        ] {
+            assert_eq!(said(head(whole), 200), Ok(()), "{whole}");
+        }
+        for (answer, expected) in [
+            ("content-length: 9\r\n\r\nhi", "closed the connection after 2 bytes of the body"),
+            ("transfer-encoding: chunked\r\n\r\nzz\r\nhi\r\n", "not as HTTP/1.1 is: "),
+            ("content-length: 2\r\n\r\nhi there", "6 bytes follow its end"),
+        ] {
+            let said = said(head(answer), 200).unwrap_err();
+            assert!(said.contains(expected), "{said}");
+        }
+        let said = said(head("content-length: 9\r\n\r\nhi"), 404).unwrap_err();
+        assert!(said.contains("answered with 200"), "the status is what is said first: {said}");
+    }
+
+    #[test]
+    fn a_body_that_never_ends_is_given_up() {
+        let until = Instant::now() + Duration::from_millis(100);
+        let bytes = b"HTTP/1.1 200 OK\r\n\r\n";
+        let answer = ask(Patient { stream: Box::new(Trickle { bytes, until }), until }, "x", "/");
+        assert!(matches!(answer, Ok(Answer::Http(_, Rest::Late(1)))), "{answer:?}");
+    }
+
+    /// memcached closes a connection on which HTTP is spoken.
+    #[test]
+    fn what_is_spoken_where_http_is_not_is_found() {
+        for (greeting, expected) in [
+            (&b"VERSION 1.6.38\r\n"[..], "memcached is spoken there: try memcached 127.0.0.1:"),
+            (b"-ERR unknown command\r\n", "redis is spoken there: try redis 127.0.0.1:"),
+            (b"", "is it HTTP that is spoken there?"),
+        ] {
+            let server = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = server.local_addr().unwrap().to_string();
+            let serve = std::thread::spawn(move || {
+                let mut request = [0; 1024];
+                let next = || server.accept().unwrap().0;
+                assert!(next().read(&mut request).unwrap() > 0);
+                let mut asked = next();
+                assert_eq!(asked.read(&mut request).unwrap(), b"version\r\n".len());
+                asked.write_all(greeting).unwrap();
+                drop(asked);
+                // Without a word on the line it is asked for TLS, too.
+                if greeting.is_empty() {
+                    drop(next());
+                }
+            });
+            let (authority, path) = (address.clone(), "/x".to_owned());
+            let web = Web { authority, address, path, is_secure: false };
+            let said = check(&web, &Trust::System, 200).unwrap_err().to_string();
+            serve.join().unwrap();
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+
+    #[test]
     fn another_status_than_the_right_one_is_answered_with_what_could_be_meant() {
         assert_eq!(said(b"HTTP/1.1 200 OK\r\n\r\n", 200), Ok(()));
         assert_eq!(said(b"HTTP/1.1 404 Not Found\r\n\r\n", 404), Ok(()));
@@ -370,7 +506,6 @@ mod tests {
             (b"-ERR unknown command 'GET'\r\n", "try redis 127.0.0.1:"),
             (b"\x15\x03\x01\x00\x02\x02\x16", "TLS is spoken there"),
             (b"hello\x1b[2J\n", "try NAME ADDRESS"),
-            (b"", "takes the connection and closes it"),
         ] {
             let said = said(answer, 200).unwrap_err();
             assert!(said.contains(expected) && !said.contains('\u{1b}'), "{said}");

@@ -169,7 +169,9 @@ impl Question {
         let each = if self.sides.len() > 1 { " each" } else { "" };
         let names = self.names().join(" beside ");
         let rounds = format!("{rounds} rounds of {}{each}{turns}", plan.rounds.measure);
-        format!("measuring {names}: {rounds}, about {takes} in all")
+        // A slice lasts until its last answer, which may be one that a stall has delayed.
+        let late = if self.is_batch() { "" } else { ", and longer where answers come late" };
+        format!("measuring {names}: {rounds}, about {takes} in all{late}")
     }
 
     fn is_batch(&self) -> bool {
@@ -451,7 +453,11 @@ mod tests {
     fn it_is_said_how_long_it_takes() {
         let asked = question(vec![web("a:1", "127.0.0.1:1", "/x")]);
         let said = asked.announcement(&plan(&asked));
-        assert_eq!(said, "measuring a:1: 10 rounds of 1 s, about 12 to 22 s in all");
+        assert_eq!(
+            said,
+            "measuring a:1: 10 rounds of 1 s, about 12 to 22 s in all, and \
+                          longer where answers come late"
+        );
         let command = |word: &str| Side::Command(vec!["sleep".into(), word.into()]);
         let took = [3, 4].map(Duration::from_secs);
         let asked = question(vec![command("3"), command("4")]);

@@ -52,6 +52,8 @@ fn a_figure_of_any_name_carries_verdicts_requirements_and_history() {
     place.loadline(&["report", "--html", page.to_str().expect("UTF-8")]);
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("widgets_per_s"), "the page names the figure");
+    place.refuses(&["report", "--html", "nosuch/page.html"], 1, "there is no folder nosuch");
+    assert!(!place.path().join("nosuch").exists(), "a mistyped folder is not made");
     let printed = stdout(&place.loadline(&["report", "--html", "-"]));
     assert_eq!(printed, page, "the same is printed");
     assert!(!place.path().join("-").exists());

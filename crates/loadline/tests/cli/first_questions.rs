@@ -147,9 +147,11 @@ fn a_service_at_an_address_is_asked_in_its_protocol_and_every_answer_is_checked(
     assert_eq!(trial["point"]["workload.operation"], "get:9 set:1");
     assert!(stderr(&output).contains("5 rounds of 20 ms, about "), "{}", stderr(&output));
     let page = format!("{}/x", cache.address());
-    place.refuses(&["try", &page], 1, "is it HTTP that is spoken there?");
+    place.refuses(&["try", &page], 1, "memcached is spoken there: try memcached 127.0.0.1:");
     let (one, same) = (cache.address(), "one and the same");
     place.refuses(&["try", "memcached", one, "--beside", "memcached", one], 2, same);
+    let many = ["try", "memcached", one, "--connections", "1000000"];
+    place.refuses(&many, 2, "error: --connections: 1000000 is not from 1 to 100000");
     place.refuses(&["try", "redis", null.address()], 1, "doesn't answer as redis does");
     let (_, json) = attempt(&place, &["null", null.address(), "--connections", "2"]);
     assert_eq!(json["trials"][0]["wrong"], 0, "{json:#}");

@@ -11,6 +11,7 @@ use crate::conclusion::conclusion;
 use crate::content;
 use crate::document::{Block, Cell, Column, Depth, Form, Line, Part, Role, Row, Table};
 use crate::escape::one_line;
+use crate::number::count;
 use crate::scaling::scaling_words;
 use crate::wrap::{self, wrapped};
 pub(crate) use paint::Paint;
@@ -31,9 +32,15 @@ pub fn text(summary: &Summary, colour: bool) -> String {
             let loads = table(&content::capacity(capacity, summary), paint);
             out.push_str(&format!("\n{}\n{loads}", label.unwrap_or_default()));
         }
-        None => points(summary, paint).iter().for_each(|point| {
-            out.push_str(&format!("\n{point}"));
-        }),
+        None => {
+            let points = points(summary, paint);
+            points.iter().for_each(|point| out.push_str(&format!("\n{point}")));
+            let all = summary.points.len();
+            if points.len() < all {
+                let (rest, all) = (count((all - points.len()) as u64), count(all as u64));
+                out.push_str(&format!("\n{rest} of {all} points were not measured\n"));
+            }
+        }
     }
     for scaling in &summary.scalings {
         let name = one_line(&summary.targets[scaling.target].name);
@@ -61,10 +68,16 @@ pub fn text(summary: &Summary, colour: bool) -> String {
     wrapped(&out)
 }
 
-/// Every point. What several have in common stands at the first of them, with their number.
+/// Every point, but for those that were not measured where others were. What several have in common
+/// stands at the first of them, with their number.
 fn points(summary: &Summary, paint: Paint) -> Vec<String> {
-    let count = summary.points.len();
-    let all = (0..count).map(|index| printed(summary, index, paint));
+    let is_measured = |index: &usize| summary.points[*index].rounds > 0;
+    let mut shown: Vec<usize> = (0..summary.points.len()).filter(is_measured).collect();
+    if shown.is_empty() {
+        shown.extend((0..summary.points.len()).take(1));
+    }
+    let count = shown.len();
+    let all = shown.into_iter().map(|index| printed(summary, index, paint));
     let mut points: Vec<Vec<Printed>> = all.collect();
     let mut places: HashMap<String, usize> = HashMap::new();
     for point in &points {
