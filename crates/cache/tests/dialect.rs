@@ -242,7 +242,7 @@ fn a_miss_is_wrong_unless_it_is_allowed() {
 }
 
 #[test]
-fn a_refusal_is_a_wrong_answer_with_its_words() {
+fn no_room_is_a_refusal_and_an_error_of_the_client_a_wrong_answer_each_with_its_words() {
     let oracle = oracle(true, 30);
     let mut client = Client::new(&oracle);
     client.ask(1, SET, &[5]);
@@ -250,7 +250,8 @@ fn a_refusal_is_a_wrong_answer_with_its_words() {
     client.ask(3, MG, &[5]);
     client.hear(b"SERVER_ERROR out of memory storing object\r\n").unwrap();
     client.hear(b"CLIENT_ERROR bad command line format\r\nERROR\r\n").unwrap();
-    assert_eq!(client.events.done, [done(1, 1, 0, 1), done(2, 2, 0, 2), done(3, 1, 0, 1)]);
+    let refused = Done { refused: 1, ..Done::right(1) };
+    assert_eq!(client.events.done, [refused, done(2, 2, 0, 2), done(3, 1, 0, 1)]);
     assert!(client.events.findings[0].received.starts_with(b"SERVER_ERROR out of memory"));
 }
 

@@ -330,6 +330,7 @@ fn target_summary(
         operations_of_all: sum(|trial| trial.operations),
         wrong_of_all: sum(|trial| trial.wrong),
         wrong_outside: sum(|trial| trial.wrong_outside),
+        refused_of_all: sum(|trial| trial.refused),
         missing_of_all: sum(|trial| trial.missing),
         unchecked_of_all: sum(|trial| trial.unchecked),
     })

@@ -32,6 +32,8 @@ pub struct Figures {
     pub unchecked: u64,
     /// Wrong answers.
     pub wrong: u64,
+    /// Operations that the target refused.
+    pub refused: u64,
     /// Operations not answered in time.
     pub missing: u64,
     /// Keys requested and not found.
@@ -127,6 +129,7 @@ impl Figures {
             backlog_most: most(|trial| trial.backlog_most),
             unchecked: sum(|trial| trial.unchecked),
             wrong: sum(|trial| trial.wrong),
+            refused: sum(|trial| trial.refused),
             missing: sum(|trial| trial.missing),
             misses: sum(|trial| trial.misses),
             hit_ratio: quotient(trials, |trial| Some((trial.hits?, trial.hits? + trial.misses))),
@@ -177,6 +180,7 @@ impl Figures {
             "fairness" => streams.and_then(|one| one.fairness),
             "least_updates" => whole(streams.map(|one| one.least_updates)),
             "wrong" => whole(Some(self.wrong)),
+            "refused" => whole(Some(self.refused)),
             "missing" => whole(Some(self.missing)),
             "misses" => whole(Some(self.misses)),
             "hit_ratio" => self.hit_ratio,

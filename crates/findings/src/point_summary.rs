@@ -83,6 +83,8 @@ pub struct TargetSummary {
     /// Wrong answers beside them: while preparing and warming up, and in slices that were measured
     /// again.
     pub wrong_outside: u64,
+    /// Operations that the target refused, of all its trials.
+    pub refused_of_all: u64,
     /// Operations not answered in time, of all its trials.
     pub missing_of_all: u64,
     /// Operations whose answers were not checked, of all its trials.

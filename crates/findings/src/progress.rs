@@ -52,6 +52,8 @@ pub struct TargetProgress {
     pub operations: u64,
     /// Wrong answers of all its trials.
     pub wrong: u64,
+    /// Operations that the target refused, of all its trials.
+    pub refused: u64,
     /// Operations not answered in time, of all its trials.
     pub missing: u64,
     /// The greatest share of time that the generator was busy in a trial that is not invalid.
@@ -79,6 +81,8 @@ pub struct TrialProgress {
     pub operations: u64,
     /// Those answered wrongly.
     pub wrong: u64,
+    /// Those that the target refused.
+    pub refused: u64,
     /// Those not answered in time.
     pub missing: u64,
     /// The measured time.
@@ -107,6 +111,7 @@ impl TargetProgress {
         *count += 1;
         self.operations += trial.operations;
         self.wrong += trial.wrong;
+        self.refused += trial.refused;
         self.missing += trial.missing;
         if trial.validity != Validity::Valid && !trial.why.is_empty() {
             self.why.clone_from(&trial.why);
@@ -188,6 +193,7 @@ fn trial_of(row: &TrialRow, p50_p99_ns: Option<(u64, u64)>) -> TrialProgress {
         why: Why::of(row.validity, row.reason.as_deref(), &row.causes),
         operations: row.operations,
         wrong: row.wrong,
+        refused: row.refused,
         missing: row.missing,
         measured_ns: row.measured_ns,
         p50_p99_ns,
@@ -208,6 +214,7 @@ mod tests {
             why: Why::of(validity, None, &[Cause::new(CauseKind::Swap, 17.0)]),
             operations,
             wrong: 1,
+            refused: 0,
             missing: 0,
             measured_ns: 2_000_000_000,
             p50_p99_ns: Some((operations, 2 * operations)),

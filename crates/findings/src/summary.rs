@@ -41,7 +41,7 @@ pub struct Summary {
     pub comparisons: Vec<Compared>,
     /// Of a ladder each rung against the one before and the first, by the primary metric.
     pub rung_comparisons: Vec<Compared>,
-    /// Wrong answers, in the order in which they came.
+    /// Wrong answers and refusals, in the order in which they came.
     pub findings: Vec<FindingSummary>,
     /// Events that ran against targets, in the order of trials.
     pub events: Vec<EventSummary>,
@@ -99,7 +99,7 @@ pub type EventSummary = InTrial<EventRow>;
 /// One of the slowest requests of a trial.
 pub type SlowSummary = InTrial<SlowRow>;
 
-/// One wrong answer.
+/// One wrong answer or refusal.
 pub type FindingSummary = InTrial<FindingRow>;
 
 /// One requirement at one point.

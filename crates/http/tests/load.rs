@@ -94,6 +94,20 @@ fn a_wrong_status_or_header_is_found_with_the_head_that_came() {
 }
 
 #[test]
+fn a_server_with_too_much_to_do_refuses_and_is_not_wrong() {
+    let said = |status: &str| format!("HTTP/1.1 {status}\r\ncontent-length: 4\r\n\r\nlate");
+    for status in ["503 Service Unavailable", "429 Too Many Requests"] {
+        let (done, found) = Bench::finds(&one("path='/'"), said(status).as_bytes());
+        assert_eq!(done, Done { refused: 1, ..RIGHT });
+        assert_eq!(found[0].received, said(status).as_bytes());
+    }
+    let (done, _) = Bench::finds(&one("path='/'\nexpect.status=503"), said("503 No").as_bytes());
+    assert_eq!(done, RIGHT, "it may be what is expected");
+    let (done, _) = Bench::finds(&one("path='/'"), said("500 Oh").as_bytes());
+    assert_eq!(done, Done { wrong: 1, ..RIGHT });
+}
+
+#[test]
 fn an_answer_holds_the_key_that_was_asked_for() {
     let workload = resolve(
         "service='http'\noperation='a'\nkeys={count=100, bytes=4}\n\

@@ -183,6 +183,7 @@ pub static METRICS: &[Metric] = &[
     client("fairness", "fairness", "fairness", HigherIsBetter, Fraction),
     client("least_updates", "least_updates", "least_updates", HigherIsBetter, Count),
     client("missing", "missing", "missing", LowerIsBetter, Count),
+    client("refused", "refused", "refused", LowerIsBetter, Count),
     independent("wrong", "wrong", "wrong", LowerIsBetter, Count),
     independent("misses", "misses", "misses", LowerIsBetter, Count),
     independent("hit_ratio", "hit_ratio", "hit_ratio", HigherIsBetter, Fraction),

@@ -18,9 +18,9 @@ pub struct Outcome {
     pub misses: u32,
     /// How many of them are wrong.
     pub wrong: u32,
-    /// How many of them refuse the operation, and should not have.
+    /// How many of them say in good order that the operation is not done, and should not have.
     pub refused: u32,
-    /// The first wrong answer's bytes.
+    /// The first wrong answer's or refusal's bytes.
     pub finding: Option<Finding>,
     /// How long it took by the call's own measure; `None` is the time that the call took.
     pub took: Option<Took>,

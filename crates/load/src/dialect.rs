@@ -22,8 +22,8 @@ pub struct Done {
     pub misses: u32,
     /// How many of them are wrong.
     pub wrong: u32,
-    /// How many of them refuse the operation in good order. A refusal that is right is not counted
-    /// here; one that isn't makes a trial invalid, as a wrong answer does.
+    /// How many of them say in good order that the operation is not done: the server has too much
+    /// to do, or no room. They are no wrong answers; a refusal that is right is not counted here.
     pub refused: u32,
 }
 
@@ -36,6 +36,11 @@ impl Done {
     /// One wrong answer.
     pub const fn wrong(tag: Tag) -> Self {
         Self { wrong: 1, ..Self::right(tag) }
+    }
+
+    /// One refusal.
+    pub const fn refused(tag: Tag) -> Self {
+        Self { refused: 1, ..Self::right(tag) }
     }
 }
 
@@ -54,7 +59,7 @@ pub struct Update {
     pub made_unix_ns: Option<u64>,
 }
 
-/// A wrong answer with its bytes.
+/// A wrong answer or a refusal with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The operation that asked, by its name in suites.
@@ -65,7 +70,7 @@ pub struct Finding {
     pub expected: Vec<u8>,
     /// What came.
     pub received: Vec<u8>,
-    /// In what way it is wrong.
+    /// In what way it is wrong, or how it refuses.
     pub note: String,
 }
 
@@ -84,7 +89,8 @@ pub struct Events {
     pub payload_bytes: u64,
     /// Of the answers in `done`, those of which it isn't known what is right.
     pub unchecked: u64,
-    /// The first wrong answers' bytes; [`Done::wrong`] counts all of them.
+    /// The first wrong answers' and refusals' bytes; [`Done::wrong`] and [`Done::refused`] count
+    /// all of them.
     pub findings: Vec<Finding>,
     /// The server closes after this answer: the connection has to be made again.
     pub close: bool,

@@ -80,6 +80,8 @@ fn validity(summary: &Summary, index: usize) -> impl Iterator<Item = (String, Re
         let wrong = target.wrong_of_all + target.wrong_outside;
         let result = match (target.valid_trials, wrong) {
             (_, wrong) if wrong > 0 => Result::Failed(answers(target)),
+            // More than a requirement allows, or a trial would be valid.
+            (0, _) if target.refused_of_all > 0 => Result::Failed(answers(target)),
             (0, _) => {
                 let rate = rate_of(target).map_or(String::new(), |rate| format!("{rate}, "));
                 Result::Skipped(format!("{rate}{}", crate::grade::words(target)))

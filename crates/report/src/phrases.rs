@@ -43,7 +43,7 @@ pub(crate) fn unseen(words: Option<String>) -> String {
     words.unwrap_or_else(|| "unseen".to_owned())
 }
 
-/// The check of the answers of all trials: `0 wrong of 1.5 M checked, 300 unchecked`.
+/// The check of the answers of all trials: `0 wrong of 1.5 M checked, 300 unchecked, 2 refused`.
 pub(crate) fn answers(target: &TargetSummary) -> String {
     let unchecked = target.unchecked_of_all.min(target.operations_of_all);
     let checked = target.operations_of_all - unchecked;
@@ -57,8 +57,10 @@ pub(crate) fn answers(target: &TargetSummary) -> String {
         let outside = count(target.wrong_outside);
         words.push_str(&format!(", {outside} wrong outside the measured slices"));
     }
-    if target.missing_of_all > 0 {
-        words.push_str(&format!(", {} missing", count(target.missing_of_all)));
+    for (number, what) in [(target.refused_of_all, "refused"), (target.missing_of_all, "missing")] {
+        if number > 0 {
+            words.push_str(&format!(", {} {what}", count(number)));
+        }
     }
     if let Some(broken) = target.values.iter().find(|one| one.name == CONNECTIONS_BROKEN) {
         let number = (broken.mean * broken.count as f64).round() as usize;

@@ -20,6 +20,7 @@ pub fn progress_json(progress: &Progress) -> Value {
             "reason": validity_note(Validity::Disturbed, &one.why),
             "operations": one.operations,
             "wrong": one.wrong,
+            "refused": one.refused,
             "missing": one.missing,
             "rate_per_s": one.rate(confidence).map(|rate| rate.mean),
             "latency_ns": { "p50": one.p50_ns(), "p99": one.p99_ns() },

@@ -219,6 +219,7 @@ fn every_metric_stands_under_its_name_in_json_and_in_the_view_of_trials() {
     bench.round();
     let trial = bench.trial(0, 1_000, 33_000, |row| {
         (row.wrong, row.missing, row.misses, row.hits) = (1, 2, 3, Some(97));
+        row.refused = 4;
         (row.elements, row.payload_bytes, row.fairness) = (Some(40), Some(320), Some(0.875));
     });
     bench.streams(trial, "watchers", &[40, 60], 8);
@@ -240,7 +241,7 @@ fn every_metric_stands_under_its_name_in_json_and_in_the_view_of_trials() {
     for (index, trial) in summary.trials.iter().enumerate() {
         for metric in METRICS {
             let figure = trial.figures.value(metric);
-            let counted = ["wrong", "missing", "misses"].contains(&&*metric.suite);
+            let counted = ["wrong", "refused", "missing", "misses"].contains(&&*metric.suite);
             assert_eq!(figure.is_some(), index < 2 || counted, "{} of {index}", metric.suite);
             let pointer = format!("/trials/{index}/{}", metric.json.replace('.', "/"));
             let in_json = json.pointer(&pointer).and_then(|value| value.as_f64());

@@ -24,7 +24,7 @@ fn slices_spoiled_trials_and_unseen_figures_are_told() {
     bench.point(LABEL, 16);
     bench.rounds_of(&[100_000; 4]);
     bench.round();
-    let trial = bench.trial(0, 100_000, 33_000, |row| row.missing = 3);
+    let trial = bench.trial(0, 100_000, 33_000, |row| (row.refused, row.missing) = (5, 3));
     for ordinal in 0..2 {
         let slice = SliceRow {
             trial_id: trial,
@@ -47,7 +47,8 @@ fn slices_spoiled_trials_and_unseen_figures_are_told() {
     let has = |part: &str| assert!(text.contains(part), "{part}\n{text}");
     has("5 rounds × 5 s in 500 ms slices · valid 4/5");
     has("disturbed: 1 of 5 rounds: other programs used 5.0 % of the run's cores");
-    has(", 3 missing");
+    has(", 5 refused, 3 missing");
+    has("loadline refused 5 of 2.50 M operations.");
     has("verdict: can't tell (disturbed rounds), ");
     has("It can't be told whether loadline has a higher or lower rate than memcached (disturbed");
 
@@ -65,6 +66,17 @@ fn slices_spoiled_trials_and_unseen_figures_are_told() {
     has("  server CPU unseen\n");
     has("  generator unseen\n");
     has("The run hasn't ended yet.\nloadline reached 1.00k/s (p50 33.0 µs, p99 33.0 µs).");
+}
+
+#[test]
+fn points_that_were_not_measured_are_a_number_beside_those_that_were() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("first", 1);
+    bench.rounds_of(&[100_000; 5]);
+    (0..2_000).for_each(|n| bench.point(&format!("later {n}"), 1));
+    let text = report::text(&bench.finish(), false);
+    assert!(text.contains("\n2,000 of 2,001 points were not measured\n"), "{text}");
+    assert!(!text.contains("later") && text.contains("\nfirst · 5 rounds"), "{text}");
 }
 
 #[test]

@@ -214,6 +214,22 @@ impl InFlight {
     #[cold]
     pub(super) fn wrong(&mut self, received: &[u8], note: &str, events: &mut Events) {
         self.done.wrong += 1;
+        self.shows(received, note, events);
+    }
+
+    /// Counts all expected keys of the oldest request as answered by an error: a refusal, if the
+    /// server is well but has too much to do, or no room.
+    #[cold]
+    pub(super) fn fails(&mut self, received: &[u8], is_refusal: bool, events: &mut Events) {
+        for _ in 0..self.keys_left().max(1) {
+            let kind = if is_refusal { &mut self.done.refused } else { &mut self.done.wrong };
+            *kind += 1;
+            self.shows(received, "the server refused", events);
+        }
+    }
+
+    /// The next expected key is answered with what is shown.
+    fn shows(&mut self, received: &[u8], note: &str, events: &mut Events) {
         let form = self.form();
         if self.keys_left() > 0 {
             let (key, _) = self.answered();

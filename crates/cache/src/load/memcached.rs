@@ -270,9 +270,8 @@ impl Memcached {
         if !is_error && !is_answer {
             return self.broken(bytes, events);
         }
-        for _ in 0..self.in_flight.keys_left().max(1) {
-            self.in_flight.wrong(&bytes[..used], "the server refused", events);
-        }
+        let is_refusal = line.starts_with(b"SERVER_ERROR ");
+        self.in_flight.fails(&bytes[..used], is_refusal, events);
         Step::Done(used)
     }
 

@@ -16,6 +16,9 @@ use crate::protocol::text::answer::put_number;
 /// A string that is not the expected one may claim to be at most this long.
 const MAX_SKIPPED_BYTES: usize = 1 << 30;
 
+/// How errors begin of a server that is well and has no room or time for this command.
+const REFUSALS: [&[u8]; 5] = [b"OOM ", b"BUSY ", b"LOADING ", b"TRYAGAIN ", b"CLUSTERDOWN "];
+
 /// The client side of one connection.
 #[derive(Debug)]
 pub struct Redis {
@@ -146,10 +149,9 @@ impl InTurn for Redis {
                 self.in_flight.written();
             }
             (Form::Delete, Reply::Number(0)) => self.in_flight.nothing_removed(line, events),
-            (_, Reply::Error(_)) => {
-                for _ in 0..self.in_flight.keys_left().max(1) {
-                    self.in_flight.wrong(line, "the server refused", events);
-                }
+            (_, Reply::Error(error)) => {
+                let is_refusal = REFUSALS.iter().any(|code| error.starts_with(code));
+                self.in_flight.fails(line, is_refusal, events);
             }
             _ => return self.broken(line, events),
         }

@@ -29,6 +29,8 @@ pub(super) struct Answer {
     body_bytes: u64,
     /// Whether it is a "not there", which may be the right answer.
     is_missing: bool,
+    /// Whether the server has too much to do, which may be the right answer.
+    is_refusal: bool,
     digest: Sha256,
     /// The right body, where it holds the key.
     rendered: Vec<u8>,
@@ -48,8 +50,10 @@ impl Answer {
             self.rendered.clear();
             right.put(keys, key, &mut self.rendered);
         }
-        self.is_missing = matches!(head.status, 404 | 410);
         let expected = &request.expected;
+        self.is_missing = matches!(head.status, 404 | 410);
+        // Too Many Requests, Service Unavailable (RFC 6585, 4; RFC 9110, 15.6.4).
+        self.is_refusal = matches!(head.status, 429 | 503) && head.status != expected.status;
         let is_right = |(name, value): &(String, Vec<u8>)| head.values(name).any(|v| v == value);
         if head.status != expected.status || !expected.headers.iter().all(is_right) {
             self.wrong = Some(wrong_head(request, head));
@@ -133,6 +137,7 @@ impl Answer {
     #[cold]
     pub(super) fn give_up(&mut self, note: &str, rest: &[u8]) {
         self.show(rest);
+        self.is_refusal = false;
         self.wrong.get_or_insert_with(|| Wrong { note: note.to_owned(), expected: Vec::new() });
     }
 
@@ -149,15 +154,21 @@ impl Answer {
             let (request, keys, key) = asked;
             events.found(|| self.finding(request, keys, key));
         }
-        let (misses, wrong) = (u32::from(self.is_missing), u32::from(!is_right));
-        events.done.push(Done { misses, wrong, ..Done::right(tag) });
+        events.done.push(match is_right {
+            false if self.is_refusal => Done::refused(tag),
+            _ => Done {
+                misses: self.is_missing.into(),
+                wrong: (!is_right).into(),
+                ..Done::right(tag)
+            },
+        });
     }
 
     /// Forgets what was found so far: the next answer begins.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.body_bytes = 0;
-        self.is_missing = false;
+        (self.is_missing, self.is_refusal) = (false, false);
         self.shown.clear();
         self.wrong = None;
     }

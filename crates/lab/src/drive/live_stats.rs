@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use wire::{Ns, clock};
 
 use super::interval::{Figure, Interval};
+use super::result::Counts;
 use super::tally::Counted;
 
 /// The capacity of the channel, in seconds of one thread.
@@ -28,6 +29,8 @@ pub struct Second {
     pub operations: u64,
     /// Those answered wrongly.
     pub wrong: u64,
+    /// Those refused.
+    pub refused: u64,
     /// Requests not answered in time.
     pub missing: u64,
     /// Latencies, send lags and ages of updates, over all groups and operations.
@@ -102,9 +105,7 @@ impl LiveStats {
 #[derive(Debug, Default)]
 pub(super) struct Publisher {
     intervals: usize,
-    operations: u64,
-    wrong: u64,
-    missing: u64,
+    counts: Counts,
 }
 
 impl Publisher {
@@ -114,24 +115,25 @@ impl Publisher {
         &mut self,
         live: &LiveStats,
         second: u64,
-        (operations, wrong, missing): (u64, u64, u64),
+        counts: Counts,
         finished: &[Interval],
     ) {
+        let before = self.counts;
         let is_shown = live.wanted.load(Ordering::Relaxed) && live.open.load(Ordering::Relaxed);
         let new = finished.get(self.intervals..).unwrap_or_default();
-        if !is_shown || (new.is_empty() && operations == self.operations) {
+        if !is_shown || (new.is_empty() && counts.operations == before.operations) {
             return;
         }
         let news = Second {
             second,
-            operations: operations - self.operations,
-            wrong: wrong - self.wrong,
-            missing: missing - self.missing,
+            operations: counts.operations - before.operations,
+            wrong: counts.wrong - before.wrong,
+            refused: counts.refused - before.refused,
+            missing: counts.missing - before.missing,
             times: new.iter().map(|one| (one.figure, one.histogram.clone())).collect(),
         };
         if live.sender.try_send(news).is_ok() {
-            let intervals = finished.len();
-            *self = Self { intervals, operations, wrong, missing };
+            *self = Self { intervals: finished.len(), counts };
         }
     }
 }
@@ -148,7 +150,8 @@ mod tests {
         let (figure, group, operation) = (Figure::Latency, 0, 0);
         let one = Interval { figure, group, operation, second, histogram };
         let finished = vec![one; publisher.intervals + 1];
-        publisher.publish(live, second, (operations, 0, 0), &finished);
+        let counts = Counts { operations, ..Counts::default() };
+        publisher.publish(live, second, counts, &finished);
     }
 
     #[test]

@@ -74,6 +74,8 @@ struct Line {
     #[serde(default)]
     wrong: u64,
     #[serde(default)]
+    refused: u64,
+    #[serde(default)]
     misses: u64,
     #[serde(default)]
     missing: u64,
@@ -237,15 +239,16 @@ impl Reading<'_> {
         let pairs =
             line.latency_counts.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
         let timed = pairs.saturating_add(line.latency_ns.len() as u64);
-        if timed > line.operations.saturating_add(line.missing) || line.wrong > line.operations {
-            return Err("more latencies or wrong answers than operations".to_owned());
+        let bad = line.wrong.saturating_add(line.refused);
+        if timed > line.operations.saturating_add(line.missing) || bad > line.operations {
+            return Err("more latencies, wrong answers or refusals than operations".to_owned());
         }
         // A program whose clock is the host's is placed exactly, another from its start on.
         let is_ours = (self.started..=self.started + self.wall_ns).contains(&first);
         let begun = if is_ours { first } else { self.started };
         let at = begun.saturating_add(line.t_ns - first);
         let mut events = Events::default();
-        if line.wrong > 0 {
+        if bad > 0 {
             events.found(|| Finding {
                 operation: operations[operation].name.clone(),
                 key: Vec::new(),
@@ -260,6 +263,7 @@ impl Reading<'_> {
         let unchecked = if line.checked { 0 } else { line.operations };
         counts.unchecked = counts.unchecked.saturating_add(unchecked);
         counts.wrong = counts.wrong.saturating_add(line.wrong);
+        counts.refused = counts.refused.saturating_add(line.refused);
         counts.misses = counts.misses.saturating_add(line.misses);
         counts.missing = counts.missing.saturating_add(line.missing);
         let each = line.latency_ns.iter().map(|ns| (*ns, 1));

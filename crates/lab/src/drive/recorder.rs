@@ -101,9 +101,7 @@ impl Recorder {
     fn begin_second(&mut self, now: Ns) {
         self.end_second();
         if let Some(live) = &self.live {
-            let Counts { operations, wrong, missing, .. } = self.counts;
-            let counts = (operations, wrong, missing);
-            self.publisher.publish(live, self.second, counts, &self.finished);
+            self.publisher.publish(live, self.second, self.counts, &self.finished);
         }
         self.second = now.saturating_sub(self.clock_zero) / 1_000_000_000;
         // The time of a program's line may be any number.

@@ -12,11 +12,11 @@ use crate::observe::Cpu;
 /// Operations by outcome. One operation is one answer or one update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Operations answered, right or wrong.
+    /// Operations answered: rightly, wrongly, or with a refusal.
     pub operations: u64,
-    /// Operations answered wrongly, or refused.
+    /// Operations answered wrongly.
     pub wrong: u64,
-    /// Those of them that were refused.
+    /// Operations that the target refused in good order.
     pub refused: u64,
     /// Reads answered with a value.
     pub hits: u64,
@@ -62,8 +62,7 @@ impl Counts {
         self.operations += u64::from(done.answers);
         let found = done.answers.saturating_sub(done.misses).saturating_sub(done.refused);
         self.hits += if reads { u64::from(found) } else { 0 };
-        // A refusal that should not have been is as bad as a wrong answer.
-        self.wrong += u64::from(done.wrong) + u64::from(done.refused);
+        self.wrong += u64::from(done.wrong);
         self.refused += u64::from(done.refused);
         self.misses += u64::from(done.misses);
     }

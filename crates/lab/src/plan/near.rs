@@ -50,6 +50,7 @@ const METRICS_ELSEWHERE: &[(&str, &str)] = &[
     ("ops", "rate_per_s"),
     ("memory", "server.rss_bytes"),
     ("timeouts", "missing"),
+    ("rejected", "refused"),
     ("error_rate", "errors"),
     ("failures", "errors"),
 ];

@@ -34,7 +34,7 @@ const SIGNS: [(&str, Comparison); 5] = [
     ("=", Comparison::Equal),
 ];
 
-/// Wrong and missing answers together, beside the table of metrics.
+/// Wrong answers, refusals and missing ones together, beside the table of metrics.
 pub(crate) const ERRORS: &str = "errors";
 
 /// How the names of shares end: `wrong of those asked`, answered or not. The blanks keep them apart
@@ -42,11 +42,11 @@ pub(crate) const ERRORS: &str = "errors";
 pub(crate) const OF_THOSE_ASKED: &str = " of those asked";
 
 /// What counts operations, and may therefore be required as a share of them: `missing < 0.1%`.
-const OF_OPERATIONS: [&str; 3] = [ERRORS, "wrong", "missing"];
+const OF_OPERATIONS: [&str; 4] = [ERRORS, "wrong", "refused", "missing"];
 
 /// Shares that can't be above one.
-const PARTS_OF_ALL: [&str; 6] =
-    ["hit_ratio", "fairness", "generator.busy", ERRORS, "wrong", "missing"];
+const PARTS_OF_ALL: [&str; 7] =
+    ["hit_ratio", "fairness", "generator.busy", ERRORS, "wrong", "refused", "missing"];
 
 /// What must hold for the first target.
 #[derive(Clone, Debug, PartialEq)]
@@ -420,6 +420,7 @@ mod tests {
         assert_eq!((share.unit, share.bound), (Some(Unit::Fraction), 0.01));
         assert_eq!(share.figure.names(), ["errors of those asked"]);
         assert_eq!(read("missing", "< 0.1%").figure.names(), ["missing of those asked"]);
+        assert_eq!(read("refused", "< 1%").figure.names(), ["refused of those asked"]);
         assert_eq!(read("missing", "= 0").figure.names(), ["missing"]);
         assert_eq!(read("wrong", "= 0%").figure.names(), ["wrong"], "none at all is a count");
     }

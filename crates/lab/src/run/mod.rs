@@ -15,6 +15,7 @@ mod required;
 mod round;
 mod rounds;
 mod runner;
+mod slice;
 mod slice_stats;
 mod stopping;
 mod strace;

@@ -541,6 +541,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         operations: trial.counts.operations,
         wrong: trial.counts.wrong,
         wrong_outside: trial.wrong_outside,
+        refused: trial.counts.refused,
         missing: trial.counts.missing,
         misses: trial.counts.misses,
         unchecked: trial.counts.unchecked,

@@ -4,7 +4,8 @@
 use findings::Why;
 use ledger::{Cause, Validity};
 
-use super::trial::{Slice, Trial};
+use super::slice::Slice;
+use super::trial::Trial;
 use crate::drive::{Counted, Counts, Figure, LoadResult, Pressure};
 use crate::plan::Point;
 

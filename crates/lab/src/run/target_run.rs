@@ -9,8 +9,9 @@ use ledger::{Cause, CauseKind, FailedAt};
 
 use super::events::{self, Subject};
 use super::limit_figures::{each_once, generator_cpus};
+use super::slice::Slice;
 use super::slice_stats::SliceStats;
-use super::trial::{Slice, Trial};
+use super::trial::Trial;
 use super::usage::{ProcessReadings, Window};
 use crate::deploy::Deployed;
 use crate::drive::{DriveError, LoadResult, Session};

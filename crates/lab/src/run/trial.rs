@@ -11,30 +11,13 @@ use wire::Ns;
 
 use super::distribution::Distribution;
 use super::events::EventOutcome;
+use super::slice::Slice;
 use super::usage::Usage;
 use crate::drive::{
     self, Counts, Figure, Interval, LoadResult, Pressure, Slowest, StreamSum, WrongAnswer,
 };
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
 use crate::plan::{Comparison, ERRORS, Expression, OF_THOSE_ASKED, Point, Requirement, percentile};
-
-/// One slice.
-#[derive(Clone, Debug)]
-pub(crate) struct Slice {
-    pub(crate) start: Ns,
-    pub(crate) duration_ns: u64,
-    pub(crate) operations: u64,
-    pub(crate) server: Option<Cpu>,
-    pub(crate) generator: Cpu,
-    /// The target's own counters.
-    pub(crate) counters: Reading,
-    /// What disturbed it.
-    pub(crate) causes: Vec<Cause>,
-    /// Whether anything did, and the suite doesn't ignore that.
-    pub(crate) is_disturbed: bool,
-    /// What time that took from it, where it is disturbed; `None` is unseen.
-    pub(crate) taken: Option<Vec<Stretch>>,
-}
 
 /// One target's slices in one round. Times of `Ns` are on the run's clock.
 #[derive(Clone, Debug)]
@@ -181,12 +164,16 @@ impl Trial {
     pub(crate) fn prepared(&mut self, result: LoadResult, took_ns: u64) {
         self.prepare_ns = Some(took_ns);
         self.add_outside(&result);
-        let missing = result.counts.missing;
+        let Counts { missing, refused, wrong, .. } = result.counts;
         if missing > 0 && result.trouble.is_none() {
             self.invalidate(format!("{missing} writes unanswered while preparing"));
         }
+        if refused > 0 {
+            let how = result.wrong_answers.first().map_or("", |first| &first.finding.note);
+            self.invalidate(format!("{refused} writes refused while preparing: {how}"));
+        }
         self.judge_trouble(result.trouble.as_deref());
-        if missing > 0 || result.trouble.is_some() || result.counts.wrong > 0 {
+        if missing + refused + wrong > 0 || result.trouble.is_some() {
             self.failed_at.get_or_insert(FailedAt::Prepare);
         }
         self.wrong_answers.extend(result.wrong_answers);
@@ -415,18 +402,26 @@ impl Trial {
         }
     }
 
-    /// Wrong answers make a trial invalid, for the speed of a wrong answer means nothing, and so do
-    /// connections that broke; unless a requirement allows as many.
+    /// Wrong answers and refusals make a trial invalid, for the speed of either means nothing, and
+    /// so do connections that broke; unless a requirement allows as many.
     pub(super) fn judge_answers(&mut self, requirements: &[Requirement]) {
         let allows = |outcome| requirements.iter().any(|one| self.is_within(one, outcome));
-        let broken = self.counts.broken;
-        let (allows_wrong, allows_broken) = (allows("wrong"), allows("missing"));
-        if self.wrong_answers_in_all() > 0 && !allows_wrong {
-            self.invalidate(match self.wrong_answers.first() {
-                Some(first) => format!("wrong answers: {}", first.finding.note),
-                None => "wrong answers".to_owned(),
-            });
-        }
+        let Counts { refused, broken, .. } = self.counts;
+        let [allows_wrong, allows_refused, allows_broken] =
+            ["wrong", "refused", "missing"].map(allows);
+        let how = self.wrong_answers.first().map_or("no bytes are kept", |one| &one.finding.note);
+        let found = match self.wrong_answers_in_all() {
+            1.. if !allows_wrong && refused > 0 => {
+                Some(format!("wrong answers, and refusals: {how}"))
+            }
+            1.. if !allows_wrong => Some(format!("wrong answers: {how}")),
+            _ if refused > 0 && !allows_refused => {
+                let some = "\"refused\" in [require] may allow some";
+                Some(format!("operations were refused: {how}; {some}"))
+            }
+            _ => None,
+        };
+        found.into_iter().for_each(|reason| self.invalidate(reason));
         if broken == 0 {
             return;
         }
@@ -441,7 +436,7 @@ impl Trial {
         }
     }
 
-    /// Whether this is an upper limit of answers of this outcome (`wrong`, `missing`), or of all
+    /// Whether this is an upper limit of answers of this outcome, such as `wrong`, or of all
     /// errors, that it keeps.
     fn is_within(&self, requirement: &Requirement, outcome: &str) -> bool {
         let Expression::Name(name) = &requirement.figure else { return false };
@@ -452,6 +447,7 @@ impl Trial {
             ERRORS => self.computed(name),
             _ if limited != name => self.computed(name),
             "wrong" => Some(self.wrong_answers_in_all() as f64),
+            "refused" => Some(self.counts.refused as f64),
             _ => Some(self.counts.missing as f64),
         };
         limits && value.is_some_and(|value| requirement.holds(value))
@@ -493,21 +489,23 @@ impl Trial {
             return self.distribution(figure).quantile(part).map(|ns| ns as f64);
         }
         if name == ERRORS {
-            return Some((self.wrong_answers_in_all() + self.counts.missing) as f64);
+            let Counts { refused, missing, .. } = self.counts;
+            return Some((self.wrong_answers_in_all() + refused + missing) as f64);
         }
         let (some, asked) = self.of_those_asked(name.strip_suffix(OF_THOSE_ASKED)?)?;
         (asked > 0).then(|| some as f64 / asked as f64)
     }
 
     /// How many of the operations asked for in the slices that count had this outcome (`wrong`,
-    /// `missing` or `errors`), and how many were asked for.
+    /// `refused`, `missing` or `errors`), and how many were asked for.
     pub(super) fn of_those_asked(&self, outcome: &str) -> Option<(u64, u64)> {
-        let Counts { operations, wrong, missing, unchecked, .. } = self.counts;
+        let Counts { operations, wrong, refused, missing, unchecked, .. } = self.counts;
         Some(match outcome {
             // An unchecked answer is not a right one.
             "wrong" => (wrong, operations.saturating_sub(unchecked).max(wrong) + missing),
+            "refused" => (refused, operations + missing),
             "missing" => (missing, operations + missing),
-            ERRORS => (wrong + missing, operations + missing),
+            ERRORS => (wrong + refused + missing, operations + missing),
             _ => return None,
         })
     }

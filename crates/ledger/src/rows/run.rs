@@ -145,10 +145,12 @@ rows! {
         started_ns: u64,
         /// The measured time, all slices together.
         measured_ns: u64,
-        /// Operations completed in the measured phase, right or wrong.
+        /// Operations completed in the measured phase: right, wrong, or refused.
         operations: u64,
         /// Operations whose answer was wrong.
         wrong: u64,
+        /// Operations that the target refused in good order, as with too much to do.
+        refused: u64,
         /// Operations not answered before their time-out.
         missing: u64,
         /// Keys requested and not found, where the workload allows it.

@@ -85,10 +85,10 @@ rows! {
     }
     unique "trial_id, clients, operation, kind, ifnull(second, -1)"
 
-    /// One answer that was wrong, as evidence.
+    /// One answer that was wrong, or a refusal, as evidence.
     ///
-    /// Not every wrong answer becomes one: the lab stores a few per trial, and `trial.wrong` counts
-    /// all.
+    /// Not every such answer becomes one: the lab stores a few per trial, and `trial.wrong` and
+    /// `trial.refused` count all.
     finding: FindingRow with id {
         /// The trial.
         trial_id: TrialId,
@@ -102,7 +102,7 @@ rows! {
         expected: Vec<u8>,
         /// The received answer, perhaps cut.
         received: Vec<u8>,
-        /// The difference, in words.
+        /// The difference, or how it refuses, in words.
         note: String,
     }
     index "trial_id"

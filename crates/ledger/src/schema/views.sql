@@ -33,6 +33,7 @@ SELECT
     (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'concurrency.mean')
         AS concurrency_mean,
     trial.wrong AS wrong,
+    trial.refused AS refused,
     trial.missing AS missing,
     trial.misses AS misses,
     (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'hit_ratio') AS hit_ratio,

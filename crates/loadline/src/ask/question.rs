@@ -100,7 +100,7 @@ impl Question {
         }
         text.push_str(&self.workload()?);
         text.push_str(&self.clients());
-        text.push_str("\n[require]\nwrong = \"= 0\"\nmissing = \"= 0\"\n");
+        text.push_str("\n[require]\nwrong = \"= 0\"\nrefused = \"= 0\"\nmissing = \"= 0\"\n");
         if let Some((_, rate)) = self.rate.as_ref().filter(|_| !self.is_batch()) {
             let _ = writeln!(text, "rate_per_s = \">= {}/s\"", rate.per_second * KEPT);
         }

@@ -42,6 +42,7 @@ struct Side {
     duration_ns: u64,
     operations: u64,
     wrong: u64,
+    refused: u64,
     missing: u64,
     latency: Histogram<u64>,
 }
@@ -53,6 +54,7 @@ impl Seconds {
             duration_ns: 0,
             operations: 0,
             wrong: 0,
+            refused: 0,
             missing: 0,
             latency: empty_histogram(),
         };
@@ -87,6 +89,7 @@ impl Seconds {
         side.duration_ns += stats.duration_ns;
         side.operations += stats.counts.operations;
         side.wrong += stats.counts.wrong;
+        side.refused += stats.counts.refused;
         side.missing += stats.counts.missing;
         for (figure, counted) in &stats.times {
             if *figure == Figure::Latency {
@@ -123,7 +126,8 @@ impl Seconds {
         let figures = figures.collect::<Vec<_>>().join("  ");
         let line = format!("{:>5.1} s  {}", at.as_secs_f64(), figures.trim_end());
         for side in &mut self.sides {
-            (side.duration_ns, side.operations, side.wrong, side.missing) = (0, 0, 0, 0);
+            (side.duration_ns, side.operations) = (0, 0);
+            (side.wrong, side.refused, side.missing) = (0, 0, 0);
             side.latency.reset();
         }
         Some(line)
@@ -147,7 +151,8 @@ impl Side {
             false => String::new(),
         };
         let mut bad = String::new();
-        for (number, what) in [(self.wrong, "wrong"), (self.missing, "missing")] {
+        let kinds = [(self.wrong, "wrong"), (self.refused, "refused"), (self.missing, "missing")];
+        for (number, what) in kinds {
             if number > 0 {
                 bad = format!("{bad} {} {what}", count(number));
             }
@@ -203,10 +208,10 @@ mod tests {
         seconds.add(&slice(1));
         seconds.sides[0].latency.record(200_000).unwrap();
         seconds.sides[1].latency.record(300_000).unwrap();
-        seconds.sides[1].missing = 3;
+        (seconds.sides[1].refused, seconds.sides[1].missing) = (2, 3);
         let line = seconds.line(Duration::from_millis(600)).unwrap();
         assert!(line.starts_with("  0.6 s  …127.0.0.1:1 80.0k/s"), "{line}");
-        assert!(line.contains("redis") && line.ends_with("3 missing"), "{line}");
+        assert!(line.contains("redis") && line.ends_with("2 refused 3 missing"), "{line}");
         assert!(line.chars().count() <= 100, "{line}");
         seconds.add(&slice(0));
         seconds.add(&slice(1));

@@ -117,7 +117,7 @@ impl Page {
             let mut cells = vec![Span::styled(left(&side.name, name_width), self.of_target(place))];
             for column in &columns {
                 let cell = (column.cell)(side);
-                let is_bad = column.head == "wrong" && side.wrong > 0;
+                let is_bad = column.head == "wrong" && side.bad.wrong > 0;
                 let style = if is_bad { self.style(BAD) } else { Style::new() };
                 cells.push(Span::styled(right(&cell, column.width + 1), style));
             }
@@ -268,7 +268,7 @@ struct Column {
 const COLUMNS: &[Column] = &[
     Column { head: "rate", width: 8, cell: |side| side.last_rate().map_or(unseen(), report::rate) },
     Column { head: "p99", width: 8, cell: |side| latency(side, 0.99) },
-    Column { head: "wrong", width: 6, cell: |side| report::count(side.wrong) },
+    Column { head: "wrong", width: 6, cell: |side| report::count(side.bad.wrong) },
     Column { head: "p50", width: 8, cell: |side| latency(side, 0.5) },
     Column { head: "valid", width: 6, cell: |side| format!("{}/{}", side.valid, side.trials) },
     Column { head: "server", width: 6, cell: |side| cores(side.server) },
@@ -276,7 +276,8 @@ const COLUMNS: &[Column] = &[
     Column { head: "backlog", width: 7, cell: |side| side.backlog.map_or(unseen(), report::count) },
     Column { head: "lag p99", width: 8, cell: |side| quantile(&side.lag, 0.99) },
     Column { head: "max", width: 8, cell: |side| quantile(&side.latency, 1.0) },
-    Column { head: "missing", width: 7, cell: |side| report::count(side.missing) },
+    Column { head: "refused", width: 7, cell: |side| report::count(side.bad.refused) },
+    Column { head: "missing", width: 7, cell: |side| report::count(side.bad.missing) },
 ];
 
 fn unseen() -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use findings::{TargetProgress, TrialProgress};
 use judge::Metric;
-use lab::drive::{Counted, Figure, Second, empty_histogram};
+use lab::drive::{Counted, Counts, Figure, Second, empty_histogram};
 use lab::observe::Series;
 use lab::plan::{Plan, Target};
 use lab::run::{Activity, RunEvent, SliceStats, TargetStatus};
@@ -55,8 +55,23 @@ struct Within {
     shown: std::ops::Range<u64>,
     latency: Histogram<u64>,
     lag: Histogram<u64>,
-    wrong: u64,
-    missing: u64,
+    bad: Bad,
+}
+
+/// How many answers of the run were not what they should have been.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Bad {
+    pub(super) wrong: u64,
+    pub(super) refused: u64,
+    pub(super) missing: u64,
+}
+
+impl Bad {
+    fn add(&mut self, wrong: u64, refused: u64, missing: u64) {
+        self.wrong += wrong;
+        self.refused += refused;
+        self.missing += missing;
+    }
 }
 
 /// One target's figures.
@@ -87,9 +102,7 @@ pub(super) struct Side {
     pub(super) backlog: Option<u64>,
     /// Cores that the target uses now; `None` while it doesn't run.
     pub(super) now: Option<f64>,
-    /// Wrong and missing answers of the run.
-    pub(super) wrong: u64,
-    pub(super) missing: u64,
+    pub(super) bad: Bad,
     /// Trials of the run: valid ones, and all.
     pub(super) valid: u32,
     pub(super) trials: u32,
@@ -117,8 +130,7 @@ impl Side {
             busy: None,
             backlog: None,
             now: None,
-            wrong: 0,
-            missing: 0,
+            bad: Bad::default(),
             valid: 0,
             trials: 0,
             reason: None,
@@ -153,8 +165,8 @@ impl Side {
         self.busy = Some(stats.busy);
         let is_scheduled = stats.pressure.offered > 0;
         self.backlog = is_scheduled.then_some(stats.pressure.backlog_end);
-        self.wrong += stats.counts.wrong;
-        self.missing += stats.counts.missing;
+        let Counts { wrong, refused, missing, .. } = stats.counts;
+        self.bad.add(wrong, refused, missing);
         self.disturbed = Some(report::disturbed_by(&stats.causes)).filter(|by| !by.is_empty());
         self.add_times(&stats.times);
     }
@@ -190,8 +202,7 @@ impl Side {
         }
         shown.end = shown.end.max(settled);
         for one in seconds {
-            self.wrong += one.wrong;
-            self.missing += one.missing;
+            self.bad.add(one.wrong, one.refused, one.missing);
             self.add_times(&one.times);
             if shown.contains(&one.second) {
                 let from_end = (shown.end - one.second) as usize;
@@ -236,6 +247,7 @@ fn trial_of(status: &TargetStatus) -> TrialProgress {
         why: status.why.clone(),
         operations: status.counts.operations,
         wrong: status.counts.wrong,
+        refused: status.counts.refused,
         missing: status.counts.missing,
         measured_ns: status.measured_ns,
         p50_p99_ns: status.p50_p99_ns,
@@ -309,8 +321,7 @@ impl State {
             shown: second + 1..second + 1,
             latency: side.latency.clone(),
             lag: side.lag.clone(),
-            wrong: side.wrong,
-            missing: side.missing,
+            bad: side.bad,
         });
     }
 
@@ -325,7 +336,7 @@ impl State {
         let Some(side) = self.targets.get_mut(stats.target) else { return };
         if let Some(before) = self.within.take().filter(|one| one.target == stats.target) {
             (side.latency, side.lag) = (before.latency, before.lag);
-            (side.wrong, side.missing) = (before.wrong, before.missing);
+            side.bad = before.bad;
         }
         side.slice(stats);
     }

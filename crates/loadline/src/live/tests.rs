@@ -72,7 +72,7 @@ fn running() -> State {
         (side.backlog, side.valid, side.trials) = (Some(12), 2, 2);
         side.limit = Some("one server thread (100 % of core 0)".to_owned());
     }
-    state.targets[1].wrong = 7;
+    state.targets[1].bad.wrong = 7;
     state.targets[1].valid = 1;
     state.targets[1].reason = Some("wrong answers: an older version".to_owned());
     state.generator_now = Some(1.02);
@@ -142,14 +142,14 @@ fn a_long_slice_moves_while_it_is_measured_and_counts_once_when_it_is_over() {
     passed(&mut state, &[second(10, 300), second(11, 500)], 12);
     passed(&mut state, &[], 13);
     let side = &state.targets[0];
-    assert_eq!((&side.rates, side.rate, side.wrong), (&[500.0, 0.0].into(), Some(0.0), 2));
+    assert_eq!((&side.rates, side.rate, side.bad.wrong), (&[500.0, 0.0].into(), Some(0.0), 2));
     // The figures of second 12 are published with the next answer.
     passed(&mut state, &[second(12, 40), second(13, 510)], 14);
     assert_eq!(state.targets[0].rates, [500.0, 40.0, 510.0]);
     has(&drawn(&state, 80, 24, false), &["rate of each second, up to 510/s", "510/s"]);
     fold(&mut state, &RunEvent::SliceEnds(&slice(2_000)));
     let side = &state.targets[0];
-    assert_eq!((side.rates.len(), side.rate, side.wrong), (3, Some(500.0), 5));
+    assert_eq!((side.rates.len(), side.rate, side.bad.wrong), (3, Some(500.0), 5));
 }
 
 #[test]
@@ -197,8 +197,8 @@ fn nothing_breaks_the_view() {
         side.rates.extend([0.0, f64::INFINITY, f64::NAN, 1e300, -1.0]);
         side.latency.record_n(60_000_000_000, u64::MAX / 4).expect("in its bounds");
         side.latency.record(1).expect("in its bounds");
-        side.wrong = u64::MAX;
-        side.missing = u64::MAX;
+        side.bad.wrong = u64::MAX;
+        side.bad.missing = u64::MAX;
         side.backlog = Some(u64::MAX);
         side.server = Some([f64::NAN, f64::INFINITY, -1.0, 1e300][place % 4]);
         (side.busy, side.now) = (side.server, side.server);

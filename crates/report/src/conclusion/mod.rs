@@ -51,7 +51,8 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
     if summary.capacity.is_none() {
         lines.extend(requirements(summary));
     }
-    lines.extend(targets.filter_map(|target| wrong_answers(summary, target)));
+    lines.extend(targets.clone().filter_map(|target| wrong_answers(summary, target)));
+    lines.extend(targets.filter_map(|target| refusals(summary, target)));
     lines
 }
 
@@ -212,6 +213,15 @@ fn requirements(summary: &Summary) -> Option<String> {
         (_, 1) => "It can't be told whether the requirement held.".to_owned(),
         _ => format!("It can't be told whether {unclear} of {all} requirements held."),
     })
+}
+
+/// `ours refused 1,200 of 3.4 M operations.`
+fn refusals(summary: &Summary, target: usize) -> Option<String> {
+    let figures = || summary.points.iter().filter_map(|point| point.of_target(target));
+    let refused: u64 = figures().map(|one| one.refused_of_all).sum();
+    let [refused, operations] = [refused, figures().map(|one| one.operations_of_all).sum()];
+    let (name, of) = (&summary.targets[target].name, count(operations));
+    (refused > 0).then(|| format!("{name} refused {} of {of} operations.", count(refused)))
 }
 
 fn wrong_answers(summary: &Summary, target: usize) -> Option<String> {

@@ -316,7 +316,7 @@ fn spoiled(summary: &Summary, index: usize) -> Vec<Line> {
     crate::grade::lines(summary, index).into_iter().map(line).collect()
 }
 
-/// The first wrong answers of each trial, with their bytes.
+/// The first wrong answers and refusals of each trial, with their bytes.
 fn wrong_answers(summary: &Summary, index: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let trials = &summary.trials;
@@ -327,7 +327,12 @@ fn wrong_answers(summary: &Summary, index: usize) -> Vec<Line> {
     for (index, here) in by_trial {
         let trial = &trials[index];
         let name = &summary.targets[trial.target].name;
-        let title = format!("wrong answers of {name}, round {}:", trial.round);
+        let what = match (trial.row.wrong + trial.row.wrong_outside, trial.row.refused) {
+            (_, 0) => "wrong answers",
+            (0, _) => "refusals",
+            _ => "wrong answers and refusals",
+        };
+        let title = format!("{what} of {name}, round {}:", trial.round);
         lines.push(Line::with_role(Role::Bad, title));
         for FindingSummary { row, .. } in here.iter().take(FINDINGS_SHOWN) {
             let at = duration(row.at_ns as f64);
@@ -339,7 +344,7 @@ fn wrong_answers(summary: &Summary, index: usize) -> Vec<Line> {
                 lines.extend(bytes.map(|line| Line::from(line).deeper(Depth::Two).preformatted()));
             }
         }
-        let known = trial.row.wrong.max(here.len() as u64);
+        let known = (trial.row.wrong + trial.row.refused).max(here.len() as u64);
         let rest = known - here.len().min(FINDINGS_SHOWN) as u64;
         if rest > 0 {
             lines.push(Line::from(format!("and {} more", count(rest))).deeper(Depth::One));

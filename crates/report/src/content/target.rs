@@ -23,6 +23,7 @@ const SHOWN: &[&str] = &[
     "bytes_per_s",
     "hit_ratio",
     "wrong",
+    "refused",
     "missing",
     "staleness.p50",
     "staleness.p99",

@@ -60,6 +60,8 @@ pub struct TargetNow {
     pub p99_ns: Option<f64>,
     /// Wrong answers of the run.
     pub wrong: u64,
+    /// Operations that the target refused.
+    pub refused: u64,
     /// Answers that never came.
     pub missing: u64,
     /// The cores that it uses.
@@ -168,6 +170,7 @@ fn this_second(progress: &Progress, now: &Now) -> Markup {
         .with(number("p50"), |one| one.p50_ns.map(duration))
         .with(number("p99"), |one| one.p99_ns.map(duration))
         .with(number("wrong"), |one| wrong(one.wrong))
+        .with(number("refused"), |one| count(one.refused))
         .with(number("missing"), |one| count(one.missing))
         .with(number("server cores"), |one| one.cores.map(|cores| format!("{cores:.2}")))
         .with(number("valid trials"), |one| format!("{} of {}", one.valid, one.trials));
@@ -215,6 +218,7 @@ fn ended(progress: &Progress) -> Table {
         .with(number("wrong"), |(.., own)| {
             wrong(own.wrong).then(format!(" of {}", count(own.operations)))
         })
+        .with(number("refused"), |(.., own)| count(own.refused))
         .with(number("missing"), |(.., own)| count(own.missing))
         .with(number("generator busy"), |(.., own)| own.generator_busy.map(percent))
         .table()

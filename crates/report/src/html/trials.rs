@@ -94,6 +94,7 @@ fn every(summary: &Summary, trials: &[&TrialSummary]) -> Table {
     });
     sheet
         .with(number("wrong"), |one| count(one.row.wrong))
+        .with(number("refused"), |one| count(one.row.refused))
         .with(number("missing"), |one| count(one.row.missing))
         .with(number("server CPU per op"), |one| {
             unseen(one.figures.server.cpu_ns_per_op.map(nanoseconds))

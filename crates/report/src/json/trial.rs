@@ -103,6 +103,7 @@ pub(super) fn figures(figures: &Figures) -> Value {
         "operations": figures.operations,
         "wrong": figures.wrong,
         "unchecked": figures.unchecked,
+        "refused": figures.refused,
         "missing": figures.missing,
         "misses": figures.misses,
         "hit_ratio": metric("hit_ratio"),

@@ -6,7 +6,7 @@ use crate::drive::Figure;
 use crate::plan::{Comparison, ERRORS, Expression, OF_THOSE_ASKED, Requirement, percentile};
 
 /// Metrics that are counted, not estimated: one wrong answer in any round is one too many.
-const COUNTED: &[&str] = &["wrong", "missing", "misses", "missed", "merged", ERRORS];
+const COUNTED: &[&str] = &["wrong", "refused", "missing", "misses", "missed", "merged", ERRORS];
 
 /// The greatest of all values, of which one over the limit is one too many.
 const GREATEST: &[&str] = &["latency.max", "staleness.max"];
@@ -51,7 +51,7 @@ impl Kind<'_> {
 pub(super) enum Influence {
     /// Nothing: an answer that is checked is right or wrong however late it comes.
     None,
-    /// Make it worse, never better: times get longer, rates fall, answers go missing.
+    /// Make it worse, never better: times get longer, rates fall, answers go missing or refuse.
     Worsens,
     /// Either. A target that is slowed does less: it holds less memory, evicts and misses less,
     /// answers more with each call, and loses fewer of the updates that come more slowly. What
@@ -64,7 +64,7 @@ impl Influence {
         let Expression::Name(name) = figure else { return Self::Either };
         match base(name) {
             "wrong" => Self::None,
-            ERRORS | "missing" | "least_updates" => Self::Worsens,
+            ERRORS | "refused" | "missing" | "least_updates" => Self::Worsens,
             name if percentile(name).is_some() => Self::Worsens,
             name => match judge::metric_named(name) {
                 // Speeds. CPU time per operation isn't the clients' and so none.
@@ -122,6 +122,7 @@ mod tests {
         assert_eq!(on("wrong of those asked"), Influence::None);
         for name in [
             "missing",
+            "refused",
             "errors of those asked",
             "latency.p99",
             "latency.p99.9",

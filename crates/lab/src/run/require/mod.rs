@@ -215,15 +215,13 @@ impl<'a> Rounds<'a> {
     }
 
     /// What of a trial's count no disturbance can have brought about: all of an undisturbed one's,
-    /// and answers that were wrong but not refused.
+    /// and wrong answers.
     fn own(&self, trial: &Trial, value: Option<f64>) -> f64 {
         let counts_wrong = matches!(&self.requirement.figure,
             Expression::Name(name) if ["wrong", ERRORS].contains(&&name[..]));
         match value {
             Some(value) if !is_disturbed(trial) => value,
-            Some(_) if counts_wrong => {
-                trial.wrong_answers_in_all().saturating_sub(trial.counts.refused) as f64
-            }
+            Some(_) if counts_wrong => trial.wrong_answers_in_all() as f64,
             _ => 0.0,
         }
     }
@@ -446,10 +444,7 @@ impl<'a> Rounds<'a> {
 
     /// Whether disturbances can't have brought this outcome about.
     fn stands(&self, holds: bool) -> bool {
-        let refused = |trial: &&Trial| is_disturbed(trial) && trial.counts.refused > 0;
         match Influence::on(&self.requirement.figure) {
-            // A refusal counts as wrong, and may come of a disturbance.
-            Influence::None if self.trials.iter().any(refused) => holds,
             Influence::None => true,
             Influence::Worsens => good_side(self.requirement) == Some(holds),
             Influence::Either => false,
@@ -510,7 +505,7 @@ fn unreported<'a>(requirement: &'a Requirement, trials: &[&Trial]) -> Option<&'a
 fn proves(trial: &Trial) -> bool {
     let is_measured = trial.measured_ns > 0 && trial.counts.operations > 0;
     let has_broken = trial.counts.broken > 0 && !trial.has_failed();
-    let has_errors = trial.counts.wrong > 0 || has_broken;
+    let has_errors = trial.counts.wrong + trial.counts.refused > 0 || has_broken;
     is_measured && (trial.validity != Validity::Invalid || has_errors)
 }
 

@@ -1,7 +1,7 @@
 //! Requirements over trials made by hand.
 
 use super::*;
-use crate::drive::empty_histogram;
+use crate::drive::{Counts, LoadResult, empty_histogram};
 use crate::plan::Comparison::{Equal, Greater, GreaterOrEqual, Less};
 
 const MS: u64 = 1_000_000;
@@ -189,6 +189,44 @@ fn errors_are_a_share_of_what_was_asked_for() {
     assert_eq!(judged(&few, &with(&[1])).outcome, CantTell, "one round shows little");
     let wrong = judged(&requirement("wrong of those asked", Less, 0.001), &with(&[0; 5]));
     assert_eq!((wrong.outcome, wrong.value), (Held, Some(0.0)));
+}
+
+#[test]
+fn refusals_are_not_wrong_and_spoil_a_trial_unless_as_many_are_allowed() {
+    let refusing = |refused: u64, requirements: &[Requirement]| {
+        let mut trial = measured(1);
+        trial.counts.refused = refused;
+        trial.judge_answers(requirements);
+        trial
+    };
+    let few = requirement("refused of those asked", Less, 0.01);
+    let spoilt = refusing(50, &[requirement("wrong", Equal, 0.0)]);
+    let reason = spoilt.reason.as_deref().unwrap();
+    assert!(reason.starts_with("operations were refused: "), "{reason}");
+    assert_eq!(refusing(50, std::slice::from_ref(&few)).validity, Validity::Valid);
+    assert_eq!(refusing(150, std::slice::from_ref(&few)).validity, Validity::Invalid);
+    assert_eq!(refusing(50, &[requirement("errors", Less, 100.0)]).validity, Validity::Valid);
+
+    let share = |refused: u64| vec![refusing(refused, &[]); 5];
+    assert_eq!(judged(&few, &share(50)).outcome, Held);
+    let judgement = judged(&few, &share(300));
+    assert_eq!((judgement.outcome, judgement.value), (Broken, Some(0.03)));
+    let none = requirement("refused", Equal, 0.0);
+    let mut counted = showing("refused", &[Some(0.0), Some(7.0)]);
+    counted.iter_mut().for_each(|trial| trial.counts.refused = 1);
+    assert_eq!(judged(&none, &counted).outcome, Broken);
+    disturb(&mut counted[1..]);
+    assert_eq!(judged(&none, &counted).outcome, CantTell, "a disturbance may have done that");
+}
+
+#[test]
+fn a_target_that_refuses_what_prepares_it_has_failed() {
+    let mut trial = Trial::begin(0, 1, 0);
+    let counts = Counts { operations: 10, refused: 3, ..Counts::default() };
+    trial.prepared(LoadResult { counts, ..LoadResult::default() }, 1);
+    assert!(trial.has_failed());
+    let reason = trial.reason.unwrap();
+    assert!(reason.starts_with("3 writes refused while preparing"), "{reason}");
 }
 
 #[test]
