@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use judge::limits::is_generator_bound;
 use judge::{
     Comparison, Direction, Inconclusive, Interval, Likely, LikelyInterval, MIN_ROUNDS, Metric,
-    Metrics, NoisyPair, Rule, Unit, Verdict, confidence_at, judge_family, likely, mann_whitney,
-    median, paired_ratio, paired_shift_ratio,
+    Metrics, NoisyPair, Rule, Unit, Verdict, confidence_at, judge_family, likely, median,
+    paired_ratio,
 };
 use ledger::{ComparisonRow, RunRow};
 
@@ -65,8 +65,8 @@ pub struct Compared {
     pub primary: bool,
     /// The confidence of the interval and of the verdict.
     pub confidence: f64,
-    /// The results of other methods on the same figures.
-    pub beside: Beside,
+    /// The medians over rounds, of the first target and the other.
+    pub medians: Option<(f64, f64)>,
 }
 
 /// A difference that is likely, from rounds that were disturbed or from one start.
@@ -129,17 +129,6 @@ fn is_lowered(metric: &Metric) -> Option<bool> {
         Unit::Nanoseconds => Some(false),
         Unit::Bytes | Unit::Count | Unit::Fraction | Unit::Number => None,
     }
-}
-
-/// The results of other methods on the figures of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Beside {
-    /// The medians over rounds, of the first target and the other.
-    pub medians: Option<(f64, f64)>,
-    /// Hodges and Lehmann's shift of the paired log ratios, as a ratio.
-    pub shift: Option<f64>,
-    /// Mann and Whitney's two-sided p-value.
-    pub rank_p: Option<f64>,
 }
 
 /// The parameters and looks of a run that is one comparison.
@@ -302,7 +291,7 @@ fn judged(
             disturbed_rounds: pairing.shown().len() - pairing.valid.len(),
             primary,
             confidence,
-            beside: pairing.beside(metric),
+            medians: pairing.medians(metric),
         }
     };
     rows.map(compared).collect()
@@ -446,13 +435,9 @@ impl<'a> Pairing<'a> {
         self.shown().iter().map(both).collect()
     }
 
-    fn beside(&self, metric: &Metric) -> Beside {
-        let Some((a, b)) = self.values(metric) else { return Beside::default() };
-        Beside {
-            medians: median(&a).zip(median(&b)),
-            shift: paired_shift_ratio(&a, &b),
-            rank_p: mann_whitney(&a, &b),
-        }
+    fn medians(&self, metric: &Metric) -> Option<(f64, f64)> {
+        let (a, b) = self.values(metric)?;
+        median(&a).zip(median(&b))
     }
 
     fn comparison(&self, metric: &Metric, rule: &Rule) -> Comparison {

@@ -74,7 +74,7 @@ pub use call_values::{CONNECTIONS_BROKEN, ValueFigures};
 pub use capacity::CapacitySummary;
 pub use causes::{CauseSummary, Why, merged};
 pub use chart_data::{ChartData, Distribution, EventOutcome, MAX_POINTS, Pace, Stretch, Watched};
-pub use compare::{Beside, Bound, Compared, Contest, LikelyCompared};
+pub use compare::{Bound, Compared, Contest, LikelyCompared};
 pub use cost::{CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
 pub use counters::CounterFigures;
 pub use event_kinds::{EventKind, event_kinds};

@@ -2,8 +2,8 @@
 //! of the ledger either.
 
 use judge::{
-    Comparison, Direction, Interval, Rule, Verdict, judge_family, mann_whitney,
-    median_ratio_interval, shift_ratio, smallest_difference, unpaired_ratio,
+    Comparison, Direction, Interval, Rule, Verdict, judge_family, smallest_difference,
+    unpaired_ratio,
 };
 
 use crate::outcome::Outcome;
@@ -32,12 +32,6 @@ pub struct Samples {
     pub interval: Option<Interval>,
     /// The verdict on the first series.
     pub verdict: Verdict,
-    /// The interval of the ratio of the medians.
-    pub median_interval: Option<(f64, f64)>,
-    /// Hodges and Lehmann's shift, as a ratio.
-    pub shift: Option<f64>,
-    /// Mann and Whitney's two-sided p-value.
-    pub rank_p: Option<f64>,
 }
 
 impl Samples {
@@ -51,17 +45,7 @@ impl Samples {
     ) -> Samples {
         let interval = unpaired_ratio(&a.figures, &b.figures, rule.confidence);
         let comparison = Comparison { interval, direction, barred: None };
-        Samples {
-            interval,
-            verdict: judge_family(&[comparison], &rule)[0],
-            median_interval: median_ratio_interval(&a.figures, &b.figures, rule.confidence),
-            shift: shift_ratio(&a.figures, &b.figures),
-            rank_p: mann_whitney(&a.figures, &b.figures),
-            a,
-            b,
-            rule,
-            factor,
-        }
+        Samples { interval, verdict: judge_family(&[comparison], &rule)[0], a, b, rule, factor }
     }
 
     /// The outcome, from which the exit code follows.

@@ -3,7 +3,7 @@
 use judge::{Inconclusive, Interval, Likely, LikelyInterval, Metric, Metrics, Verdict};
 use ledger::{Ledger, LedgerError, PointId, RunId, RunRow, RungRow, TargetId, VerdictRow};
 
-use crate::compare::{Beside, Bound, Compared, Contest, LikelyCompared, compare, compare_pairs};
+use crate::compare::{Bound, Compared, Contest, LikelyCompared, compare, compare_pairs};
 use crate::ladder::rung_pairs;
 use crate::summary::Summary;
 use crate::trial_summary::TrialSummary;
@@ -60,7 +60,7 @@ fn row(
         Verdict::CantTell { why, more_rounds } => (Some(why.code().to_owned()), more_rounds),
         _ => (None, None),
     };
-    let (a_median, b_median) = one.beside.medians.unzip();
+    let (a_median, b_median) = one.medians.unzip();
     let likely = one.likely.map(|likely| likely.found);
     VerdictRow {
         run_id,
@@ -84,8 +84,6 @@ fn row(
         more_rounds,
         a_median,
         b_median,
-        shift: one.beside.shift,
-        rank_p: one.beside.rank_p,
         likely: one.likely.map(|likely| likely.code().to_owned()),
         likely_ratio: likely.map(|found| found.interval.ratio),
         likely_low: likely.map(|found| found.interval.low),
@@ -144,11 +142,7 @@ fn compared(
         disturbed_rounds: row.disturbed_rounds as usize,
         primary: row.is_primary,
         confidence: row.confidence,
-        beside: Beside {
-            medians: row.a_median.zip(row.b_median),
-            shift: row.shift,
-            rank_p: row.rank_p,
-        },
+        medians: row.a_median.zip(row.b_median),
     })
 }
 

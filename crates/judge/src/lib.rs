@@ -15,7 +15,6 @@
 //! | `likely` | the second rank of a verdict, from disturbed rounds |
 //! | `margin` | how much longer an answer may have taken for a disturbance |
 //! | `metric` | the one table of metrics: names, unit, and which direction is good |
-//! | `ranks` | Mann-Whitney's U and Hodges-Lehmann's shift |
 //! | `unpaired` | the interval of two series that aren't paired |
 //! | `bootstrap` | intervals by resampling |
 //! | `random` | a random number generator with the same output everywhere |
@@ -45,7 +44,6 @@ mod modes;
 mod normal;
 mod quantile;
 mod random;
-mod ranks;
 mod share;
 mod slope;
 mod steady;
@@ -54,7 +52,6 @@ mod unpaired;
 pub mod usl;
 mod verdict;
 
-pub use bootstrap::{RESAMPLES, bootstrap, median_ratio_interval};
 pub use capacity::{Capacity, Held, Search, Try};
 pub use change_points::{ChangePoint, Hunt, change_points};
 pub use holm::holm_adjust;
@@ -67,12 +64,8 @@ pub use looks::{
 pub use margin::{Stretch, margin};
 pub use metric::{Direction, METRICS, Metric, Metrics, Unit, metric_named};
 pub use modes::{Modes, two_modes};
-pub use normal::{normal_critical, normal_tail};
 pub use quantile::median;
 pub use random::Random;
-pub use ranks::{
-    mann_whitney, mann_whitney_exact, mann_whitney_normal, paired_shift_ratio, shift_ratio,
-};
 pub use share::{ShareInterval, share_interval};
 pub use slope::{Slope, slope};
 pub use steady::steady_from;

@@ -10,7 +10,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 const SERIES_BELOW: f64 = 2.0;
 
 /// P(Z > z).
-pub fn normal_tail(z: f64) -> f64 {
+pub(crate) fn normal_tail(z: f64) -> f64 {
     0.5 * complementary_error(z * FRAC_1_SQRT_2)
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn normal_density(z: f64) -> f64 {
 }
 
 /// The z with P(Z > z) = `tail`, for a tail strictly between 0 and 1; NaN otherwise.
-pub fn normal_critical(tail: f64) -> f64 {
+pub(crate) fn normal_critical(tail: f64) -> f64 {
     if !(tail > 0.0 && tail < 1.0) {
         return f64::NAN;
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::escape::one_line;
 use crate::json::SCHEMA;
-use crate::number::{confidence, percent, plain, ratio, ratio_within, whole_percent};
+use crate::number::{percent, plain, ratio, whole_percent};
 use crate::phrases::many;
 use crate::wording::unnamed;
 use crate::wrap::wrapped;
@@ -27,20 +27,7 @@ pub fn samples_text(samples: &Samples) -> String {
             text.push_str(&format!("  {name:<width$}  {note}\n"));
         }
     }
-    let confidence = confidence(samples.rule.confidence);
-    if let Some((low, high)) = samples.median_interval {
-        let middle = median(&samples.a.figures).zip(median(&samples.b.figures));
-        let middle = middle.map_or(f64::NAN, |(a, b)| a / b);
-        let medians = ratio_within(middle, low, high);
-        text.push_str(&format!("  medians {medians} (bootstrap, {confidence}) · "));
-    }
-    if let (Some(shift), Some(p)) = (samples.shift, samples.rank_p) {
-        text.push_str(&format!(
-            "shift {} (Hodges-Lehmann) · rank p {p:.2} (Mann-Whitney)",
-            ratio(shift)
-        ));
-    }
-    text.push_str(&format!("\n\n{}\n", one_line(&sentence(samples))));
+    text.push_str(&format!("\n{}\n", one_line(&sentence(samples))));
     wrapped(&text)
 }
 
@@ -70,10 +57,6 @@ pub fn samples_json(samples: &Samples) -> Value {
         "ratio": samples.interval.map(|interval| interval.ratio),
         "low": ends.map(|interval| interval.low),
         "high": ends.map(|interval| interval.high),
-        "median_low": samples.median_interval.map(|(low, _)| low),
-        "median_high": samples.median_interval.map(|(_, high)| high),
-        "shift": samples.shift,
-        "rank_p": samples.rank_p,
         "verdict": samples.verdict.code(),
         "reason": reason,
         "more_rounds": more,

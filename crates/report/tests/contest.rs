@@ -110,15 +110,13 @@ fn two_speeds_of_one_program_are_named() {
 }
 
 #[test]
-fn the_json_says_what_was_fixed_and_what_other_methods_say() {
+fn the_json_says_what_was_fixed_and_the_medians() {
     let json = report::json(&contest(&RATES, &[5, 7]));
     let fixed = &json["contest"];
     assert_eq!((&fixed["rounds_most"], &fixed["factor"]), (&json!(24), &json!("compiler")));
     assert_eq!(fixed["looks"][0]["rounds"], json!([5, 7]));
     let rate = &json["comparisons"][0];
     assert_eq!((&rate["median_a"], &rate["median_b"]), (&json!(102_000.0), &json!(100_000.0)));
-    assert!((rate["shift"].as_f64().unwrap() - 1.02).abs() < 1e-3);
-    assert!(rate["rank_p"].as_f64().unwrap() < 0.01);
     assert_eq!(json["targets"][0]["facts"]["program_bytes"], "1048576");
     let compared = json["comparisons"].as_array().unwrap();
     assert!(compared.iter().any(|one| one["metric"] == "server.rss_bytes"));

@@ -41,34 +41,20 @@ def sample(random, shift, ties):
     return [math.floor(value * 20.0 + 0.5) for value in values] if ties else values
 
 
-def median_ratio(a, b, axis=-1):
-    return np.median(a, axis=axis) / np.median(b, axis=axis)
-
-
 def main():
-    print("case\texact_p\tnormal_p\twelch_p\tpaired_p\twelch_low\twelch_high\tboot_low\tboot_high")
+    print("case\twelch_p\tpaired_p\twelch_low\twelch_high")
     for case in range(1000):
         random = Random(case)
         ties = case % 4 == 3
         shift = 0.05 * random.below(4)
         a, b = sample(random, shift, ties), sample(random, 0.0, ties)
-        exact = "-"
-        if not ties:
-            exact = f"{stats.mannwhitneyu(a, b, method='exact').pvalue:.12e}"
-        normal = stats.mannwhitneyu(a, b, method="asymptotic").pvalue
         welch = stats.ttest_ind(np.log(a), np.log(b), equal_var=False)
         interval = welch.confidence_interval(0.95)
         both = min(len(a), len(b))
         paired = stats.ttest_rel(np.log(a[:both]), np.log(b[:both])).pvalue
-        low, high = "-", "-"
-        if case % 20 == 0:
-            seen = stats.bootstrap(
-                (a, b), median_ratio, method="percentile", n_resamples=9999, rng=case, vectorized=True
-            ).confidence_interval
-            low, high = f"{seen.low:.6f}", f"{seen.high:.6f}"
         print(
-            f"{case}\t{exact}\t{normal:.12e}\t{welch.pvalue:.12e}\t{paired:.12e}"
-            f"\t{interval.low:.12e}\t{interval.high:.12e}\t{low}\t{high}"
+            f"{case}\t{welch.pvalue:.12e}\t{paired:.12e}"
+            f"\t{interval.low:.12e}\t{interval.high:.12e}"
         )
 
 

@@ -130,10 +130,6 @@ rows! {
         a_median: Option<f64>,
         /// The median of b.
         b_median: Option<f64>,
-        /// Hodges and Lehmann's shift, as a ratio.
-        shift: Option<f64>,
-        /// Mann and Whitney's two-sided p-value.
-        rank_p: Option<f64>,
         /// `better` or `worse` where there is no strict verdict and disturbed rounds, or two
         /// processes, show one.
         likely: Option<String>,

@@ -132,7 +132,7 @@ fn comparisons(summary: &Summary, index: usize) -> Vec<Block> {
         for target in [0, 1] {
             let name = summary.targets.get(target).map_or("", |one| &one.name);
             sheet = sheet.with(figures(format!("median of {name}")), |(one, _)| {
-                let (a, b) = one.beside.medians?;
+                let (a, b) = one.medians?;
                 Some(in_one_unit([a, b], one.metric.unit)[target].clone())
             });
         }
@@ -143,10 +143,8 @@ fn comparisons(summary: &Summary, index: usize) -> Vec<Block> {
         })
         .with(words("interval").on(PAGE), |(_, one)| drawn(*one, reach));
     if summary.contest.is_some() {
-        sheet = sheet
-            .with(figures("of medians"), |(one, _)| one.beside.medians.map(|(a, b)| ratio(a / b)))
-            .with(figures("shift"), |(one, _)| one.beside.shift.map(ratio))
-            .with(figures("rank p"), |(one, _)| one.beside.rank_p.map(|p| format!("{p:.2}")));
+        sheet =
+            sheet.with(figures("of medians"), |(one, _)| one.medians.map(|(a, b)| ratio(a / b)));
     }
     let table = sheet.with(verdict("verdict"), |(one, _)| judged(summary, one)).table();
     let forms = if summary.contest.is_some() { EVERYWHERE } else { PAGE };

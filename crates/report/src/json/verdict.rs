@@ -12,7 +12,7 @@ pub(super) fn comparison(summary: &Summary, compared: &Compared) -> Value {
         Verdict::CantTell { why, more_rounds } => (Some(why.code()), more_rounds),
         _ => (None, None),
     };
-    let (median_a, median_b) = compared.beside.medians.unzip();
+    let (median_a, median_b) = compared.medians.unzip();
     let own = json!({
         "point": summary.points[compared.point].row.keys,
         "a": summary.targets[compared.a].name,
@@ -27,8 +27,6 @@ pub(super) fn comparison(summary: &Summary, compared: &Compared) -> Value {
         "confidence": compared.confidence,
         "median_a": median_a,
         "median_b": median_b,
-        "shift": compared.beside.shift,
-        "rank_p": compared.beside.rank_p,
         "likely": compared.likely.map(likely),
     });
     joined(own, interval(compared.interval))
