@@ -19,7 +19,9 @@ use service::{Failure, Outcome, out};
 use super::server::{Passwords, ServerArgs, failure};
 use crate::client::Client;
 use crate::protocol::{Body, Command, Request, ServerCommand, read, write};
-use crate::traffic::{Answered, Exchange, Header, Same, VERSION, with_passwords, word};
+use crate::traffic::{
+    Answered, Exchange, Header, Same, VERSION, with_passwords, within_the_tree, word,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,7 +32,8 @@ Examples:
 The server is one without the suites that are loaded in the recording, started so that it runs no
 jobs itself (loadline serve workflow --dis_job_gen): what jobs reported is in the recording. Answers
 are compared by their bytes and by their kind; texts with times, paths or numbers of the server
-differ in bytes. --terminate is left out.
+differ in bytes. What acts beyond the tree is left out, in groups, too: --terminate, --kill,
+--status, --zombie_kill, --plug, --log=new and --checkJobGenOnly.
 
 Exit codes: 0 each answer is of the recorded kind; 3 one isn't, or is missing; 1 the server can't be
 reached; 2 the file is no recording.";
@@ -102,7 +105,8 @@ struct State {
     numbers: HashMap<(i64, i64), (i64, i64)>,
     /// Lines about answers of another kind.
     different: Vec<String>,
-    skipped: u64,
+    /// Commands that are not asked again.
+    left_out: u64,
     /// How late the latest request was sent.
     late: Duration,
     broken: Option<String>,
@@ -236,11 +240,10 @@ impl Replay<'_> {
     /// Asks one request again.
     fn one(&self, place: Place) -> Result<(), String> {
         let recorded = self.read(place)?;
-        let mut request = read(recorded.request.as_bytes()).map_err(|why| why.to_string())?;
-        if matches!(&request.body, Body::User(_, Command::Server(ServerCommand::Terminate))) {
-            self.lock().skipped += 1;
-            return Ok(());
-        }
+        let request = read(recorded.request.as_bytes()).map_err(|why| why.to_string())?;
+        let (left_out, request) = within_the_tree(request);
+        self.lock().left_out += left_out;
+        let Some(mut request) = request else { return Ok(()) };
         with_passwords(&mut request, &self.password);
         self.renumber(&mut request);
         let begun = Clock::now();
@@ -344,7 +347,7 @@ fn summary(args: &ReplayArgs, state: &State, took: Duration, places: &[Place]) -
             })
         });
         let all = json!({
-            "schema": 1, "requests": requests.collect::<Vec<_>>(), "left_out": state.skipped,
+            "schema": 1, "requests": requests.collect::<Vec<_>>(), "left_out": state.left_out,
             "different": state.different, "seconds": took.as_secs_f64(),
             "recorded_seconds": recorded.as_secs_f64(), "late_seconds": state.late.as_secs_f64(),
         });
@@ -386,8 +389,9 @@ fn text(
     if is_timed {
         let _ = writeln!(text, "the latest request was {:.3} s late", state.late.as_secs_f64());
     }
-    if state.skipped > 0 {
-        let _ = writeln!(text, "{} requests to terminate were left out", state.skipped);
+    if state.left_out > 0 {
+        let why = "they would have acted beyond the tree (--help)";
+        let _ = writeln!(text, "{} commands were left out: {why}", state.left_out);
     }
     text
 }

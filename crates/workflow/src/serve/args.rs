@@ -64,7 +64,8 @@ pub(crate) struct WorkflowArgs {
     )]
     pub(super) ecfinterval: u8,
 
-    /// Start no jobs
+    /// Start no jobs and none of their commands (ECF_KILL_CMD, ECF_STATUS_CMD), and send no nodes
+    /// to other servers
     #[arg(long = "dis_job_gen", alias = "dis-job-gen")]
     pub(super) dis_job_gen: bool,
 

@@ -116,7 +116,8 @@ pub struct Environment {
     pub interval_s: u32,
     /// ECF_MICRO and the commands, by their variables.
     pub commands: Vec<(&'static str, String)>,
-    /// Whether jobs are started (`--dis_job_gen`).
+    /// Whether jobs are started, commands of theirs (ECF_KILL_CMD, ECF_STATUS_CMD), and nodes sent
+    /// to other servers (not with `--dis_job_gen`).
     pub starts_jobs: bool,
     /// ECF_SSL as jobs and `stats` get it, where connections are encrypted.
     pub ssl: Option<String>,

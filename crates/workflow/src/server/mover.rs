@@ -44,6 +44,10 @@ impl Mover {
         if self.0.load(Ordering::Relaxed) > MOST {
             return end.tell(Err(format!("{MOST} nodes are being moved: try again")));
         }
+        if !environment.starts_jobs {
+            let why = "a server that starts no jobs (--dis_job_gen) sends no nodes to others";
+            return end.tell(Err(format!("MoveCmd Failed: {why}")));
+        }
         let work = move || {
             let (host, port) = (&one.host, &one.port);
             let done = send(&one, &own);

@@ -12,7 +12,7 @@ use wire::{TaskPool, Waker};
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
 use super::clock::Clock;
-use super::core::{CommandKind, Core, Effect, Told, check_kept};
+use super::core::{CommandKind, Core, Effect, Submission, Told, check_kept};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::log::{Category, unix_us};
@@ -433,7 +433,8 @@ impl Owner {
             match effect {
                 Effect::Log(category, text) => self.say(at_us, category, &text),
                 Effect::Start(submission) => {
-                    if !self.environment.starts_jobs && submission.kind == CommandKind::Job {
+                    if !self.environment.starts_jobs && submission.kind != CommandKind::Script {
+                        self.not_started(at_us, &submission);
                         continue;
                     }
                     let (spawner, owner) = (Arc::clone(&self.spawner), self.shared.owner.clone());
@@ -457,6 +458,15 @@ impl Owner {
                     let _ = self.shared.in_background(work);
                 }
             }
+        }
+    }
+
+    /// Logs a command of a job that is not started (`--dis_job_gen`). Jobs themselves are many.
+    fn not_started(&self, at_us: i64, submission: &Submission) {
+        let Submission { kind, path, .. } = submission;
+        if *kind != CommandKind::Job {
+            let why = "is not started, as no jobs are (--dis_job_gen)";
+            self.say(at_us, Category::Message, &format!("{} of {path} {why}", kind.variable()));
         }
     }
 

@@ -6,7 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::load::Numbers;
-use crate::protocol::{Answer, Body, Command, Request, SyncAnswer, read_answer, read_sync_answer};
+use crate::protocol::{
+    Answer, Body, Command, LogCommand, NodeCommand, PathsCommand, Request, ServerCommand,
+    SyncAnswer, ZombieAction, read_answer, read_sync_answer,
+};
 
 /// The version of the lines.
 pub const VERSION: u32 = 1;
@@ -148,6 +151,35 @@ fn change_passwords(request: &mut Request, of: &impl Fn(&str) -> String, job: &s
     }
 }
 
+/// Takes out of a request what acts beyond the tree of the server that is asked again, within a
+/// group, too: what ends it, signals jobs, which are another server's, sends nodes away, or writes
+/// files where the recorded suites and users said. Returns how many commands that were, and what is
+/// left of the request.
+#[must_use]
+pub fn within_the_tree(mut request: Request) -> (u64, Option<Request>) {
+    if let Body::User(_, Command::Group(all)) = &mut request.body {
+        let before = all.len();
+        all.retain(|one| !acts_beyond(one));
+        let (count, is_left) = ((before - all.len()) as u64, before == 0 || !all.is_empty());
+        return (count, is_left.then_some(request));
+    }
+    if acts_beyond(&request) { (1, None) } else { (0, Some(request)) }
+}
+
+fn acts_beyond(request: &Request) -> bool {
+    let Body::User(_, command) = &request.body else { return false };
+    match command {
+        Command::Server(ServerCommand::Terminate)
+        | Command::Paths { command: PathsCommand::Kill | PathsCommand::Status, .. }
+        | Command::Zombie { action: ZombieAction::Kill, .. }
+        | Command::Plug { .. }
+        | Command::Node(NodeCommand::CheckJobs, _)
+        | Command::Log(LogCommand::New(_)) => true,
+        Command::Group(all) => all.iter().any(acts_beyond),
+        _ => false,
+    }
+}
+
 /// The word by which requests are counted: `--load`, `chd:init`.
 #[must_use]
 pub fn word(request: &Request) -> String {
@@ -158,7 +190,7 @@ pub fn word(request: &Request) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Child, Report, ServerCommand, User, ZombieAction};
+    use crate::protocol::{Child, Report, User};
 
     fn user(password: &str, command: Command) -> Request {
         let user = User { name: "me".to_owned(), password: password.to_owned(), is_custom: false };
@@ -186,6 +218,46 @@ mod tests {
         let shown = format!("{request:?}");
         assert_eq!(shown.matches("of me").count(), 2, "{shown}");
         assert_eq!(shown.matches(ANY_JOB).count(), 1, "{shown}");
+    }
+
+    #[test]
+    fn what_acts_beyond_the_tree_is_taken_out_of_groups_too() {
+        let kill = |command| {
+            let paths = vec!["/s".to_owned()];
+            user("", Command::Paths { command, paths, force: false })
+        };
+        let zombie = |action| {
+            let (process_id, password, paths) = Default::default();
+            user("", Command::Zombie { action, process_id, password, paths })
+        };
+        let server = |command| user("", Command::Server(command));
+        let (source, destination) = ("/s".to_owned(), "other:3141".to_owned());
+        let beyond = [
+            server(ServerCommand::Terminate),
+            kill(PathsCommand::Kill),
+            kill(PathsCommand::Status),
+            zombie(ZombieAction::Kill),
+            user("", Command::Plug { source, destination }),
+            user("", Command::Node(NodeCommand::CheckJobs, String::new())),
+            user("", Command::Log(LogCommand::New("/live.log".to_owned()))),
+        ];
+        let within = [
+            server(ServerCommand::Ping),
+            kill(PathsCommand::Suspend),
+            zombie(ZombieAction::Fob),
+            user("", Command::Log(LogCommand::Path)),
+        ];
+        for one in &beyond {
+            assert_eq!(within_the_tree(one.clone()), (1, None), "{one:?}");
+        }
+        for one in &within {
+            assert_eq!(within_the_tree(one.clone()), (0, Some(one.clone())));
+        }
+        let group = |all: &[Request]| user("", Command::Group(all.to_vec()));
+        let all = [&beyond[..3], &within, &beyond[3..]].concat();
+        assert_eq!(within_the_tree(group(&all)), (7, Some(group(&within))));
+        assert_eq!(within_the_tree(group(&beyond)), (7, None));
+        assert_eq!(within_the_tree(group(&[])), (0, Some(group(&[]))));
     }
 
     #[test]

@@ -42,11 +42,7 @@ const COMMANDS: &[&[&str]] = &[
 
 /// Has a suite run at ecFlow's server, and records it; returns the recording's lines.
 fn recorded(place: &Place, file: &str) -> String {
-    let server = format!("localhost:{}", place.port);
-    let mut recording = Running::start(&["record", &server, "--to", file]);
-    let line = recording.line();
-    let at = line.split(' ').next().unwrap_or_default().to_owned();
-    let port = at.rsplit(':').next().expect("a port").to_owned();
+    let (recording, port) = recording(place, file);
     // Jobs ask there, too.
     let head = std::fs::read_to_string(place.home().join("head.h")).expect("a head");
     place.write("home/head.h", &head.replace("%ECF_PORT%", &port));
@@ -103,6 +99,87 @@ fn what_was_recorded_at_ecflow_s_server_is_answered_alike_by_this_one() {
         code == 3 && out.contains("--load") && out.contains("already exist\") was StcCmd 0"),
         "{out}"
     );
+}
+
+/// A suite whose jobs do nothing, and whose other commands leave files.
+const MARKED: &str = "\
+suite s
+  edit ECF_JOB_CMD true
+  edit ECF_NO_SCRIPT 1
+  edit ECF_KILL_CMD 'touch %ECF_HOME%/killed'
+  edit ECF_STATUS_CMD 'touch %ECF_HOME%/asked'
+  task t
+  task u
+    defstatus complete
+endsuite
+";
+
+/// Asks through a recording that listens at this port, as the job of `/s/t`.
+fn as_job(place: &Place, words: &[&str], port: &str) {
+    let job = [("ECF_NAME", "/s/t"), ("ECF_PASS", "_DJP_"), ("ECF_TRYNO", "1"), ("ECF_RID", "1")];
+    let output = place.client_of(words, &[&job[..], &[("ECF_PORT", port)]].concat());
+    assert!(output.status.success(), "{words:?}: {output:?}");
+}
+
+/// Starts a recording, and returns the port at which it listens.
+fn recording(place: &Place, file: &str) -> (Running, String) {
+    let server = format!("localhost:{}", place.port);
+    let mut recording = Running::start(&["record", &server, "--to", file]);
+    let line = recording.line();
+    let at = line.split(' ').next().unwrap_or_default();
+    let port = at.rsplit(':').next().expect("a port").to_owned();
+    (recording, port)
+}
+
+#[test]
+fn what_acts_beyond_the_tree_is_not_asked_again_nor_done_by_a_server_without_jobs() {
+    if !has_ecflow() {
+        return;
+    }
+    let (first, second) = (Place::new(), Place::new());
+    let served = Served::by_command(&first, &[], &[]);
+    let file = first.home().with_file_name("day.jsonl").display().to_string();
+    let (recording, port) = recording(&first, &file);
+    let definition = first.write("s.def", MARKED).display().to_string();
+    let ask = |words: &[&str]| {
+        let output = first.client_of(words, &[("ECF_PORT", &port)]);
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    };
+    ask(&[&format!("--load={definition}")]);
+    ask(&["--restart"]);
+    ask(&["--begin=s"]);
+    first.until_state("/s/t", "submitted");
+    as_job(&first, &["--init=1"], &port);
+    ask(&["--kill=/s/t"]);
+    ask(&["--status=/s/t"]);
+    let is_there = |place: &Place, name: &str| place.home().join(name).exists();
+    first.until("ECF_KILL_CMD has run", || is_there(&first, "killed"));
+    first.until("ECF_STATUS_CMD has run", || is_there(&first, "asked"));
+    ask(&["--group=suspend=/s/u; kill=/s/t; terminate=yes"]);
+    recording.terminate();
+    let (out, error, code) = recording.end();
+    assert!(code == 0 && out.contains(" 0 not answered"), "{out}{error}");
+    drop(served);
+    let _served = Served::by_command(&second, &["--dis_job_gen"], &[]);
+    let at = format!("localhost:{}", second.port);
+    let (out, error, code) = run(&["replay", &file, &at, "--json"]);
+    let json: Json = serde_json::from_str(&out).unwrap_or_else(|why| panic!("{why}: {out}{error}"));
+    assert_eq!((code, &json["left_out"]), (0, &4.into()), "{json:#}");
+    assert_eq!(second.told(&["--query", "state", "/s/t"]).trim(), "active");
+    assert!(second.told(&["--get_state=/s/u"]).contains("suspended:1"), "the group's rest is done");
+    // Nor does the server, whoever asks.
+    second.told(&["--kill=/s/t"]);
+    second.told(&["--status=/s/t"]);
+    let output = second.client(&["--plug", "/s/u", "localhost:1/x"]);
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && why.contains("--dis_job_gen"), "{output:?}");
+    second.until("the log says so", || {
+        let log = second.told(&["--log=get"]);
+        ["ECF_KILL_CMD", "ECF_STATUS_CMD"]
+            .iter()
+            .all(|name| log.contains(&format!("{name} of /s/t is not started")))
+    });
+    assert!(!is_there(&second, "killed") && !is_there(&second, "asked"));
 }
 
 #[test]
