@@ -1,14 +1,16 @@
 //! The `workflow` service: suites of tasks, with triggers, limits, times and jobs, as ecFlow 5.9.2
 //! serves them.
 //!
-//! [`model`] holds the tree and its rules, [`definition`] reads and prints its text, [`protocol`]
-//! is the requests and answers of ecFlow's clients, [`script`] makes jobs of scripts, [`lint`] says
-//! what is wrong with a definition, [`simulate`] what would run when, [`history`] what a log says
-//! of runs, [`traffic`] is recorded requests; none of them does I/O. [`server`] and [`client`] do.
+//! [`model`] holds the tree and its rules, [`definition`] reads and prints its text,
+//! [`mod@binary`] its bytes, [`protocol`] is the requests and answers of ecFlow's clients,
+//! [`script`] makes jobs of scripts, [`lint`] says what is wrong with a definition, [`simulate`]
+//! what would run when, [`history`] what a log says of runs, [`traffic`] is recorded requests; none
+//! of them does I/O. [`server`] and [`client`] do.
 //! [`load`] is the workload and dialect of the lab.
 
 #![deny(unsafe_code)]
 
+pub mod binary;
 pub mod client;
 pub mod definition;
 pub mod history;

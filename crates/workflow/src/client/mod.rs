@@ -2,6 +2,7 @@
 //! before the next. Control plane.
 
 mod follow;
+mod levels;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -9,15 +10,17 @@ use std::time::Duration;
 
 use wire::PinnedTls;
 
-use crate::definition::{Parsed, parse};
-use crate::model::Tree;
+use crate::binary;
+use crate::definition::{Parsed, parse, parse_kept};
+use crate::model::{Marks, Tree};
 use crate::protocol::frame::{HEAD_BYTES, frame, length};
 use crate::protocol::{
-    Answer, Body, Command, Request, SyncAnswer, SyncKind, User, read_answer, read_sync_answer,
-    write,
+    Answer, Body, Command, Encoding, Header, Request, ServerCommand, SyncAnswer, SyncKind, User,
+    header, read_answer, read_own, read_sync_answer, write,
 };
 
 pub use follow::{Follower, Seen};
+pub use levels::Levels;
 
 /// The longest answer: that of a tree of some 5 million nodes.
 const MAX_ANSWER_BYTES: u64 = 1 << 30;
@@ -46,11 +49,32 @@ pub enum ClientError {
     },
 }
 
+/// An answer: its document, or, of this program's own protocol, how its tree is written, and that.
+type Answered = (Option<Encoding>, Vec<u8>);
+
+/// The most that is reserved for an answer before it comes.
+const RESERVED_BYTES: usize = 64 << 20;
+
+/// The longest line before an answer of this program's own protocol.
+const LINE_BYTES: usize = 128;
+
 /// One request over a connection, and its answer.
-fn converse(mut stream: impl Read + Write, request: &[u8]) -> std::io::Result<Vec<u8>> {
-    use std::io::{Error, ErrorKind};
+fn converse(mut stream: impl Read + Write, request: &[u8]) -> std::io::Result<Answered> {
     stream.write_all(request)?;
     stream.flush()?;
+    let mut answer = Vec::new();
+    let encoding = receive(stream, MAX_ANSWER_BYTES, &mut answer)?;
+    Ok((encoding, answer))
+}
+
+/// Reads an answer of at most `most` bytes into `into`; returns how its tree is written, where it
+/// is in this program's own protocol.
+pub(crate) fn receive(
+    mut stream: impl Read,
+    most: u64,
+    into: &mut Vec<u8>,
+) -> std::io::Result<Option<Encoding>> {
+    use std::io::{Error, ErrorKind};
     let mut head = [0; HEAD_BYTES];
     stream.read_exact(&mut head).map_err(|why| match why.kind() {
         ErrorKind::UnexpectedEof => {
@@ -60,17 +84,46 @@ fn converse(mut stream: impl Read + Write, request: &[u8]) -> std::io::Result<Ve
         ErrorKind::WouldBlock => Error::new(ErrorKind::TimedOut, "no answer in time"),
         _ => why,
     })?;
-    let bytes = length(head, MAX_ANSWER_BYTES)
-        .map_err(|_| Error::new(ErrorKind::InvalidData, "what it sent has no length first"))?;
-    let mut answer = Vec::new();
-    stream.take(bytes).read_to_end(&mut answer).map_err(|why| match why.kind() {
+    let bad = |why: &str| Error::new(ErrorKind::InvalidData, why.to_owned());
+    let (encoding, bytes) = if head[0] == header::FIRST {
+        let (encoding, bytes) = own_line(&mut stream, head.to_vec())?;
+        if bytes > most {
+            return Err(bad(&format!("an answer of {bytes} bytes: {most} are taken")));
+        }
+        (Some(encoding), bytes)
+    } else {
+        let bytes = length(head, most);
+        (None, bytes.map_err(|_| bad("what it sent has no length first"))?)
+    };
+    into.reserve(usize::try_from(bytes).unwrap_or(0).min(RESERVED_BYTES));
+    stream.take(bytes).read_to_end(into).map_err(|why| match why.kind() {
         ErrorKind::WouldBlock => Error::new(ErrorKind::TimedOut, "its answer did not go on"),
         _ => why,
     })?;
-    if (answer.len() as u64) < bytes {
+    if (into.len() as u64) < bytes {
         return Err(Error::new(ErrorKind::UnexpectedEof, "its answer ended too soon"));
     }
-    Ok(answer)
+    Ok(encoding)
+}
+
+/// The line before an answer of this program's own protocol: as much of it as there is always, and
+/// then byte by byte to its end.
+fn own_line(stream: &mut impl Read, mut line: Vec<u8>) -> std::io::Result<(Encoding, u64)> {
+    use std::io::{Error, ErrorKind};
+    let begun = line.len();
+    line.resize(header::SHORTEST_ANSWER, 0);
+    stream.read_exact(&mut line[begun..])?;
+    loop {
+        match read_own(&line) {
+            Ok(Some((found, _))) => return Ok(found),
+            Ok(None) if line.len() < LINE_BYTES => {}
+            Ok(None) => return Err(Error::new(ErrorKind::InvalidData, "a line without an end")),
+            Err(why) => return Err(Error::new(ErrorKind::InvalidData, why.to_string())),
+        }
+        let mut byte = [0];
+        stream.read_exact(&mut byte)?;
+        line.extend(byte);
+    }
 }
 
 /// A client of one server.
@@ -116,9 +169,7 @@ impl Client {
     /// # Errors
     /// When the server can't be reached, or the connection broke.
     pub fn ask(&self, command: Command) -> Result<Vec<u8>> {
-        let request =
-            Request { host: self.host.clone(), body: Body::User(self.user.clone(), command) };
-        self.send(&write(&request))
+        self.send(&write(&self.request(command)))
     }
 
     /// The document of the answer to a request's.
@@ -128,11 +179,59 @@ impl Client {
     pub fn send(&self, document: &[u8]) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(document.len() + HEAD_BYTES);
         frame(&mut bytes, |out| out.extend_from_slice(document));
-        let answer = self.exchange(&bytes);
-        answer.map_err(|why| ClientError::Connection { address: self.address.clone(), why })
+        match self.exchange(&bytes).map_err(|why| self.broken(why))? {
+            (None, answer) => Ok(answer),
+            (Some(_), _) => Err(self.bad("an answer to another request")),
+        }
     }
 
-    fn exchange(&self, request: &[u8]) -> std::io::Result<Vec<u8>> {
+    /// Whether the server is one of this program's, and so speaks its own protocol, too: asked in
+    /// ecFlow's.
+    ///
+    /// # Errors
+    /// When it is refused, or as of [`ask`](Self::ask).
+    pub fn is_own(&self) -> Result<bool> {
+        Ok(self.text(Command::Server(ServerCommand::StatsText))?.contains("loadline"))
+    }
+
+    /// Portions of the tree of a server of this program: what the client lacks of them.
+    ///
+    /// # Errors
+    /// When it is refused, or as of [`ask`](Self::ask).
+    pub fn cut(&self, header: &Header) -> Result<(Tree, Marks)> {
+        let kind = SyncKind::Changes;
+        let sync = Command::Sync { kind, handle: 0, state_change_no: 0, modify_change_no: 0 };
+        let mut request = Vec::new();
+        header.write(&mut request);
+        frame(&mut request, |out| out.extend(write(&self.request(sync))));
+        let (encoding, answer) = self.exchange(&request).map_err(|why| self.broken(why))?;
+        match encoding {
+            Some(Encoding::Binary) => {
+                let read = binary::read(&answer).map_err(|why| self.bad(why))?;
+                Ok((read.tree, read.marks))
+            }
+            Some(Encoding::Text) => {
+                let text = String::from_utf8(answer).map_err(|why| self.bad(why))?;
+                let parsed = parse_kept(&text, &self.address).map_err(|why| self.bad(why))?;
+                Ok((parsed.tree, parsed.marks))
+            }
+            None => match read_answer(&answer) {
+                Ok(Answer::Error(why)) => Err(ClientError::Refused(why.trim_end().to_owned())),
+                Ok(other) => Err(self.bad(format!("{other:?}"))),
+                Err(why) => Err(self.bad(why)),
+            },
+        }
+    }
+
+    fn broken(&self, why: std::io::Error) -> ClientError {
+        ClientError::Connection { address: self.address.clone(), why }
+    }
+
+    fn request(&self, command: Command) -> Request {
+        Request { host: self.host.clone(), body: Body::User(self.user.clone(), command) }
+    }
+
+    fn exchange(&self, request: &[u8]) -> std::io::Result<Answered> {
         use std::io::{Error, ErrorKind};
         let mut connected = Err(Error::new(ErrorKind::NotFound, "the host has no address"));
         for address in &self.resolved {

@@ -11,9 +11,10 @@ use service::{Failure, Outcome, out};
 use super::input;
 use super::server::{ServerArgs, failure};
 use super::why::find;
-use crate::definition::{Style, parse, print, print_attribute, print_node};
-use crate::model::{Kind, NodeId, Snapshot};
-use crate::protocol::{Command, NodeCommand};
+use crate::client::Levels;
+use crate::definition::{Style, parse, print, print_attribute, print_cut, print_node};
+use crate::model::{ALL_LEVELS, Kind, Marks, NodeId, Snapshot};
+use crate::protocol::{Command, Encoding, NodeCommand};
 
 const LOAD_EXAMPLES: &str = "\
 Examples:
@@ -75,7 +76,14 @@ Examples:
   loadline workflow get localhost:3141 > all.def
   loadline workflow get localhost /x/f --style state     with states
   loadline workflow get localhost --style migrate        as a checkpoint has it
-  loadline workflow get localhost /x --json | jq -r 'select(.state == \"aborted\") | .path'";
+  loadline workflow get localhost --level 1              the suites alone
+  loadline workflow get localhost /x --level 2           /x and two levels below it
+  loadline workflow get localhost /x --json | jq -r 'select(.state == \"aborted\") | .path'
+
+With --level or --encoding a server of this program sends only what is asked for, in its own
+protocol; of ecFlow's servers the whole is taken, and cut here. A node whose children are left out
+has \"# part:cut\" behind its name, one above what was asked for \"# part:bare,others\". The edit
+history is not among it.";
 
 /// How a definition is printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -100,23 +108,66 @@ pub(super) struct GetArgs {
     /// What is printed of it
     #[arg(long, value_name = "STYLE", default_value = "defs")]
     style: Printed,
+    /// Only so many levels below the node: 0 is it alone. Without a node it is the server, 1 the
+    /// suites, 2 their children
+    #[arg(long, value_name = "N")]
+    level: Option<u32>,
+    /// How a server of this program writes what it sends
+    #[arg(long, value_name = "ENCODING")]
+    encoding: Option<Encoded>,
     /// Print one JSON object for each node, a line each
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn get(args: &GetArgs) -> Outcome {
+/// How trees are sent.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Encoded {
+    /// As text
+    Text,
+    /// As compact binary
+    Binary,
+}
+
+impl Encoded {
+    /// What is asked for; binary unless it is stated.
+    pub(super) fn encoding(stated: Option<Self>) -> Encoding {
+        match stated {
+            Some(Self::Text) => Encoding::Text,
+            Some(Self::Binary) | None => Encoding::Binary,
+        }
+    }
+}
+
+/// What is printed: a tree, and what of its nodes isn't in it.
+struct Got {
+    tree: Snapshot,
+    marks: Marks,
+}
+
+fn got(args: &GetArgs) -> Result<Got, Failure> {
     let client = args.server.client()?;
+    if args.level.is_some() || args.encoding.is_some() {
+        let (level, encoding) =
+            (args.level.unwrap_or(ALL_LEVELS), Encoded::encoding(args.encoding));
+        let path = args.node.as_deref().unwrap_or("/");
+        let levels = Levels::new(client, encoding, path, level).map_err(failure)?;
+        return Ok(Got { tree: levels.tree().snapshot(), marks: levels.marks().clone() });
+    }
     let command = Command::Node(NodeCommand::Migrate, String::new());
     let text = client.text(command).map_err(failure)?;
     let parsed = parse(&text, client.address()).map_err(Failure::from)?;
-    let tree: &Snapshot = &parsed.tree;
+    Ok(Got { tree: parsed.tree.snapshot(), marks: Marks::new() })
+}
+
+pub(super) fn get(args: &GetArgs) -> Outcome {
+    let Got { tree, marks } = &got(args)?;
     let from = args.node.as_deref().map(|path| find(tree, path)).transpose()?;
     if args.json {
         let mut output = BufWriter::with_capacity(1 << 16, out::stream());
         for id in tree.walk(from.unwrap_or(NodeId::ROOT)) {
             if tree.node(id).kind != Kind::Root {
-                writeln!(output, "{}", node(tree, id))?;
+                writeln!(output, "{}", node(tree, id, marks))?;
             }
         }
         output.flush()?;
@@ -130,6 +181,11 @@ pub(super) fn get(args: &GetArgs) -> Outcome {
     // As a checkpoint has it, it isn't indented.
     let is_indented = style != Style::Migrate;
     let text = match from.filter(|id| *id != NodeId::ROOT) {
+        _ if !marks.is_empty() => {
+            let mut text = String::new();
+            print_cut(tree, marks, (style, is_indented), &mut |piece| text.push_str(piece));
+            text
+        }
         None => print(tree, style, is_indented),
         Some(id) => print_node(tree, id, style, is_indented),
     };
@@ -138,12 +194,14 @@ pub(super) fn get(args: &GetArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn node(tree: &Snapshot, id: NodeId) -> serde_json::Value {
+fn node(tree: &Snapshot, id: NodeId, marks: &Marks) -> serde_json::Value {
     let node = tree.node(id);
     let attributes = node.attributes.iter().map(|one| print_attribute(tree, one));
     let attributes: Vec<String> = attributes.map(|line| line.trim().to_owned()).collect();
+    let is_cut = marks.get(&id).is_some_and(|mark| mark.is_cut);
     json!({
-        "path": tree.path(id), "kind": node.kind.word(), "state": node.displayed().word(),
-        "flags": node.flags.to_string(), "try": node.try_no(), "attributes": attributes,
+        "path": tree.path(id), "kind": node.kind.word(), "cut": is_cut,
+        "state": node.displayed().word(), "flags": node.flags.to_string(),
+        "try": node.try_no(), "attributes": attributes,
     })
 }

@@ -8,7 +8,8 @@ use super::line::{Words, check_name, split, unquote};
 use super::reader::{Reader, Style};
 use super::state;
 use crate::model::{
-    Attribute, Condition, Displayed, Joint, Kind, NodeId, OwnText, Part, Text, Tree, Variable,
+    Attribute, Condition, Displayed, Joint, Kind, Marks, NodeId, OwnText, Part, Text, Tree,
+    Variable,
 };
 
 /// A definition that has been read.
@@ -20,6 +21,8 @@ pub struct Parsed {
     pub style: Style,
     /// Lines that were passed over, in texts of other versions' servers.
     pub warnings: Vec<DefinitionError>,
+    /// What of its nodes isn't in the text.
+    pub marks: Marks,
 }
 
 /// Reads a definition; `file` is what errors call it. In [`Style::Defs`] and [`Style::State`]
@@ -44,7 +47,7 @@ pub fn parse_kept(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
 
 fn read(mut parser: Reader<'_>) -> Result<Parsed, DefinitionError> {
     parser.run()?;
-    let Reader { tree, style, warnings, places, file, .. } = parser;
+    let Reader { tree, style, warnings, places, file, marks, .. } = parser;
     let mut wrong = super::check::all(&tree, &places, file);
     if !style.is_persistent()
         && let Some(error) = wrong.next()
@@ -52,7 +55,7 @@ fn read(mut parser: Reader<'_>) -> Result<Parsed, DefinitionError> {
         return Err(error);
     }
     drop(wrong);
-    Ok(Parsed { tree, style, warnings })
+    Ok(Parsed { tree, style, warnings, marks })
 }
 
 /// Reads the text of one node, as a server prints it for `plug` and `replace`: a suite, family,
@@ -67,7 +70,8 @@ pub fn parse_node(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
     parser.style = Style::Migrate;
     parser.lines.is_persistent = true;
     parser.run()?;
-    Ok(Parsed { tree: parser.tree, style: Style::Migrate, warnings: parser.warnings })
+    let Reader { tree, warnings, marks, .. } = parser;
+    Ok(Parsed { tree, style: Style::Migrate, warnings, marks })
 }
 
 /// Reads one attribute of a task: what follows its keyword in a definition.

@@ -6,7 +6,7 @@ use super::check::Place;
 use super::error::{DefinitionError, Fault, Read, fault};
 use super::expression::Expressions;
 use super::line::Lines;
-use crate::model::{Attribute, Flags, Kind, NodeId, Part, State, Text, Tree};
+use crate::model::{Attribute, Flags, Kind, Marks, NodeId, Part, State, Text, Tree};
 
 /// The most attributes of one node.
 pub const ATTRIBUTES_LIMIT: usize = 100_000;
@@ -145,6 +145,8 @@ pub(super) struct Reader<'a> {
     pub(super) is_node: bool,
     /// The text is one that this program has kept.
     pub(super) is_kept: bool,
+    /// What of nodes isn't in the text.
+    pub(super) marks: Marks,
 }
 
 impl<'a> Reader<'a> {
@@ -162,6 +164,7 @@ impl<'a> Reader<'a> {
             places: Vec::new(),
             is_node: false,
             is_kept: false,
+            marks: Marks::new(),
         }
     }
 

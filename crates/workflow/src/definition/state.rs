@@ -4,7 +4,7 @@ use super::error::{Read, fault, short};
 use super::line::{Words, number};
 use super::reader::{Reader, Style};
 use super::times::duration;
-use crate::model::{Flags, Job, NodeId, ServerState, State};
+use crate::model::{Flags, Job, Mark, NodeId, ServerState, State};
 
 fn state(word: &str) -> Read<State> {
     State::of_word(word).ok_or_else(|| fault(format!("'{}' is no state", short(word)), ""))
@@ -41,6 +41,7 @@ pub(super) fn defs_state(reader: &mut Reader<'_>, of: &Words<'_, '_>) -> Read<()
                 reader.tree.server_mut().state = ServerState::of_word(value)
                     .ok_or_else(|| fault(format!("'{}' is no server's state", short(value)), ""))?;
             }
+            "part" => mark(reader, NodeId::ROOT, value)?,
             "cal_count" => {
                 reader.tree.server_mut().calendar_count = number("cal_count", value)?;
             }
@@ -50,6 +51,13 @@ pub(super) fn defs_state(reader: &mut Reader<'_>, of: &Words<'_, '_>) -> Read<()
     let unsigned = |number: i32| u32::try_from(number).unwrap_or(0);
     reader.tree.set_change_numbers(unsigned(state_change), unsigned(modify_change));
     reader.root(root, of_root);
+    Ok(())
+}
+
+/// `part:WORDS`, of this program's own servers: what of a node isn't in the text.
+fn mark(reader: &mut Reader<'_>, id: NodeId, words: &str) -> Read<()> {
+    let unknown = || fault(format!("'part:{}' is not understood", short(words)), "");
+    reader.marks.insert(id, Mark::of_words(words).ok_or_else(unknown)?);
     Ok(())
 }
 
@@ -104,6 +112,7 @@ pub(super) fn node(reader: &mut Reader<'_>, id: NodeId, of: &Words<'_, '_>) -> R
             "rt" => reader.tree.edit(id).ran = duration(value)?,
             "flag" => reader.tree.edit(id).flags = flags(value)?,
             "suspended" => reader.tree.edit(id).is_suspended = value == "1",
+            "part" => mark(reader, id, value)?,
             "begun" => reader.tree.edit(id).is_begun = value == "1",
             _ => {}
         }

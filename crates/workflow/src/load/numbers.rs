@@ -34,6 +34,11 @@ impl Numbers {
         }
     }
 
+    /// As a tree has them; none where they are no such numbers.
+    pub(in crate::load) fn pair(self) -> Option<(u32, u32)> {
+        Some((self.state.try_into().ok()?, self.modify.try_into().ok()?))
+    }
+
     /// Whether these come after others, in one number at least, and before in none.
     pub(crate) fn follow(self, others: Self) -> bool {
         self != others && self.state >= others.state && self.modify >= others.modify

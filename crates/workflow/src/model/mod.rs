@@ -17,6 +17,7 @@ mod memory;
 mod node;
 mod noting;
 mod path;
+mod portion;
 mod repeat;
 mod rules;
 mod same;
@@ -42,6 +43,7 @@ pub use expression::{
 };
 pub use memory::{Memory, Used};
 pub use node::{Job, Node, NodeId};
+pub use portion::{ALL_LEVELS, Mark, Marks, Portion, Wanted};
 pub use repeat::{List, Over, Range, Repeat, instant_of_text, instant_text};
 pub use rules::{
     Archived, ChildError, Credentials, Effect, Free, LoadError, Moment, Order, QueueAction,

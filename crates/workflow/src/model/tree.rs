@@ -329,6 +329,15 @@ pub enum AddError {
 }
 
 impl Tree {
+    /// An empty tree with room for this many nodes.
+    pub(crate) fn with_room(count: usize) -> Self {
+        let mut tree = Self::default();
+        let index = Arc::make_mut(&mut tree.now.index);
+        // It is empty: nothing is to be hashed again.
+        index.table.reserve(count, |(hash, _)| wide(*hash));
+        tree
+    }
+
     /// One state of the tree, for whoever reads it beside further changes.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {

@@ -2,7 +2,8 @@
 //!
 //! A connection carries one request: a frame ([`frame`]) around a document in the JSON of the C++
 //! library cereal ([`read`]), and then the same with the answer ([`Reply::write`]). The types
-//! follow ecFlow 5.9.2 (`Base/src/cts`, `Base/src/stc`), as its client was seen to write them.
+//! follow ecFlow 5.9.2 (`Base/src/cts`, `Base/src/stc`), as its client was seen to write them. What
+//! is this program's own stands in a line before that ([`header`]).
 
 mod answer;
 mod archive;
@@ -11,6 +12,7 @@ mod attributes;
 #[cfg(test)]
 mod captured;
 pub mod frame;
+pub mod header;
 mod json;
 mod memento;
 mod nodes;
@@ -26,6 +28,7 @@ mod write;
 
 pub use answer::{Answer, read_answer};
 pub use ask::{Ask, Asker, Told};
+pub use header::{Encoding, Header, read_own, write_own};
 pub use json::BadJson;
 pub use memento::{Compound, Memento};
 pub use nodes::Children;

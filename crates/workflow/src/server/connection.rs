@@ -15,6 +15,7 @@ use super::message::Asked;
 use super::shared::Shared;
 use super::slot::{Answer, Held, SMALL_BYTES, Slot};
 use crate::protocol::frame::{self, HEAD_BYTES};
+use crate::protocol::header::{self, Header};
 use crate::protocol::{Body, Command, Reply, Request, ServerCommand, read};
 
 /// The time within which a request has to be whole.
@@ -43,11 +44,14 @@ pub(super) struct Session {
     stage: Stage,
     /// A request has come whole, and nothing behind it.
     has_read_all: bool,
+    /// What stands before the request, of this program's own clients.
+    header: Option<Header>,
 }
 
 impl Session {
     pub(super) fn new(shared: Arc<Shared>, dispatch: Arc<Dispatch>) -> Self {
-        Self { shared, dispatch, waker: None, until: 0, stage: Stage::Head, has_read_all: false }
+        let (waker, stage, header) = (None, Stage::Head, None);
+        Self { shared, dispatch, waker, until: 0, stage, has_read_all: false, header }
     }
 
     fn refuse(&mut self, why: impl std::fmt::Display, out: &mut Output) -> Flow {
@@ -57,6 +61,16 @@ impl Session {
     }
 
     fn head(&mut self, input: &mut Input, out: &mut Output) -> Flow {
+        if self.header.is_none() && input.bytes().first() == Some(&header::FIRST) {
+            match Header::read(input.bytes()) {
+                Ok(Some((header, bytes))) => {
+                    input.consume(bytes);
+                    self.header = Some(header);
+                }
+                Ok(None) => return Flow::Continue,
+                Err(why) => return self.refuse(why, out),
+            }
+        }
         let Some(head) = input.bytes().first_chunk::<HEAD_BYTES>() else { return Flow::Continue };
         let bytes = match frame::length(*head, self.shared.max_message) {
             Ok(bytes) => bytes,
@@ -86,7 +100,8 @@ impl Session {
         let Some(waker) = self.waker.clone() else { return Flow::Close };
         let slot = Slot::of_turn(waker);
         let (answered, is_trusted, definition) = (slot.clone(), false, None);
-        let mut asked = Asked { document, slot: answered, held, is_trusted, definition };
+        let header = self.header.take();
+        let mut asked = Asked { document, slot: answered, held, is_trusted, definition, header };
         if asked.document.len() <= SMALL_BYTES {
             match read(&asked.document) {
                 Ok(request) if is_ping(&request) => {

@@ -15,7 +15,7 @@ use wire::wake_together;
 use super::message::{Asked, Message, is_short, not_now};
 use super::owner::{BATCH, Owner};
 use super::slot::{Answer, SMALL_BYTES};
-use crate::protocol::{Reply, Request};
+use crate::protocol::{Header, Reply, Request};
 
 /// The most that waits for an owner that is busy: as many as there are connections by default.
 const WAITING_LIMIT: usize = 4096;
@@ -80,6 +80,10 @@ impl Dispatch {
     pub(super) fn request(&self, request: Box<Request>, asked: Asked) {
         if has_nul(&asked.document) {
             let why = "a text has the character NUL, at which clients end it: leave it out";
+            return asked.slot.put(Answer::Reply(Reply::error(why.to_owned())));
+        }
+        if asked.header.is_some() && !Header::goes_with(&request) {
+            let why = "a header goes with a sync (no news) without a handle, and with nothing else";
             return asked.slot.put(Answer::Reply(Reply::error(why.to_owned())));
         }
         let is_short = asked.document.len() <= SMALL_BYTES && is_short(&request);

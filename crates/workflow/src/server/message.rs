@@ -12,7 +12,7 @@ use super::core::{CommandKind, Definition};
 use super::slot::{Held, Slot};
 use crate::model::{Changed, NodeId, Snapshot, Tree};
 use crate::protocol::{
-    Body, Command, PathsCommand, Reply, Report, Request, ServerCommand, Standard, SyncKind,
+    Body, Command, Header, PathsCommand, Reply, Report, Request, ServerCommand, Standard, SyncKind,
 };
 
 /// A request's bytes, and where its answer is put.
@@ -25,6 +25,8 @@ pub(super) struct Asked {
     pub(super) is_trusted: bool,
     /// The definition in it, where it was read by another thread.
     pub(super) definition: Option<Definition>,
+    /// What is this program's own of the request.
+    pub(super) header: Option<Header>,
 }
 
 impl Asked {

@@ -388,7 +388,10 @@ impl Owner {
     /// Carries a request out and answers it.
     fn carry_out(&mut self, at_us: i64, random: u64, request: &Request, mut asked: Asked) {
         self.core.definition = asked.definition.take();
-        let told = self.core.request(at_us, random, request);
+        let told = match asked.header.take() {
+            Some(header) => self.core.cut(&header),
+            None => self.core.request(at_us, random, request),
+        };
         self.effects(at_us);
         if let Told::Reply(Reply::Error(why)) = &told {
             self.say(at_us, Category::Error, why.trim_end());
@@ -406,6 +409,12 @@ impl Owner {
                     due.all.retain(|(_, try_no)| *try_no < 1);
                 }
                 return self.awaited.add(due, slot);
+            }
+            Told::Cut(write) => {
+                return shared.later(None, &slot, move |out, has_room| {
+                    write(out);
+                    has_room(out.len())
+                });
             }
             Told::Group(all) => {
                 let replies = all.into_iter().map(Told::of_member);

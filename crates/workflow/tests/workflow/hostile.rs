@@ -11,7 +11,7 @@ use workflow::protocol::{
 };
 
 /// What is answered to some bytes.
-fn answer(port: u16, bytes: &[u8]) -> String {
+pub(crate) fn answer(port: u16, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it accepts");
     stream.write_all(bytes).expect("sent");
     // The server may have closed it already.

@@ -3,6 +3,7 @@
 
 mod alter;
 mod archives;
+mod binary;
 mod checked;
 mod checks;
 mod commands;
@@ -15,6 +16,7 @@ mod generated;
 mod histories;
 mod hostile;
 mod jobs;
+mod levels;
 mod moving;
 mod page;
 mod passwords;

@@ -120,6 +120,8 @@ pub(super) const ROWS: &[Row] = &[
     steps("workflow-checkpoint", "run suites/workflow-checkpoint.toml"),
     steps("workflow-triggers", "run suites/workflow-triggers.toml"),
     steps("workflow-parser", "run suites/workflow-parser.toml"),
+    steps("workflow-encodings", "run suites/workflow-encodings.toml"),
+    steps("workflow-levels", "run suites/workflow-levels.toml"),
     rpc("rpc-calls", "run suites/rpc-calls.toml"),
     rpc("rpc-streams", "run suites/rpc-streams.toml"),
     rpc("rpc-streams-large", "run suites/rpc-streams-large.toml"),

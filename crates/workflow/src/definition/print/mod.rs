@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::reader::Style;
 use crate::model::{
-    Attribute, Displayed, Duration, Kind, Node, NodeId, ServerState, Snapshot, State,
+    Attribute, Displayed, Duration, Kind, Marks, Node, NodeId, ServerState, Snapshot, State,
 };
 
 /// The version that is the first line of every text.
@@ -21,6 +21,8 @@ struct Printer<'a> {
     style: Style,
     is_indented: bool,
     out: String,
+    /// What of nodes isn't in the tree.
+    marks: Option<&'a Marks>,
     /// What takes the text once there is a piece of it.
     take: Option<&'a mut dyn FnMut(&str)>,
 }
@@ -33,7 +35,7 @@ const PIECE_BYTES: usize = 64 << 10;
 #[must_use]
 pub fn print(tree: &Snapshot, style: Style, is_indented: bool) -> String {
     let out = String::with_capacity(4096);
-    let mut printer = Printer { tree, style, is_indented, out, take: None };
+    let mut printer = Printer { tree, style, is_indented, out, marks: None, take: None };
     printer.whole(|_| true);
     printer.out
 }
@@ -46,15 +48,32 @@ pub fn print_pieces(
     take: &mut dyn FnMut(&str),
 ) {
     let out = String::with_capacity(2 * PIECE_BYTES);
-    let mut printer = Printer { tree, style, is_indented: false, out, take: Some(take) };
+    let (is_indented, marks) = (false, None);
+    let mut printer = Printer { tree, style, is_indented, out, marks, take: Some(take) };
     printer.whole(is_in);
+    printer.pass(0);
+}
+
+/// Passes the text of what is cut out of a tree to `take` piece by piece: behind a node's name
+/// stands what of it isn't there.
+pub fn print_cut(
+    tree: &Snapshot,
+    marks: &Marks,
+    (style, is_indented): (Style, bool),
+    take: &mut dyn FnMut(&str),
+) {
+    let marks = Some(marks);
+    let out = String::with_capacity(2 * PIECE_BYTES);
+    let mut printer = Printer { tree, style, is_indented, out, marks, take: Some(take) };
+    printer.whole(|_| true);
     printer.pass(0);
 }
 
 /// The text of one node and all below it, as `get` of a node returns it.
 #[must_use]
 pub fn print_node(tree: &Snapshot, id: NodeId, style: Style, is_indented: bool) -> String {
-    let mut printer = Printer { tree, style, is_indented, out: String::new(), take: None };
+    let mut printer =
+        Printer { tree, style, is_indented, out: String::new(), marks: None, take: None };
     // A node that is printed alone begins where a suite begins.
     let depth = usize::from(tree.node(id).kind != Kind::Suite);
     printer.node_at(id, depth);
@@ -70,7 +89,7 @@ pub fn append_node(
     out: &mut String,
 ) {
     let text = std::mem::take(out);
-    let mut printer = Printer { tree, style, is_indented, out: text, take: None };
+    let mut printer = Printer { tree, style, is_indented, out: text, marks: None, take: None };
     printer.node_at(id, depth);
     *out = printer.out;
 }
@@ -79,7 +98,7 @@ pub fn append_node(
 #[must_use]
 pub fn print_attribute(tree: &Snapshot, attribute: &Attribute) -> String {
     let (style, out) = (Style::Defs, String::new());
-    let mut printer = Printer { tree, style, is_indented: false, out, take: None };
+    let mut printer = Printer { tree, style, is_indented: false, out, marks: None, take: None };
     match attribute {
         Attribute::Trigger(condition) | Attribute::Complete(condition) => {
             printer.condition(attribute.word(), condition, 0);
@@ -191,7 +210,9 @@ impl Printer<'_> {
         if server.state != ServerState::Running {
             let _ = write!(self.out, " server_state:{}", server.state.word());
         }
-        let _ = writeln!(self.out, " cal_count:{}", server.calendar_count);
+        let _ = write!(self.out, " cal_count:{}", server.calendar_count);
+        self.mark(NodeId::ROOT);
+        self.text("\n");
         for variable in &server.user_variables {
             self.indent(1);
             self.variable(variable);
@@ -257,6 +278,7 @@ impl Printer<'_> {
         if self.style.has_state() {
             self.state(node);
         }
+        self.mark(id);
         self.text("\n");
         let inner = depth + 1;
         if node.default != Displayed::Queued {
@@ -377,6 +399,13 @@ impl Printer<'_> {
         if node.ran.whole_seconds() != 0 {
             add(self, " rt:");
             self.duration(node.ran);
+        }
+    }
+
+    /// What of a node isn't there.
+    fn mark(&mut self, id: NodeId) {
+        if let Some(mark) = self.marks.and_then(|marks| marks.get(&id)) {
+            let _ = write!(self.out, " # part:{}", mark.words());
         }
     }
 

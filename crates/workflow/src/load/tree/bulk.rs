@@ -112,7 +112,8 @@ fn taken(
     Ok(())
 }
 
-fn hold_names(found: Names, expected: Names, whose: &str) -> Result<()> {
+/// Whether an answer's nodes are those that should be there.
+pub(super) fn hold_names(found: Names, expected: Names, whose: &str) -> Result<()> {
     if found == expected {
         return Ok(());
     }

@@ -12,7 +12,7 @@ use super::made::Made;
 use super::operations::{OPERATIONS, STEPS, Step};
 use super::others::{Others, percentile};
 use super::site::{Fault, Result, Site};
-use super::{bulk, starts};
+use super::{bulk, cut, starts};
 
 /// What else was measured of a step, by the end of its name.
 type Figures = Vec<(&'static str, f64)>;
@@ -40,6 +40,9 @@ impl Client {
         };
         let mut known = self.known.lock();
         let (made, sizes, state) = (&self.made, &self.sizes, &mut *known);
+        if let Some(what) = cut::taken(step) {
+            return cut::take(step, what, made, (site, state), figures);
+        }
         match step {
             Step::Dependent => starts::dependent(sizes, site, state),
             Step::LoadJobs => starts::load_jobs(sizes, site, state),
@@ -121,8 +124,8 @@ fn beside(
 
 impl Caller for Client {
     fn call(&mut self, op: Op) -> std::result::Result<Outcome, ProtocolError> {
-        let step = STEPS.get(op.operation).copied().unwrap_or(Step::Sync);
-        let name = OPERATIONS.get(op.operation).map_or("", |row| &row.name);
+        let (step, operation) = (STEPS[op.operation], &OPERATIONS[op.operation]);
+        let name = &operation.name;
         let mut figures = Vec::new();
         let result = self.step(step, &mut figures);
         let figures = figures.into_iter().map(|(end, value)| (format!("{name}_{end}"), value));
@@ -136,9 +139,9 @@ impl Caller for Client {
                 return Err(ProtocolError::new(format!("{name}: {why}")));
             }
             Err(Fault::Wrong(note)) => Outcome::wrong(Finding {
-                operation: name.to_owned().into(),
+                operation: name.clone(),
                 key: Vec::new(),
-                expected: OPERATIONS[op.operation].doc.as_bytes().to_vec(),
+                expected: operation.doc.as_bytes().to_vec(),
                 received: self.site.as_ref().map_or(Vec::new(), beginning),
                 note,
             }),

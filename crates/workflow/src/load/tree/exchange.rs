@@ -1,11 +1,11 @@
 //! One request over a connection of its own, by a client that waits.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::protocol::frame::{self, HEAD_BYTES};
-use crate::protocol::{Answer, read_answer};
+use crate::client::receive;
+use crate::protocol::{Answer, Encoding, read_answer};
 
 /// The longest answer.
 const MAX_ANSWER_BYTES: u64 = 4 << 30;
@@ -18,12 +18,12 @@ const ALL_DELETED: i64 = 3;
 const SILENT_FOR: Duration = Duration::from_secs(590);
 
 /// Sends a request, and returns how long it took until the last byte of its answer, whose document
-/// is in `into`.
+/// is in `into`, and how its tree is written where it is in this program's own protocol.
 pub(super) fn exchange(
     at: SocketAddr,
     request: &[u8],
     into: &mut Vec<u8>,
-) -> std::io::Result<Duration> {
+) -> std::io::Result<(Duration, Option<Encoding>)> {
     into.clear();
     let begun = Instant::now();
     let mut stream = TcpStream::connect(at)?;
@@ -31,14 +31,8 @@ pub(super) fn exchange(
     stream.set_read_timeout(Some(SILENT_FOR))?;
     stream.set_write_timeout(Some(SILENT_FOR))?;
     stream.write_all(request)?;
-    let mut head = [0; HEAD_BYTES];
-    stream.read_exact(&mut head)?;
-    let length = frame::length(head, MAX_ANSWER_BYTES).map_err(std::io::Error::other)?;
-    into.reserve(usize::try_from(length).unwrap_or(0));
-    if stream.take(length).read_to_end(into)? as u64 != length {
-        return Err(std::io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(begun.elapsed())
+    let encoding = receive(stream, MAX_ANSWER_BYTES, into)?;
+    Ok((begun.elapsed(), encoding))
 }
 
 /// Whether a document is an answer without contents that says yes.

@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) numbers: Numbers,
     /// Whether something was changed since then.
     pub(super) has_changed: bool,
+    /// The nodes of a whole tree that was taken, and of its first levels.
+    pub(super) levels: Option<(Names, [Names; 4])>,
     /// How many pairs have had their first task ended.
     pub(super) pairs: u64,
 }

@@ -16,11 +16,13 @@
 //! | `others` | pings beside a step |
 //! | `known` | what the server's tree should be |
 //! | `bulk` | steps about all nodes |
+//! | `cut` | steps in this program's own protocol: trees by encoding and by level |
 //! | `starts` | steps that start jobs |
 //! | `client` | the client: a step, its time, its cost and its check |
 
 mod bulk;
 mod client;
+mod cut;
 mod exchange;
 mod known;
 mod made;

@@ -1,7 +1,9 @@
 //! The digest by which a tree's nodes are compared with those that were loaded.
 
 use std::hash::{DefaultHasher, Hasher as _};
-use std::ops::{Add, Sub};
+use std::ops::Add;
+
+use crate::model::{NodeId, Snapshot};
 
 /// How many nodes there are, and a digest of their kinds and names in their order. Those of several
 /// suites add up.
@@ -14,10 +16,20 @@ pub(super) struct Names {
 impl Names {
     /// Those of a definition's text, in any of its styles.
     pub(super) fn of(text: &str) -> Self {
+        Self::of_nodes(text.lines().filter_map(node))
+    }
+
+    /// Those of a tree.
+    pub(super) fn of_tree(tree: &Snapshot) -> Self {
+        let all = tree.walk(NodeId::ROOT).skip(1).map(|id| tree.node(id));
+        Self::of_nodes(all.map(|node| (node.kind.word(), &*node.name)))
+    }
+
+    /// Those of nodes, by kind and name, in the order of printing.
+    pub(super) fn of_nodes<'a>(nodes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut names = Self::default();
         let mut suite = DefaultHasher::new();
-        for line in text.lines() {
-            let Some((kind, name)) = node(line) else { continue };
+        for (kind, name) in nodes {
             if kind == "suite" {
                 names.digest = names.digest.wrapping_add(suite.finish());
                 suite = DefaultHasher::new();
@@ -50,15 +62,6 @@ impl Add for Names {
     }
 }
 
-impl Sub for Names {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        let digest = self.digest.wrapping_sub(other.digest);
-        Self { nodes: self.nodes.saturating_sub(other.nodes), digest }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,7 +73,6 @@ mod tests {
         let both = Names::of(&format!("#5.9.2\ndefs_state NET\n{two}{one}# enddef\n"));
         assert_eq!(both.nodes, 5);
         assert_eq!(both, Names::of(two) + Names::of(one));
-        assert_eq!(both - Names::of(one), Names::of(two));
         assert_eq!(Names::of("# enddef"), Names::default());
         let other = |from: &str, to: &str| Names::of(&two.replace(from, to)) != Names::of(two);
         assert!(other("task t", "task s") && other("family f", "task f"));

@@ -2,92 +2,69 @@
 
 use load::{Kind, Operation};
 
-/// A step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Load,
-    Restart,
-    Begin,
-    Evaluate,
-    CheckPoint,
-    CheckPointBusy,
-    Get,
-    SyncFull,
-    SyncCold,
-    Sync,
-    Suspend,
-    Resume,
-    Force,
-    Requeue,
-    Commands,
-    Delete,
-    LoadJobs,
-    Jobs,
-    LoadPairs,
-    Dependent,
-    LoadReleased,
-    Release,
-    Replace,
+/// One row a step: what the code calls it, and what the lab knows of it.
+macro_rules! steps {
+    ($($step:ident $name:literal $kind:ident $doc:literal)*) => {
+        /// A step.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Step {
+            $($step),*
+        }
+
+        /// All of them, in the order of the lab's table.
+        pub(super) const STEPS: [Step; COUNT] = [$(Step::$step),*];
+
+        /// What the lab knows of them.
+        pub(super) static OPERATIONS: [Operation; COUNT] =
+            [$(Operation::new($name, Kind::$kind, $doc)),*];
+
+        const COUNT: usize = [$($name),*].len();
+    };
 }
 
-/// All of them; the lab's table has the same order.
-pub(super) const STEPS: [Step; OPERATIONS.len()] = [
-    Step::Load,
-    Step::Restart,
-    Step::Begin,
-    Step::Evaluate,
-    Step::CheckPoint,
-    Step::CheckPointBusy,
-    Step::Get,
-    Step::SyncFull,
-    Step::SyncCold,
-    Step::Sync,
-    Step::Suspend,
-    Step::Resume,
-    Step::Force,
-    Step::Requeue,
-    Step::Commands,
-    Step::Delete,
-    Step::LoadJobs,
-    Step::Jobs,
-    Step::LoadPairs,
-    Step::Dependent,
-    Step::LoadReleased,
-    Step::Release,
-    Step::Replace,
-];
+steps! {
+    Load "load" Write "Loads the definition of `scale`."
+    Restart "restart" Write "Has the server run."
+    Begin "begin" Write "Begins all suites; no task is free to run."
+    Evaluate "evaluate" Write "Has all dependencies evaluated: none is met."
+    CheckPoint "checkpoint" Write "Has a checkpoint written; its nodes are counted."
+    CheckPointBusy "checkpoint-busy" Write
+        "The same while the first tasks of pairs end one after another."
+    Get "get" Read "Takes the definition; every node has to be in it."
+    SyncFull "sync-full" Read "Takes all that a client that follows needs."
+    SyncCold "sync-cold" Read "The same for a client that has nothing yet."
+    Sync "sync" Read "Takes what has changed since the last of these."
+    Suspend "suspend" Write "Suspends each task by its path, in one request."
+    Resume "resume" Write "Resumes each task by its path, in one request."
+    Force "force" Write "Forces all suites complete, with all below them."
+    Requeue "requeue" Write "Queues all suites anew."
+    Commands "commands" Write "`commands` mixed commands, each with a sync."
+    Delete "delete" Write "Deletes all suites."
+    LoadJobs "load-jobs" Write "Loads a suite of `jobs` tasks with a script."
+    Jobs "jobs" Write "Begins it; each job's command has to run once."
+    LoadPairs "load-pairs" Write "Loads and begins pairs of tasks."
+    Dependent "dependent" Write "Ends a task until the one behind it is submitted."
+    LoadReleased "load-released" Write "Loads and begins tasks that wait for one."
+    Release "release" Write "Ends that one, until all `released` are submitted."
+    Replace "replace" Write "Replaces the last suite by the same, triggers and all."
+    GetText "get-text" Read "Takes the whole tree as text, in this program's protocol if spoken."
+    GetBinary "get-binary" Read "The same as binary."
+    SyncText "sync-text" Read "Takes what has changed since the last sync, so as text."
+    SyncBinary "sync-binary" Read "The same as binary."
+    Level0 "level-0" Read "Takes the server alone, as binary."
+    Level1 "level-1" Read "Takes the suites."
+    Level2 "level-2" Read "Takes the suites and their children."
+    Level3 "level-3" Read "Takes three levels of nodes."
+}
 
-/// What the lab knows of them.
-pub(super) static OPERATIONS: [Operation; 23] = [
-    Operation::new("load", Kind::Write, "Loads the definition of `scale`."),
-    Operation::new("restart", Kind::Write, "Has the server run."),
-    Operation::new("begin", Kind::Write, "Begins all suites; no task is free to run."),
-    Operation::new("evaluate", Kind::Write, "Has all dependencies evaluated: none is met."),
-    Operation::new("checkpoint", Kind::Write, "Has a checkpoint written; its nodes are counted."),
-    Operation::new(
-        "checkpoint-busy",
-        Kind::Write,
-        "The same while the first tasks of pairs end one after another.",
-    ),
-    Operation::new("get", Kind::Read, "Takes the definition; every node has to be in it."),
-    Operation::new("sync-full", Kind::Read, "Takes all that a client that follows needs."),
-    Operation::new("sync-cold", Kind::Read, "The same for a client that has nothing yet."),
-    Operation::new("sync", Kind::Read, "Takes what has changed since the last of these."),
-    Operation::new("suspend", Kind::Write, "Suspends each task by its path, in one request."),
-    Operation::new("resume", Kind::Write, "Resumes each task by its path, in one request."),
-    Operation::new("force", Kind::Write, "Forces all suites complete, with all below them."),
-    Operation::new("requeue", Kind::Write, "Queues all suites anew."),
-    Operation::new("commands", Kind::Write, "`commands` mixed commands, each with a sync."),
-    Operation::new("delete", Kind::Write, "Deletes all suites."),
-    Operation::new("load-jobs", Kind::Write, "Loads a suite of `jobs` tasks with a script."),
-    Operation::new("jobs", Kind::Write, "Begins it; each job's command has to run once."),
-    Operation::new("load-pairs", Kind::Write, "Loads and begins pairs of tasks."),
-    Operation::new("dependent", Kind::Write, "Ends a task until the one behind it is submitted."),
-    Operation::new("load-released", Kind::Write, "Loads and begins tasks that wait for one."),
-    Operation::new("release", Kind::Write, "Ends that one, until all `released` are submitted."),
-    Operation::new(
-        "replace",
-        Kind::Write,
-        "Replaces the last suite by the same, triggers and all.",
-    ),
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_have_a_name_each() {
+        let names: std::collections::BTreeSet<_> = OPERATIONS.iter().map(|one| &one.name).collect();
+        assert_eq!((names.len(), STEPS.len()), (COUNT, COUNT));
+        assert_eq!(OPERATIONS[Step::Level3 as usize].name, "level-3");
+    }
+}

@@ -8,7 +8,7 @@ use super::super::numbers::Numbers;
 use super::super::requests::command;
 use super::exchange::{agreed, exchange, text};
 use super::process::Process;
-use crate::protocol::{Command, SyncKind};
+use crate::protocol::{Command, Encoding, ServerCommand, SyncKind};
 
 /// Why a step is not what it should be.
 #[derive(Debug)]
@@ -46,8 +46,12 @@ pub(super) struct Site {
     home: PathBuf,
     /// Where checkpoints are written.
     pub(super) check_file: PathBuf,
-    /// The document of the last answer.
+    /// Whether it speaks this program's own protocol, too.
+    pub(super) is_own: bool,
+    /// The document of the last answer, or what came in this program's protocol, and how it is
+    /// written then.
     pub(super) answer: Vec<u8>,
+    pub(super) encoding: Option<Encoding>,
 }
 
 impl Site {
@@ -55,7 +59,7 @@ impl Site {
     pub(super) fn find(at: SocketAddr) -> Result<Self> {
         let mut answer = Vec::new();
         exchange(at, &sync(SyncKind::Full, Numbers::default()), &mut answer)?;
-        let text = text(&answer)?;
+        let text = self::text(&answer)?;
         let variable = |name: &str| {
             let line = |line: &str| {
                 let value = line.strip_prefix("edit ")?.strip_prefix(name)?.strip_prefix(" '")?;
@@ -70,12 +74,17 @@ impl Site {
             let why = format!("the server's process {pid} and folder {home} aren't on this host");
             return wrong(why + ": run it here");
         };
-        Ok(Self { at, process, home: PathBuf::from(home), check_file, answer })
+        let home = PathBuf::from(home);
+        exchange(at, &command(Command::Server(ServerCommand::StatsText)), &mut answer)?;
+        let is_own = self::text(&answer)?.contains("loadline");
+        Ok(Self { at, process, home, check_file, is_own, answer, encoding: None })
     }
 
     /// Sends a request; its answer is in `answer`.
     pub(super) fn ask(&mut self, request: &[u8]) -> Result<Duration> {
-        Ok(exchange(self.at, request, &mut self.answer)?)
+        let (took, encoding) = exchange(self.at, request, &mut self.answer)?;
+        self.encoding = encoding;
+        Ok(took)
     }
 
     /// Sends a request that is answered without contents.

@@ -198,7 +198,7 @@ pub(super) fn meanwhile(
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| {
             let mut answer = Vec::new();
-            let took = exchange(at, request, &mut answer)?;
+            let (took, _) = exchange(at, request, &mut answer)?;
             agreed(&answer)?;
             Ok(took)
         });

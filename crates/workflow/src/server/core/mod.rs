@@ -5,6 +5,7 @@ mod alter;
 mod archives;
 mod check;
 mod children;
+mod cut;
 mod edit;
 mod escape;
 mod filings;
@@ -38,7 +39,7 @@ use crate::model::{
     Flag, Instant, Moment, OwnText, Rules, ServerState, State, Text, Tree, Variable,
 };
 use crate::protocol::{
-    Body, Command, Edit, HandleCommand, NodeCommand, PathsCommand, Reply, Report, Request,
+    Body, Command, Edit, HandleCommand, Header, NodeCommand, PathsCommand, Reply, Report, Request,
     ServerCommand, read,
 };
 use filings::Filings;
@@ -187,6 +188,11 @@ impl Core {
         let is_halted = self.tree.server().state == ServerState::Halted;
         let is_known = |program| is_halted || self.tree.is_wait_known(&who, &program);
         !children::program(expression).is_ok_and(is_known)
+    }
+
+    /// Answers a request that has this program's own header.
+    pub(super) fn cut(&self, header: &Header) -> Told {
+        cut::cut(&self.tree, header)
     }
 
     /// Carries a request out.

@@ -43,6 +43,9 @@ pub(in crate::server) enum Effect {
     Discard(Discarded),
 }
 
+/// Appends an answer, on another thread.
+type Write = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
+
 /// What a client is answered.
 pub(in crate::server) enum Told {
     /// This.
@@ -55,6 +58,8 @@ pub(in crate::server) enum Told {
     Jobs(Box<dyn FnOnce() -> Vec<Submission> + Send>),
     /// Whether what is due could be made: jobs, scripts and archives, by path and try.
     Made(Due),
+    /// What is cut out of a tree, in a frame of this program's own.
+    Cut(Write),
     /// The answers of a group.
     Group(Vec<Told>),
 }
@@ -65,7 +70,7 @@ impl Told {
         match self {
             Self::OfCommands(_) | Self::Jobs(_) => true,
             Self::Group(all) => all.iter().any(Self::is_of_commands),
-            Self::Reply(_) | Self::Later(_) | Self::Made(_) => false,
+            Self::Reply(_) | Self::Later(_) | Self::Made(_) | Self::Cut(_) => false,
         }
     }
 
@@ -78,6 +83,7 @@ impl Told {
             Self::Made(due) if due.errors.is_empty() => Reply::OK,
             Self::Made(due) => Reply::Error(due.errors),
             Self::Jobs(_) => Reply::error("jobs are checked by a command of its own, in no group"),
+            Self::Cut(_) => Reply::error("a header goes with no group"),
             Self::Group(_) => Reply::error("a group within a group"),
         }
     }

@@ -118,8 +118,9 @@ impl App {
         if !held.grow(document.len()) {
             return Err(Fault::busy("requests that are carried out take all memory"));
         }
-        let asked =
-            Asked { document, slot: slot.clone(), held, is_trusted: true, definition: None };
+        let (slot_of_answer, definition, header) = (slot.clone(), None, None);
+        let is_trusted = true;
+        let asked = Asked { document, slot: slot_of_answer, held, is_trusted, definition, header };
         asked.send(request, &self.shared.owner);
         receive.await.map_err(|_| Fault::stopping())?;
         match slot.take() {
