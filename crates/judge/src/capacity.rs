@@ -85,20 +85,18 @@ impl Search {
         let highest_unclear = unclear.iter().copied().reduce(f64::max);
         let below = lowest_unclear.or(broken).or(held);
         let above = highest_unclear.or(held).or(broken);
-        let candidate = match (held, broken) {
-            (None, _) => self.fitted(below? / 2.0),
-            (Some(_), None) => self.fitted(above? * 2.0),
+        let is_new = |load: &f64| tries.iter().all(|one| one.load != *load);
+        match (held, broken) {
+            (None, _) => Some(self.fitted(below? / 2.0)).filter(is_new),
+            (Some(_), None) => Some(self.fitted(above? * 2.0)).filter(is_new),
             (Some(held), Some(broken)) => {
-                let gaps = [(held, below?), (above?, broken)];
-                let widest = gaps.into_iter().max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
-                if widest.1 / widest.0 <= 1.0 + self.precision {
-                    return None;
-                }
-                self.fitted((widest.0 * widest.1).sqrt())
+                let mut gaps = [(held, below?), (above?, broken)];
+                // The wider first. Where its middle is one of its ends, the other may have room.
+                gaps.sort_by(|a, b| (b.1 / b.0).total_cmp(&(a.1 / a.0)));
+                let wide = gaps.into_iter().filter(|(low, high)| high / low > 1.0 + self.precision);
+                wide.map(|(low, high)| self.fitted((low * high).sqrt())).find(is_new)
             }
-        };
-        let known = tries.iter().any(|one| one.load == candidate);
-        (!known).then_some(candidate)
+        }
     }
 
     fn fitted(&self, load: f64) -> f64 {
@@ -162,6 +160,18 @@ mod tests {
         let search = Search { from: 1.0, whole: true, precision: 0.0, ..SEARCH };
         let (found, _) = searched(&search, |load| if load <= 37.0 { Held::Yes } else { Held::No });
         assert_eq!(found, Capacity { held: Some(37.0), broken: Some(38.0) });
+    }
+
+    #[test]
+    fn a_gap_without_room_does_not_end_the_search_of_the_other() {
+        let search = Search { from: 1.0, whole: true, precision: 0.0, ..SEARCH };
+        let answer = |load: f64| match load {
+            1.0 | 7.0 => Held::Yes,
+            8.0.. => Held::No,
+            _ => Held::Unclear,
+        };
+        let (found, _) = searched(&search, answer);
+        assert_eq!(found, Capacity { held: Some(7.0), broken: Some(8.0) });
     }
 
     #[test]

@@ -13,16 +13,16 @@ use super::persist::RunWriter;
 use super::require::{self, Terms};
 use super::runner::{Runner, begin, end};
 use super::trial::Trial;
-use crate::plan::{Plan, Point, SuiteError};
+use crate::plan::{Plan, Point, Requirement, SuiteError};
 
 /// The numbers of rounds after which a load is judged; the last is the most that are measured.
 const LOOKS: [u32; 4] = [3, 5, 8, 12];
 
-/// The probability of a wrong outcome for one load, over all of its looks.
+/// The probability of a wrong outcome of a requirement at one load, over all of its looks.
 const ERROR: f64 = 0.02;
 
-/// A load is broken when the backlog grew in more than half of the rounds; when it did in more than
-/// a quarter, the outcome is unclear. An occasional stall of the host grows a backlog, too.
+/// When the backlog grew in more than a quarter of the rounds, the outcome is unclear. An
+/// occasional stall of the host grows a backlog, too.
 const OVERLOADED_DOUBT: usize = 4;
 
 /// Loads tried at most, as `judge` does.
@@ -170,36 +170,104 @@ fn terms_at(point: &Point, confidence: f64) -> Terms<'_> {
 /// holds though rounds were disturbed. A disturbance only makes a target look worse: what holds
 /// beside it holds, and what it can have done itself breaks nothing.
 fn judge_load(point: &Point, trials: &[Trial], confidence: f64) -> (Held, Option<String>) {
-    let overloaded = || trials.iter().filter(|trial| trial.is_overloaded());
-    let (overloaded, clean) =
-        (overloaded().count(), overloaded().filter(|trial| trial.is_valid()).count());
-    let rounds = trials.len();
-    let doubt = format!("overloaded in {overloaded} of {rounds} rounds");
-    if overloaded * 2 > rounds {
-        let held = if clean * 2 > overloaded { Held::No } else { Held::Unclear };
-        return (held, Some(doubt));
-    }
-    let mut unclear = (overloaded * OVERLOADED_DOUBT > rounds).then_some(doubt);
-    for requirement in &point.requirements {
+    let requirement = |requirement: &Requirement| {
         let terms = terms_at(point, confidence);
-        let judged = require::judge_requirement(requirement, trials, &terms);
-        match judged.outcome {
-            RequirementOutcome::Broken => return (Held::No, Some(requirement.text.clone())),
-            RequirementOutcome::CantTell => {
-                unclear.get_or_insert_with(|| requirement.text.clone());
+        let held = match require::judge_requirement(requirement, trials, &terms).outcome {
+            RequirementOutcome::Broken => Held::No,
+            RequirementOutcome::CantTell => Held::Unclear,
+            RequirementOutcome::Held => return None,
+        };
+        Some((held, requirement.text.clone()))
+    };
+    let requirements = point.requirements.iter().filter_map(requirement);
+    let found = backlog(trials).into_iter().chain(too_few(trials)).chain(requirements);
+    concluded(found.collect(), trials)
+}
+
+/// What follows from all that speaks against a load: what breaks it, else what makes it unclear.
+fn concluded(found: Vec<(Held, String)>, trials: &[Trial]) -> (Held, Option<String>) {
+    let breaks = found.iter().find(|(held, _)| *held == Held::No);
+    if let Some((held, why)) = breaks.or(found.first()) {
+        return (*held, Some(why.clone()));
+    }
+    let disturbed = trials.iter().filter(|one| one.validity == Validity::Disturbed).count();
+    let why = format!("disturbed in {disturbed} of {} rounds", trials.len());
+    (Held::Yes, (disturbed > 0).then_some(why))
+}
+
+/// What a backlog that grew says of a load: it is broken where more than half of all rounds were
+/// overloaded and none of these disturbed, as disturbed ones might not have been otherwise. That is
+/// a count: [`ERROR`] is of requirements alone.
+fn backlog(trials: &[Trial]) -> Option<(Held, String)> {
+    let is_disturbed = |one: &&Trial| match one.validity {
+        Validity::Valid => false,
+        Validity::Disturbed => true,
+        Validity::Invalid => !one.causes().is_empty(),
+    };
+    let overloaded = || trials.iter().filter(|trial| trial.is_overloaded());
+    let (rounds, all) = (trials.len(), overloaded().count());
+    let why = format!("overloaded in {all} of {rounds} rounds");
+    match overloaded().filter(|one| !is_disturbed(one)).count() {
+        own if own * 2 > rounds => Some((Held::No, why)),
+        _ => (all * OVERLOADED_DOUBT > rounds).then_some((Held::Unclear, why)),
+    }
+}
+
+/// Whether too few rounds count, with the first reason.
+fn too_few(trials: &[Trial]) -> Option<(Held, String)> {
+    let count = trials.iter().filter(|one| one.validity != Validity::Invalid).count();
+    let reason = || trials.iter().find_map(|trial| trial.reason.clone());
+    let why = || reason().unwrap_or_else(|| "too few valid rounds".to_owned());
+    (count < LOOKS[0] as usize).then(|| (Held::Unclear, why()))
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::{Cause, CauseKind};
+
+    use super::*;
+    use crate::drive::Pressure;
+
+    fn rounds(of: &[(bool, Validity)]) -> Vec<Trial> {
+        let round = |(ordinal, (is_overloaded, validity)): (u32, &(bool, Validity))| {
+            let mut trial = Trial::begin(0, ordinal, 0);
+            if *validity == Validity::Disturbed {
+                trial.disturb(&[Cause::new(CauseKind::Steal, 0.3)]);
             }
-            RequirementOutcome::Held => {}
-        }
+            trial.validity = *validity;
+            let backlog_end = if *is_overloaded { 500 } else { 0 };
+            trial.pressure = Pressure { offered: 1_000, backlog_end, ..Pressure::default() };
+            trial
+        };
+        (1..).zip(of).map(round).collect()
     }
-    let with = |validity| trials.iter().filter(|trial| trial.validity == validity).count();
-    if rounds - with(Validity::Invalid) < LOOKS[0] as usize {
-        let first = trials.iter().find_map(|trial| trial.reason.clone());
-        return (Held::Unclear, Some(first.unwrap_or_else(|| "too few valid rounds".to_owned())));
+
+    fn held(of: &[(bool, Validity)]) -> Option<Held> {
+        backlog(&rounds(of)).map(|(held, _)| held)
     }
-    let disturbed = with(Validity::Disturbed);
-    match unclear {
-        Some(text) => (Held::Unclear, Some(text)),
-        None if disturbed == 0 => (Held::Yes, None),
-        None => (Held::Yes, Some(format!("disturbed in {disturbed} of {rounds} rounds"))),
+
+    #[test]
+    fn a_backlog_breaks_a_load_only_by_rounds_that_nothing_disturbed() {
+        use Validity::{Disturbed, Invalid, Valid};
+        assert_eq!(held(&[(true, Valid), (true, Valid), (false, Valid)]), Some(Held::No));
+        assert_eq!(held(&[(true, Invalid); 3]), Some(Held::No), "far above what it carries");
+        assert_eq!(held(&[(true, Disturbed); 3]), Some(Held::Unclear));
+        // Without the disturbance it may be two of four.
+        let some = [(true, Valid), (true, Valid), (true, Disturbed), (false, Valid)];
+        assert_eq!(held(&[&some[..], &[(false, Valid)]].concat()), Some(Held::Unclear));
+        assert_eq!(held(&[(false, Valid); 5]), None);
+        assert_eq!(held(&[&[(true, Valid)], &[(false, Valid); 4][..]].concat()), None);
+    }
+
+    #[test]
+    fn what_is_broken_is_told_though_rounds_are_invalid_or_unclear() {
+        let far = rounds(&[(true, Validity::Invalid); 3]);
+        let unclear = vec![too_few(&far).expect("none counts"), (Held::No, "errors < 1%".into())];
+        assert_eq!(concluded(unclear, &far), (Held::No, Some("errors < 1%".to_owned())));
+        let well = rounds(&[(false, Validity::Disturbed); 3]);
+        let said = "disturbed in 3 of 3 rounds".to_owned();
+        assert_eq!(concluded(Vec::new(), &well), (Held::Yes, Some(said)));
+        assert_eq!(concluded(Vec::new(), &rounds(&[])), (Held::Yes, None));
+        assert_eq!(too_few(&well), None);
     }
 }

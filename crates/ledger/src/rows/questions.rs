@@ -198,7 +198,7 @@ rows! {
         key: String,
         /// The gap between held and broken that is narrow enough: 0.02 is 2 %.
         precision: f64,
-        /// The error probability of the outcome of one load.
+        /// The error probability of a requirement at one load.
         error: f64,
         /// The most rounds that one load may take.
         rounds_most: u32,
