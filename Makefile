@@ -21,7 +21,7 @@ define needed
 endef
 
 help:
-	@echo 'make tour    build loadline and run five short experiments: suites/tour*.toml'
+	@echo 'make tour    build loadline and run six short experiments: suites/tour*.toml'
 	@echo 'make test    everything that a change must pass: format, tidy, lints, docs, tests'
 	@echo 'make bench   measure, and write README.md, BENCHMARKS.md and docs/benchmarks'
 	@echo 'make credibility   hold what the lab says against the truth; goes on where it was left'
@@ -38,8 +38,9 @@ tour:
 	$(call needed,0); \
 	cargo build --profile tour --locked -p loadline || \
 	  { echo 'The tour ends here: the program is not built, for the reason above.'; exit 0; }; \
-	for suite in tour tour-records tour-arrays tour-conditions tour-workflow; do \
-	  $${CARGO_TARGET_DIR:-target}/tour/loadline run --wait suites/$$suite.toml; \
+	loadline=$${CARGO_TARGET_DIR:-target}/tour/loadline; \
+	for suite in tour tour-records tour-arrays tour-conditions tour-workflow tour-rpc; do \
+	  "$$loadline" run --wait suites/$$suite.toml; \
 	  code=$$?; \
 	  case $$code in \
 	    0) ;; \
@@ -49,6 +50,10 @@ tour:
 	    *) echo "The tour ends here: suites/$$suite.toml was not measured (exit code $$code)."; exit 0 ;; \
 	  esac; \
 	done; \
+	echo; echo "What do two writes wait for? $$ loadline rpc why tcp: --writes struct --nagle --server …"; \
+	"$$loadline" rpc why tcp: --writes struct --nagle --time 1s \
+	  --server "exec '$$loadline' serve rpc --listen 127.0.0.1:0 --threads 1 --log warn" || \
+	  { echo "The tour ends here: it was not found out (exit code $$?)."; exit 0; }; \
 	echo 'That was the tour. Measure your own next: docs/first-question.md'
 
 test: needs

@@ -26,6 +26,10 @@ const FILES: &[&str] = &[
     "loadline/rpc/v1/table.proto",
 ];
 
+/// The package of the table.
+#[cfg(feature = "grpc")]
+const TABLE: &str = ".loadline.rpc.v1";
+
 #[cfg(feature = "grpc")]
 fn generate(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
     use protox::prost::Message as _;
@@ -34,8 +38,9 @@ fn generate(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     measured(&descriptors.encode_to_vec(), out)?;
     let mut config = prost_build::Config::new();
-    // Payloads and what is echoed are not copied.
-    config.bytes(["."]).include_file("proto.rs");
+    // Payloads are not copied. The table's messages are in `src/protocol/table.rs`, because own
+    // frames need them without all this.
+    config.bytes(["."]).extern_path(TABLE, "crate::protocol::table").include_file("proto.rs");
     config.compile_fds(descriptors)?;
     Ok(())
 }

@@ -6,32 +6,25 @@
 //! workload and dialect of the lab; [`SERVICE`] holds the two commands, `serve rpc` and `rpc`.
 //! README.md lists what is spoken, what isn't, and the limits.
 //!
-//! Server and client are there with the feature `grpc`.
+//! gRPC, served and called, and codecs are there with the feature `grpc`; own frames always are.
 
 #![deny(unsafe_code)]
 
-#[cfg(feature = "grpc")]
 pub mod carriers;
-#[cfg(feature = "grpc")]
 pub mod client;
 pub mod codecs;
-#[cfg(feature = "grpc")]
 mod duplex;
 pub mod load;
 pub mod model;
-#[cfg(feature = "grpc")]
 mod mpi;
 pub mod protocol;
-#[cfg(feature = "grpc")]
 pub mod server;
-#[cfg(feature = "grpc")]
 pub mod shm;
 
 mod command;
 #[cfg(not(feature = "grpc"))]
 mod left_out;
 mod serve;
-#[cfg(feature = "grpc")]
 pub mod waiting;
 
 use ::service::{Service, Subcommand};
@@ -39,7 +32,7 @@ use ::service::{Service, Subcommand};
 /// The service's row.
 pub static SERVICE: Service = Service {
     name: serve::NAME,
-    doc: "Typed messages and remote calls, over gRPC",
+    doc: "Typed messages and remote calls, over gRPC and own frames",
     is_hidden: false,
     serve: Subcommand::of::<serve::RpcArgs>(),
     command: Some((

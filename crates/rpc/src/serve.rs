@@ -10,8 +10,10 @@ use service::{CommonArgs, ListenArgs, Outcome, Run, ThreadArgs, TlsArgs, socket_
 pub(crate) const NAME: &str = "rpc";
 
 /// The port where `--listen` names none: what examples of gRPC use.
-#[cfg(feature = "grpc")]
 pub(crate) const PORT: u16 = 50051;
+
+/// What the ready line calls the addresses: the first of what is spoken there.
+const PROTOCOL: &str = if cfg!(feature = "grpc") { "grpc" } else { "frames" };
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,7 +52,6 @@ pub(crate) struct RpcArgs {
 
     /// How connections over shared memory wait for their clients
     #[arg(long, value_name = "HOW", default_value = "hybrid", requires = "shm")]
-    #[cfg(feature = "grpc")]
     wait: crate::waiting::Wait,
 
     #[command(flatten)]
@@ -128,14 +129,6 @@ fn span(written: &str) -> Result<Span, String> {
     written.parse().map_err(|error| format!("{error}"))
 }
 
-#[cfg(not(feature = "grpc"))]
-impl Run for RpcArgs {
-    fn run(self) -> Outcome {
-        Err(crate::left_out::left_out())
-    }
-}
-
-#[cfg(feature = "grpc")]
 impl Run for RpcArgs {
     fn run(self) -> Outcome {
         use service::{Failure, Harness, HttpArgs, Running, Tokens, raise_descriptor_limit};
@@ -185,7 +178,7 @@ impl Run for RpcArgs {
         let server = bound.start()?;
         harness.serve_metrics(server.metrics())?;
         harness.run(Running {
-            protocol: "grpc",
+            protocol: PROTOCOL,
             addresses: server.addresses().to_vec(),
             other: shm,
             data: None,
@@ -198,7 +191,6 @@ impl Run for RpcArgs {
 }
 
 /// Warns where other machines can call, and what they send can be read on the way.
-#[cfg(feature = "grpc")]
 fn warn(addresses: &[wire::Address], is_encrypted: bool, needs_token: bool) {
     for address in addresses.iter().filter(|address| !service::is_local(address)) {
         if !is_encrypted {

@@ -138,7 +138,7 @@ const PEERS: Proof = Proof {
 const RPC: Proof = Proof {
     name: "rpc",
     doc: "grpcurl, grpcio, Go's interoperability client and the conformance suites of Connect and \
-          of Protocol Buffers find the server right.",
+          of Protocol Buffers find the server right; without gRPC own frames are all there.",
     commands: &[
         &[
             "clippy",
@@ -160,6 +160,16 @@ const RPC: Proof = Proof {
             "loadline-rpc",
             "--features",
             "conformance",
+            "--test",
+            "rpc",
+            "--locked",
+        ],
+        &[
+            "test",
+            "--package",
+            "loadline-rpc",
+            "--no-default-features",
+            "--lib",
             "--test",
             "rpc",
             "--locked",

@@ -1,7 +1,6 @@
 //! One call: what is sent, and what comes.
 
 use std::future::poll_fn;
-use std::time::Duration;
 
 use bytes::Bytes;
 use h2::client::ResponseFuture;
@@ -10,31 +9,12 @@ use http_types::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
 use tokio::time::{Instant, timeout_at};
 
 use super::connect::Client;
+use super::options::CallOptions;
 use crate::protocol::compression::Encoding;
 use crate::protocol::frames::{Reader, frame};
 use crate::protocol::metadata::{Metadata, from_base64, is_binary, to_base64};
 use crate::protocol::status::{Code, Ended, Status};
 use crate::protocol::{percent, timeout};
-
-/// How a call is made.
-#[derive(Clone, Debug)]
-pub struct CallOptions {
-    /// Metadata of the request.
-    pub metadata: Metadata,
-    /// How long it may take.
-    pub timeout: Option<Duration>,
-    /// Whether requests are compressed, with gzip.
-    pub gzip: bool,
-    /// The most bytes of a message of the answer.
-    pub max_message_bytes: usize,
-}
-
-impl Default for CallOptions {
-    fn default() -> Self {
-        let max_message_bytes = 64 << 20;
-        Self { metadata: Metadata::default(), timeout: None, gzip: false, max_message_bytes }
-    }
-}
 
 /// Sends the messages of a call. Dropping it before [`Sender::end`] cancels the call.
 #[derive(Debug)]

@@ -8,8 +8,9 @@ use prost::Message as _;
 use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
 use prost_types::FileDescriptorProto;
 
-use super::call::{CallOptions, Receiver, Sender};
+use super::call::{Receiver, Sender};
 use super::connect::Client;
+use super::options::CallOptions;
 use crate::protocol::proto::reflection::server_reflection_request::MessageRequest;
 use crate::protocol::proto::reflection::server_reflection_response::MessageResponse;
 use crate::protocol::proto::reflection::{ServerReflectionRequest, ServerReflectionResponse};

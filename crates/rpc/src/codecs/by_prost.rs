@@ -5,8 +5,8 @@ use prost::Message as _;
 
 use super::codec::{Codec, CodecError, Older};
 use super::sample::{self, Sample, convert};
-use crate::protocol::proto::table;
-use crate::protocol::proto::table::sample::One;
+use crate::protocol::table;
+use crate::protocol::table::sample::One;
 
 /// Protocol Buffers by prost.
 #[derive(Debug)]

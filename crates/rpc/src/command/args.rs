@@ -1,9 +1,12 @@
-//! How a command reaches a server, as typed. Control plane.
+//! How a command reaches a server, and what it asks there, as typed. Control plane.
 
 use std::path::PathBuf;
 
 use base::units::{ByteCount, Span};
-use service::TrustArgs;
+use service::{Failure, TrustArgs};
+
+use crate::client::CallOptions;
+use crate::protocol::metadata::{Metadata, from_base64, is_binary, is_name};
 
 /// How a server is reached, and what it is asked with.
 #[derive(Debug, clap::Args)]
@@ -48,6 +51,60 @@ pub(super) struct SessionArgs {
     pub(super) encryption: TrustArgs,
 }
 
+impl SessionArgs {
+    /// How calls are made.
+    pub(super) fn options(&self) -> Result<CallOptions, Failure> {
+        let mut metadata = Metadata::default();
+        for written in &self.header {
+            add_header(&mut metadata, written).map_err(Failure::Usage)?;
+        }
+        Ok(CallOptions {
+            metadata,
+            timeout: self.timeout.map(|time| time.duration()),
+            gzip: self.gzip,
+            max_message_bytes: self.max_message.bytes as usize,
+        })
+    }
+}
+
+/// What is asked of a server of gRPC.
+#[derive(Debug, clap::Subcommand)]
+#[cfg_attr(not(feature = "grpc"), allow(dead_code))]
+pub(super) enum RpcCommand {
+    /// Call a function: print its answers, a line of JSON each
+    Call {
+        /// The server: HOST, HOST:PORT, grpcs://HOST:PORT or unix:PATH
+        address: String,
+        /// The function: package.Service/Method
+        method: String,
+        /// The request as JSON, @FILE, or - for standard input; of a stream of requests a value
+        /// each [default: one without fields]
+        request: Option<String>,
+    },
+    /// Print the services of a server, or the functions of one
+    List {
+        /// The server
+        address: String,
+        /// The service
+        service: Option<String>,
+    },
+    /// Print what a service, function, message or enumeration is, as a .proto file writes it
+    Describe {
+        /// The server
+        address: String,
+        /// Its name; all services without one
+        symbol: Option<String>,
+    },
+    /// Ask whether a server, or one of its services, serves: exit code 0 if it does, 1 if not, 69
+    /// if the server has none of this name
+    Health {
+        /// The server
+        address: String,
+        /// The service; without one the whole server
+        service: Option<String>,
+    },
+}
+
 /// A time of more than nothing.
 pub(super) fn time(written: &str) -> Result<Span, String> {
     let time: Span = written.parse().map_err(|error| format!("{error}"))?;
@@ -58,7 +115,6 @@ pub(super) fn time(written: &str) -> Result<Span, String> {
 }
 
 /// The bytes of an echo.
-#[cfg(feature = "grpc")]
 pub(super) fn echoed(written: &str) -> Result<ByteCount, String> {
     let size = size(written)?;
     match size.bytes <= 1 << 30 {
@@ -69,4 +125,45 @@ pub(super) fn echoed(written: &str) -> Result<ByteCount, String> {
 
 fn size(written: &str) -> Result<ByteCount, String> {
     written.parse().map_err(|error| format!("{error}"))
+}
+
+fn add_header(metadata: &mut Metadata, written: &str) -> Result<(), String> {
+    let wrong = |why: &str| format!("--header \"{written}\": {why}");
+    let Some((name, value)) = written.split_once(':') else {
+        return Err(wrong("write NAME: VALUE"));
+    };
+    let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
+    if !is_name(&name) {
+        let why = "a name has letters, digits, _, - and ., and doesn't begin with grpc-";
+        return Err(wrong(why));
+    }
+    if is_binary(&name) {
+        let values = from_base64(value.as_bytes());
+        let values = values.ok_or_else(|| wrong("the value of a -bin name is base64"))?;
+        values.into_iter().for_each(|value| metadata.add(&name[..], value));
+        return Ok(());
+    }
+    if !value.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return Err(wrong("a value is printable ASCII, unless its name ends in -bin"));
+    }
+    metadata.add(name, value.as_bytes().to_vec());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_a_name_and_a_value() {
+        let mut metadata = Metadata::default();
+        for written in ["X-One: 1", "x-one:2", "x-data-bin: AAH/"] {
+            add_header(&mut metadata, written).expect(written);
+        }
+        let all: Vec<_> = metadata.iter().map(|(name, value)| (name, &value[..])).collect();
+        assert_eq!(all, [("x-one", &b"1"[..]), ("x-one", b"2"), ("x-data-bin", &[0, 1, 255])]);
+        for wrong in ["x", "x y: 1", "grpc-timeout: 1S", "x-bin: !", "x: ö", ": 1"] {
+            assert!(add_header(&mut metadata, wrong).is_err(), "{wrong}");
+        }
+    }
 }

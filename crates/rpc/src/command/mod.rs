@@ -2,6 +2,8 @@
 
 mod args;
 #[cfg(feature = "grpc")]
+mod ask;
+#[cfg(feature = "grpc")]
 mod call;
 #[cfg(feature = "grpc")]
 mod describe;
@@ -9,16 +11,18 @@ mod describe;
 mod input;
 #[cfg(feature = "grpc")]
 mod inspect;
-#[cfg(feature = "grpc")]
 mod ping;
 #[cfg(feature = "grpc")]
 mod session;
-#[cfg(feature = "grpc")]
 mod why;
 
 use service::{Outcome, Run};
 
-use args::SessionArgs;
+#[cfg(not(feature = "grpc"))]
+use crate::left_out::AnyArgs as InspectArgs;
+use args::{RpcCommand, SessionArgs};
+#[cfg(feature = "grpc")]
+use inspect::InspectArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,11 +50,9 @@ is 1 where no connection was made.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RpcArgs {
     #[command(flatten)]
-    #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
     session: SessionArgs,
 
     #[command(subcommand)]
-    #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
     command: Any,
 }
 
@@ -61,104 +63,29 @@ enum Any {
     Ask(RpcCommand),
     /// Measure how long a call takes: over gRPC, TCP, a Unix socket, shared memory, a pipe, MPI, or
     /// within this process
-    #[cfg(feature = "grpc")]
     Ping(ping::PingArgs),
     /// Say where the time of a call goes: writes, reads, switches, CPU of both sides, and the rest
-    #[cfg(feature = "grpc")]
     Why(why::WhyArgs),
     /// Show an encoding byte by byte: fields, types, values, and what its bytes are for
-    #[cfg(feature = "grpc")]
-    Inspect(inspect::InspectArgs),
+    Inspect(InspectArgs),
     /// Print what each codec can, found by trying it
-    #[cfg(feature = "grpc")]
     Codecs,
 }
 
-/// What is asked of a server of gRPC.
-#[derive(Debug, clap::Subcommand)]
-#[cfg_attr(not(feature = "grpc"), allow(dead_code))]
-enum RpcCommand {
-    /// Call a function: print its answers, a line of JSON each
-    Call {
-        /// The server: HOST, HOST:PORT, grpcs://HOST:PORT or unix:PATH
-        address: String,
-        /// The function: package.Service/Method
-        method: String,
-        /// The request as JSON, @FILE, or - for standard input; of a stream of requests a value
-        /// each [default: one without fields]
-        request: Option<String>,
-    },
-    /// Print the services of a server, or the functions of one
-    List {
-        /// The server
-        address: String,
-        /// The service
-        service: Option<String>,
-    },
-    /// Print what a service, function, message or enumeration is, as a .proto file writes it
-    Describe {
-        /// The server
-        address: String,
-        /// Its name; all services without one
-        symbol: Option<String>,
-    },
-    /// Ask whether a server, or one of its services, serves: exit code 0 if it does, 1 if not, 69
-    /// if the server has none of this name
-    Health {
-        /// The server
-        address: String,
-        /// The service; without one the whole server
-        service: Option<String>,
-    },
-}
-
-#[cfg(not(feature = "grpc"))]
 impl Run for RpcArgs {
     fn run(self) -> Outcome {
-        Err(crate::left_out::left_out())
-    }
-}
-
-#[cfg(feature = "grpc")]
-impl Run for RpcArgs {
-    fn run(self) -> Outcome {
-        use session::Session;
-
         let Self { session, command } = self;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let command = match command {
-            Any::Ask(command) => command,
-            Any::Ping(args) => return ping::ping(&args, session, &runtime),
-            Any::Why(args) => return why::why(&args, session, &runtime),
-            Any::Inspect(args) => return inspect::inspect(&args, &session),
-            Any::Codecs => return inspect::codecs(session.json),
-        };
-        let address = match &command {
-            RpcCommand::Call { address, .. }
-            | RpcCommand::List { address, .. }
-            | RpcCommand::Describe { address, .. }
-            | RpcCommand::Health { address, .. } => address.clone(),
-        };
-        let json = session.json;
-        let outcome = runtime.block_on(async {
-            let session = Session::begin(&address, session)?;
-            match command {
-                RpcCommand::Call { method, request, .. } => {
-                    call::call(&session, &method, request.as_deref()).await
-                }
-                RpcCommand::List { service, .. } => {
-                    describe::list(&session, service.as_deref(), json).await
-                }
-                RpcCommand::Describe { symbol, .. } => {
-                    describe::describe(&session, symbol.as_deref(), json).await
-                }
-                RpcCommand::Health { service, .. } => {
-                    call::health(&session, service.unwrap_or_default(), json).await
-                }
-            }
-        });
-        // A thread that waits for standard input is not waited for.
-        runtime.shutdown_background();
-        session::with_exit_code(outcome)
+        match command {
+            Any::Ping(args) => ping::ping(&args, session),
+            Any::Why(args) => why::why(&args, session),
+            #[cfg(feature = "grpc")]
+            Any::Ask(command) => ask::ask(command, session),
+            #[cfg(feature = "grpc")]
+            Any::Inspect(args) => inspect::inspect(&args, &session),
+            #[cfg(feature = "grpc")]
+            Any::Codecs => inspect::codecs(session.json),
+            #[cfg(not(feature = "grpc"))]
+            Any::Ask(_) | Any::Inspect(_) | Any::Codecs => Err(crate::left_out::left_out()),
+        }
     }
 }

@@ -9,7 +9,6 @@ use wire::TlsTrust;
 
 use super::args::SessionArgs;
 use crate::client::{CallOptions, Client, Encryption, Schema, SchemaError, ServerAddress};
-use crate::protocol::metadata::{Metadata, from_base64, is_binary, is_name};
 use crate::protocol::status::{Code, Ended};
 
 /// What a status is added to for an exit code.
@@ -49,7 +48,7 @@ impl Session {
             }
             _ => {}
         }
-        let options = options(&args)?;
+        let options = args.options()?;
         Ok(Self { address, args, encryption, options })
     }
 
@@ -83,20 +82,6 @@ impl Session {
     }
 }
 
-/// How calls are made.
-pub(super) fn options(args: &SessionArgs) -> Result<CallOptions, Failure> {
-    let mut metadata = Metadata::default();
-    for written in &args.header {
-        add_header(&mut metadata, written).map_err(Failure::Usage)?;
-    }
-    Ok(CallOptions {
-        metadata,
-        timeout: args.timeout.map(|time| time.duration()),
-        gzip: args.gzip,
-        max_message_bytes: args.max_message.bytes as usize,
-    })
-}
-
 /// An outcome with the exit code of the status by which reflection has refused it: the call would
 /// have ended with it. A server that has no reflection says nothing of the call.
 pub(super) fn with_exit_code(outcome: Outcome) -> Outcome {
@@ -118,29 +103,6 @@ pub(super) fn failure(error: SchemaError) -> Failure {
     }
 }
 
-fn add_header(metadata: &mut Metadata, written: &str) -> Result<(), String> {
-    let wrong = |why: &str| format!("--header \"{written}\": {why}");
-    let Some((name, value)) = written.split_once(':') else {
-        return Err(wrong("write NAME: VALUE"));
-    };
-    let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
-    if !is_name(&name) {
-        let why = "a name has letters, digits, _, - and ., and doesn't begin with grpc-";
-        return Err(wrong(why));
-    }
-    if is_binary(&name) {
-        let values = from_base64(value.as_bytes());
-        let values = values.ok_or_else(|| wrong("the value of a -bin name is base64"))?;
-        values.into_iter().for_each(|value| metadata.add(&name[..], value));
-        return Ok(());
-    }
-    if !value.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-        return Err(wrong("a value is printable ASCII, unless its name ends in -bin"));
-    }
-    metadata.add(name, value.as_bytes().to_vec());
-    Ok(())
-}
-
 /// The exit code of a call, whose end is printed unless it is OK.
 pub(super) fn exit(ended: &Ended) -> ExitCode {
     if ended.status.code == Code::Ok {
@@ -148,22 +110,4 @@ pub(super) fn exit(ended: &Ended) -> ExitCode {
     }
     out::note(format!("error: {}", ended.status));
     ExitCode::from(STATUS_BASE + ended.status.code as u8)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_header_is_a_name_and_a_value() {
-        let mut metadata = Metadata::default();
-        for written in ["X-One: 1", "x-one:2", "x-data-bin: AAH/"] {
-            add_header(&mut metadata, written).expect(written);
-        }
-        let all: Vec<_> = metadata.iter().map(|(name, value)| (name, &value[..])).collect();
-        assert_eq!(all, [("x-one", &b"1"[..]), ("x-one", b"2"), ("x-data-bin", &[0, 1, 255])]);
-        for wrong in ["x", "x y: 1", "grpc-timeout: 1S", "x-bin: !", "x: ö", ": 1"] {
-            assert!(add_header(&mut metadata, wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -12,9 +12,9 @@ use std::time::Duration;
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use prost::Message;
 
-use crate::protocol::frames::{PREFIX_BYTES, take_prefix};
 use crate::protocol::message::{decode, encode};
 use crate::protocol::metadata::Metadata;
+use crate::protocol::prefix::{PREFIX_BYTES, take_prefix};
 use crate::protocol::status::{Code, Status};
 
 /// What a function asks of its carrier.

@@ -32,10 +32,18 @@ pub(crate) enum Run {
 pub(crate) struct Function {
     /// The name of its method.
     pub(crate) name: &'static str,
+    /// Whether the client sends several messages.
+    pub(crate) client_streams: bool,
+    /// Whether the server does.
+    pub(crate) server_streams: bool,
     pub(crate) run: Run,
 }
 
 impl Function {
+    fn of(name: &'static str, run: Run) -> Self {
+        Self { name, client_streams: false, server_streams: false, run }
+    }
+
     /// A function of one message that returns one without waiting.
     pub(crate) fn at_once<Q, A>(
         name: &'static str,
@@ -46,7 +54,7 @@ impl Function {
         A: Message,
     {
         let run = move |info: &Info, request| Ok(encode(&run(info, decode(request)?)?));
-        Self { name, run: Run::AtOnce(Box::new(run)) }
+        Self::of(name, Run::AtOnce(Box::new(run)))
     }
 
     /// A function of one message as bytes that returns one without waiting.
@@ -54,10 +62,11 @@ impl Function {
         name: &'static str,
         run: impl Fn(Bytes) -> Result<Bytes, Status> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, run: Run::AtOnce(Box::new(move |_, request| run(request))) }
+        Self::of(name, Run::AtOnce(Box::new(move |_, request| run(request))))
     }
 
-    /// A function that receives, sends and waits.
+    /// A function that receives, sends and waits: one message for one, unless it is said that it
+    /// streams.
     pub(crate) fn in_steps<F>(
         name: &'static str,
         run: impl Fn(Call) -> F + Send + Sync + 'static,
@@ -65,7 +74,17 @@ impl Function {
     where
         F: Future<Output = Result<(), Status>> + Send + 'static,
     {
-        Self { name, run: Run::InSteps(Box::new(move |call| Box::pin(run(call)))) }
+        Self::of(name, Run::InSteps(Box::new(move |call| Box::pin(run(call)))))
+    }
+
+    /// The client sends several messages.
+    pub(crate) fn client_streams(self) -> Self {
+        Self { client_streams: true, ..self }
+    }
+
+    /// The server sends several messages.
+    pub(crate) fn server_streams(self) -> Self {
+        Self { server_streams: true, ..self }
     }
 }
 

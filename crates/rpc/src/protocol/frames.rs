@@ -3,10 +3,8 @@
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
 use super::compression::{Encoding, too_large};
+use super::prefix::PREFIX_BYTES;
 use super::status::{Code, Status};
-
-/// The prefix of each message.
-pub(crate) const PREFIX_BYTES: usize = 5;
 
 /// Reads messages from the pieces of a body, in order.
 #[derive(Debug)]
@@ -148,14 +146,6 @@ impl Reader {
     }
 }
 
-/// Takes the prefix of the next message of `whole`, of [`Reader::next_whole`]; its length.
-pub(crate) fn take_prefix(whole: &mut Bytes) -> Option<usize> {
-    let [_, length @ ..] = whole.first_chunk::<PREFIX_BYTES>()?;
-    let length = u32::from_be_bytes(*length) as usize;
-    whole.advance(PREFIX_BYTES);
-    Some(length)
-}
-
 /// A longer message isn't copied to be behind its prefix.
 pub(crate) const APART_BYTES: usize = 16 << 10;
 
@@ -190,6 +180,7 @@ fn whole(flag: u8, message: &[u8]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::prefix::take_prefix;
     use proptest::prelude::*;
 
     #[test]

@@ -2,7 +2,8 @@
 //! as base64; the others have printable ASCII.
 
 #[cfg(feature = "grpc")]
-pub(crate) use self::text::{from_base64, is_binary, is_name, to_base64};
+pub(crate) use self::text::to_base64;
+pub(crate) use self::text::{from_base64, is_binary, is_name};
 use bytes::Bytes;
 
 /// Names and values, in order; a name may come several times.
@@ -22,7 +23,6 @@ impl Metadata {
 
     /// The memory that they take: beside their bytes a row, and what an allocator adds to two
     /// pieces.
-    #[cfg(feature = "grpc")]
     pub(crate) fn kept_bytes(&self) -> usize {
         let row = size_of::<(String, Bytes)>() + 64;
         self.iter().map(|(name, value)| name.len() + value.len() + row).sum()
@@ -35,7 +35,6 @@ impl Metadata {
 }
 
 /// Metadata as gRPC sends them.
-#[cfg(feature = "grpc")]
 mod text {
     use base64::Engine as _;
     use base64::alphabet::STANDARD;
@@ -57,6 +56,7 @@ mod text {
     }
 
     /// Bytes as they are sent.
+    #[cfg(feature = "grpc")]
     pub(crate) fn to_base64(bytes: &[u8]) -> String {
         BASE64.encode(bytes)
     }

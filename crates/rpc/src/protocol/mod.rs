@@ -6,14 +6,15 @@ pub(crate) mod compression;
 #[cfg(feature = "grpc")]
 pub(crate) mod frames;
 pub mod http2;
-#[cfg(feature = "grpc")]
 pub(crate) mod message;
 pub mod metadata;
 pub mod native;
 #[cfg(feature = "grpc")]
 pub(crate) mod percent;
+pub(crate) mod prefix;
 #[cfg(feature = "grpc")]
 pub(crate) mod proto;
 pub mod status;
+pub(crate) mod table;
 #[cfg(feature = "grpc")]
 pub(crate) mod timeout;

@@ -1,5 +1,5 @@
-//! The messages of the .proto files in `crates/rpc/proto`, and their descriptors, as `build.rs`
-//! makes them.
+//! The messages of the .proto files in `crates/rpc/proto` but those of [`super::table`], and the
+//! descriptors of all, as `build.rs` makes them.
 
 // What is generated has its own style.
 #[allow(dead_code, unreachable_pub, clippy::all)]
@@ -10,7 +10,6 @@ mod generated {
 pub(crate) use generated::connectrpc::conformance::v1 as conformance;
 pub(crate) use generated::google::rpc::Status as StatusProto;
 pub(crate) use generated::grpc::{health::v1 as health, reflection::v1 as reflection, testing};
-pub(crate) use generated::loadline::rpc::v1 as table;
 
 /// The `FileDescriptorSet` of all files and what they import, imports first.
 pub(crate) static DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use wire::{Address, Listener};
 
-use super::connection::converse;
 use super::native;
+use super::opening::converse;
 use super::shared::{Shared, Stage};
 
 /// How long accepting pauses where the system has no descriptor for a connection.

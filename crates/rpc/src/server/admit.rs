@@ -6,7 +6,7 @@ use std::time::Duration;
 use http_types::request::Parts;
 use http_types::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
-use super::shared::Shared;
+use super::shared::{HEALTH, Shared};
 use super::work::here;
 use crate::model::call::{Here, Info};
 use crate::model::function::{Function, Run};
@@ -17,9 +17,6 @@ use crate::protocol::timeout;
 
 /// What RFC 9113 (10.5.1) adds to each name and value.
 const FIELD_BYTES: usize = 32;
-
-/// The service that needs no token: who asks whether a server is well has none.
-pub(super) const HEALTH: &str = "/grpc.health.v1.Health/";
 
 /// A call whose head is right.
 pub(super) struct Admitted {

@@ -1,17 +1,16 @@
-//! One connection: its opening, its calls, its end.
+//! One connection of gRPC: its calls, its end.
 
 use std::future::{Future as _, poll_fn};
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use h2::server::{Builder, Connection, SendResponse};
 use h2::{Reason, RecvStream};
 use http_types::Request;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 
@@ -19,12 +18,10 @@ use super::admit::admit;
 use super::answer::refuse;
 use super::drive::{Driver, Progress};
 use super::gate::Gate;
-use super::native;
 use super::pipe::Pipe;
 use super::settings::Settings;
 use super::shared::{FORCED, NextStage, Shared, Stage, next_stage};
-use super::watch::{PREFACE, Watch};
-use crate::protocol::native::FIRST_BYTE;
+use super::watch::Watch;
 
 /// What a client may send of one call before it is asked for more, and of all of a connection: what
 /// is not read yet.
@@ -37,28 +34,12 @@ const FRAME_BYTES: usize = 1 << 20;
 /// How many requests are taken before the first of them is answered.
 const MOST_AT_ONCE: usize = 64;
 
-/// The answer to what speaks HTTP/1.1.
-const HTTP1: &str = "this is a server of gRPC, which is spoken over HTTP/2 by prior knowledge: use \
-                     a client of gRPC, such as `loadline rpc call`\n";
-
-/// Serves one connection.
-pub(super) async fn converse<S>(mut stream: S, carrier: &'static str, shared: Arc<Shared>)
+/// Serves one connection of HTTP/2, whose preface is the beginning of `early`.
+pub(super) async fn converse<S>(stream: S, early: Bytes, carrier: &'static str, shared: Arc<Shared>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limit = shared.settings.handshake_timeout;
-    let Ok(Ok(opening)) = timeout(limit, open(&mut stream)).await else { return };
-    let Opening { early, is_http2 } = opening;
-    if early.first() == Some(&FIRST_BYTE) {
-        return Box::pin(native::converse(stream, early, carrier, shared)).await;
-    }
-    if !is_http2 {
-        if is_http1(&early) {
-            // A client that doesn't take it can't be helped.
-            let _ = timeout(limit, refuse_http1(&mut stream)).await;
-        }
-        return;
-    }
     let watch = Watch::new(shared.settings.keepalive_min);
     let pipe = Pipe::new(stream, early, watch);
     let handshake = Box::pin(builder(&shared.settings).handshake(pipe.clone()));
@@ -94,40 +75,6 @@ fn builder(settings: &Settings) -> Builder {
         .max_concurrent_streams(settings.max_streams)
         .max_header_list_size(headers);
     builder
-}
-
-/// What has been read of a client, and whether it is the preface of HTTP/2.
-struct Opening {
-    early: Bytes,
-    is_http2: bool,
-}
-
-/// Reads as much as shows whether the client speaks HTTP/2.
-async fn open(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Opening> {
-    let mut early = BytesMut::with_capacity(1 << 10);
-    loop {
-        let count = stream.read_buf(&mut early).await?;
-        let length = early.len().min(PREFACE.len());
-        let is_http2 = early[..length] == PREFACE[..length];
-        if count == 0 || !is_http2 || length == PREFACE.len() {
-            return Ok(Opening { early: early.freeze(), is_http2: is_http2 && count > 0 });
-        }
-    }
-}
-
-/// Whether it begins as a request of HTTP/1 does: with a method.
-fn is_http1(early: &[u8]) -> bool {
-    let method = early.split(|byte| *byte == b' ').next().unwrap_or_default();
-    (1..=16).contains(&method.len()) && method.iter().all(u8::is_ascii_uppercase)
-}
-
-async fn refuse_http1(stream: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-    let length = HTTP1.len();
-    let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close";
-    stream
-        .write_all(format!("{head}\r\nContent-Length: {length}\r\n\r\n{HTTP1}").as_bytes())
-        .await?;
-    stream.shutdown().await
 }
 
 struct Conversation<S: AsyncRead + AsyncWrite + Unpin> {

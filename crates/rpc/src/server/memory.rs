@@ -46,6 +46,7 @@ impl Taken {
     }
 
     /// How many bytes it takes.
+    #[cfg(feature = "grpc")]
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

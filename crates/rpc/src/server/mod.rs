@@ -1,23 +1,36 @@
-//! The gRPC server: HTTP/2 by h2, and above it what gRPC asks for. Control plane: it allocates per
-//! call, as h2 does.
+//! The server of own frames (`native`) and, with the feature `grpc`, of gRPC: HTTP/2 by h2, and
+//! above it what gRPC asks for. Control plane: it allocates per call, as h2 does. The first bytes
+//! of a connection say which of the two it speaks (`opening.rs`).
 //!
-//! A connection is one task (`connection.rs`), which reads all requests that have come, runs those
-//! functions that don't wait, and writes all answers with one call. Calls that wait are tasks of
-//! their own (`drive.rs`). Connections are divided among threads, each with a runtime of its own.
+//! A connection of gRPC is one task (`connection.rs`), which reads all requests that have come,
+//! runs those functions that don't wait, and writes all answers with one call. Calls that wait are
+//! tasks of their own (`drive.rs`). Connections are divided among threads, each with a runtime of
+//! its own.
 
 mod accept;
+#[cfg(feature = "grpc")]
 mod admit;
+#[cfg(feature = "grpc")]
 mod answer;
+#[cfg(feature = "grpc")]
 mod connection;
+#[cfg(feature = "grpc")]
 mod drive;
+#[cfg(feature = "grpc")]
 mod end;
+#[cfg(feature = "grpc")]
 mod gate;
 mod memory;
 pub(crate) mod native;
+mod opening;
+#[cfg(feature = "grpc")]
 mod pipe;
 mod settings;
 mod shared;
+#[cfg(feature = "grpc")]
 mod watch;
+#[cfg(not(feature = "grpc"))]
+mod without_grpc;
 mod work;
 
 use std::fmt;

@@ -1,5 +1,6 @@
 //! What all connections of a server have in common.
 
+#[cfg(feature = "grpc")]
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -13,11 +14,16 @@ use tokio::sync::watch;
 use super::memory::Memory;
 use super::native::Methods;
 use super::settings::Settings;
-use crate::model::{self, function::Function};
+use crate::model;
+#[cfg(feature = "grpc")]
+use crate::model::function::Function;
 use crate::protocol::status::Code;
 
 /// How long calls and connections may take to end once they are made to.
 pub(super) const FORCED: Duration = Duration::from_millis(300);
+
+/// The service that needs no token: who asks whether a server is well has none.
+pub(super) const HEALTH: &str = "/grpc.health.v1.Health/";
 
 /// How far the server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +40,10 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) settings: Settings,
+    /// All functions, by their paths.
+    #[cfg(feature = "grpc")]
     pub(super) functions: HashMap<String, Arc<Function>>,
-    /// Those that own frames carry.
+    /// The same, by the numbers that own frames have for them.
     pub(super) methods: Methods,
     pub(super) memory: Arc<Memory>,
     pub(super) counters: Counters,
@@ -51,6 +59,7 @@ impl Shared {
         let functions = model::all();
         Self {
             methods: Methods::of(&functions),
+            #[cfg(feature = "grpc")]
             functions,
             memory: Arc::new(Memory::of(settings.max_memory_bytes)),
             counters: Counters::default(),
@@ -77,6 +86,7 @@ impl Shared {
     }
 
     /// Whether the server has begun to stop.
+    #[cfg(feature = "grpc")]
     pub(super) fn is_stopping(&self) -> bool {
         self.stage_now() != Stage::Serving
     }

@@ -4,11 +4,10 @@
 
 use std::time::{Duration, Instant};
 
+use crate::protocol::http2::frame::PREFACE;
+
 /// The head of a frame: length, type, flags, stream.
 const HEAD_BYTES: usize = 9;
-
-/// What a client of HTTP/2 begins with.
-pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;

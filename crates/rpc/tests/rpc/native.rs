@@ -164,6 +164,7 @@ fn limits_are_refused_by_the_side_that_knows_first_and_the_connection_goes_on() 
 }
 
 #[test]
+#[cfg(feature = "grpc")]
 fn a_token_opens_a_connection_and_health_needs_none() {
     use std::os::unix::fs::PermissionsExt as _;
 

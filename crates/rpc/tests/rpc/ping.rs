@@ -15,6 +15,7 @@ fn a_trial_over_every_carrier_has_exact_totals() {
         format!("pipe:exec {PROGRAM} serve --pipe"),
         format!("tcp:{at}"),
         format!("unix:{path}"),
+        #[cfg(feature = "grpc")]
         format!("grpc://{at}"),
     ] {
         let out = rpc(&["ping", &address, "--count", "50", "--time", "10s", "--json"]);
@@ -40,7 +41,12 @@ fn a_trial_starts_its_own_server_on_the_cores_that_are_typed() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("socket").display().to_string();
     let server = format!("exec {PROGRAM} serve --listen 127.0.0.1:0 --unix {path}");
-    for address in ["tcp:".to_owned(), "grpc://".to_owned(), format!("unix:{path}")] {
+    for address in [
+        "tcp:".to_owned(),
+        #[cfg(feature = "grpc")]
+        "grpc://".to_owned(),
+        format!("unix:{path}"),
+    ] {
         let of = ["--count", "20", "--time", "10s", "--json", "--cpus", "0", "--server", &server];
         let out = rpc(&[&["ping", &address][..], &of].concat());
         assert!(out.status.success(), "{address}: {}", said(&out));

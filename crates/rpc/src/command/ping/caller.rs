@@ -9,15 +9,15 @@ use prost::Message as _;
 use service::Failure;
 
 use super::super::args::SessionArgs;
-use super::super::session::{self, Session};
+use super::grpc::OverGrpc;
 use super::rung::Within;
 use crate::carriers::{CarrierAddress, Peer, Tuning};
+use crate::client::CallOptions;
 use crate::client::native::{
     Flush, FutureClient, FutureKind, NativeClient, NativeOptions, Traffic, Writes,
 };
-use crate::client::{CallOptions, Client};
-use crate::protocol::proto::table::{Number, Sample};
 use crate::protocol::status::Status;
+use crate::protocol::table::{Number, Sample};
 
 /// The exit code of a call is for its status; here any status is a failure.
 fn failed(status: Status) -> anyhow::Error {
@@ -58,33 +58,30 @@ pub(in crate::command) struct How {
 }
 
 /// A connection.
-pub(in crate::command) enum Caller<'a> {
+pub(in crate::command) enum Caller {
     Native(Box<NativeClient>, CallOptions),
     Future(FutureClient, CallOptions),
-    Grpc(&'a tokio::runtime::Runtime, Client, CallOptions),
+    Grpc(Box<OverGrpc>),
     Within(Box<Within>),
 }
 
-impl<'a> Caller<'a> {
+impl Caller {
     pub(in crate::command) fn connect(
         address: &str,
         session: SessionArgs,
-        runtime: &'a tokio::runtime::Runtime,
         how: How,
     ) -> Result<Self, Failure> {
         // A server that hangs is not waited for without end.
         let timeout = session.timeout.or(Some(session.connect_timeout));
         let session = SessionArgs { timeout, ..session };
         if is_grpc(address) {
-            let session = Session::begin(address, session)?;
-            let client = runtime.block_on(session.connect())?;
-            return Ok(Self::Grpc(runtime, client, session.options));
+            return Ok(Self::Grpc(Box::new(OverGrpc::connect(address, session)?)));
         }
         let parsed: CarrierAddress = address.parse().map_err(Failure::usage)?;
         let limit = session.connect_timeout.duration();
         let carrier = parsed.connect(how.tuning, limit);
         let carrier = carrier.with_context(|| format!("cannot connect to {address}"))?;
-        let calls = session::options(&session)?;
+        let calls = session.options()?;
         let options = NativeOptions {
             token: token(&calls),
             max_message_bytes: u32::try_from(calls.max_message_bytes).unwrap_or(u32::MAX),
@@ -146,15 +143,7 @@ impl<'a> Caller<'a> {
                 client.call(method, request, options.timeout)
             }
             Self::Within(within) => within.call(path, request),
-            Self::Grpc(runtime, client, options) => runtime.block_on(async {
-                let (mut sender, mut receiver) = client.open(path, options).await?;
-                // The receiver says how a call ends.
-                let _ = sender.send(request).await;
-                let _ = sender.end();
-                let answer = receiver.next().await;
-                while receiver.next().await.is_some() {}
-                answer.ok_or_else(|| receiver.ended().status)
-            }),
+            Self::Grpc(client) => client.call(path, request),
         }
     }
 }
@@ -204,7 +193,7 @@ impl Work {
     }
 
     /// One call, whose answer has to be right.
-    pub(in crate::command) fn once(&mut self, caller: &mut Caller<'_>) -> anyhow::Result<()> {
+    pub(in crate::command) fn once(&mut self, caller: &mut Caller) -> anyhow::Result<()> {
         if let Caller::Within(within) = caller
             && let Some(total) = within.direct(1)
         {

@@ -2,6 +2,7 @@
 //! plane.
 
 pub(super) mod caller;
+mod grpc;
 mod rung;
 pub(super) mod show;
 pub(super) mod started;
@@ -11,7 +12,6 @@ use std::process::ExitCode;
 
 use base::units::{ByteCount, Span};
 use service::{Failure, Outcome, out};
-use tokio::runtime::Runtime;
 
 use super::args::{self, SessionArgs};
 use crate::carriers::{CarrierAddress, Tuning};
@@ -166,12 +166,11 @@ impl ToArgs {
     }
 
     /// The connection that is typed; the server, where it is started, stays with `server`.
-    pub(super) fn caller<'a>(
+    pub(super) fn caller(
         &self,
         session: SessionArgs,
-        runtime: &'a Runtime,
         server: &mut Option<Started>,
-    ) -> Result<Caller<'a>, Failure> {
+    ) -> Result<Caller, Failure> {
         self.check()?;
         let tuning = Tuning { nagle: self.nagle, quickack: self.quickack, wait: self.wait };
         let of_grpc = [
@@ -202,14 +201,14 @@ impl ToArgs {
             buffered: self.buffered.then_some(self.flush),
             future: self.future,
         };
-        let caller = Caller::connect(&address, session, runtime, how)?;
+        let caller = Caller::connect(&address, session, how)?;
         started::pin(self.cpus.client)?;
         Ok(caller)
     }
 }
 
 /// Runs the trial, and shows it.
-pub(super) fn ping(args: &PingArgs, session: SessionArgs, runtime: &Runtime) -> Outcome {
+pub(super) fn ping(args: &PingArgs, session: SessionArgs) -> Outcome {
     if let Some(served) = args.to.serve_rank()? {
         return Ok(served);
     }
@@ -224,7 +223,7 @@ pub(super) fn ping(args: &PingArgs, session: SessionArgs, runtime: &Runtime) -> 
             started::pin(args.to.cpus.client)?;
             Caller::Within(Box::new(Within::new(rung)))
         }
-        None => args.to.caller(session, runtime, &mut server)?,
+        None => args.to.caller(session, &mut server)?,
     };
     let limits = Limits { samples: args.count as usize, time: args.time.duration() };
     let mut work = caller::Work::new(args.function, args.bytes.bytes as usize);

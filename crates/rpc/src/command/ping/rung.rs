@@ -11,8 +11,8 @@ use bytes::Bytes;
 use crate::model::call::{Here, Info};
 use crate::model::function::{Function, Run};
 use crate::protocol::message::{decode, encode};
-use crate::protocol::proto::table::Number;
 use crate::protocol::status::{Code, Status};
+use crate::protocol::table::Number;
 
 /// How much of a call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,14 +15,13 @@ use base::units::Span;
 use bytes::Bytes;
 use prost::Message as _;
 use service::{Outcome, out};
-use tokio::runtime::Runtime;
 
 use super::args::{self, SessionArgs};
 use super::ping::ToArgs;
 use super::ping::caller::{Caller, Function, Work};
 use super::ping::trial::{Limits, Trial};
 use crate::client::native::Traffic;
-use crate::protocol::proto::table::{Pause, Place};
+use crate::protocol::table::{Pause, Place};
 use cause::{Cores, Did, Facts, Idle, Side, Slow};
 use host::{Floors, Used};
 use parts::Parts;
@@ -60,7 +59,7 @@ pub(super) struct WhyArgs {
 }
 
 /// Where a server is, and what it has done until now.
-fn who(caller: &mut Caller<'_>) -> anyhow::Result<Place> {
+fn who(caller: &mut Caller) -> anyhow::Result<Place> {
     let answer = caller.call(WHO, &Bytes::new()).map_err(anyhow::Error::new)?;
     Place::decode(answer).context("the answer to Who")
 }
@@ -72,7 +71,7 @@ struct Server {
 }
 
 impl Server {
-    fn find(caller: &mut Caller<'_>) -> anyhow::Result<Self> {
+    fn find(caller: &mut Caller) -> anyhow::Result<Self> {
         let pid = who(caller)?.pid;
         if pid == std::process::id() {
             return Ok(Self { pid: None, note: None });
@@ -101,7 +100,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn look(&mut self, caller: &mut Caller<'_>) -> anyhow::Result<()> {
+    fn look(&mut self, caller: &mut Caller) -> anyhow::Result<()> {
         for _ in 0..LOOKS {
             let before = rustix::thread::sched_getcpu();
             let there = who(caller)?.core;
@@ -128,7 +127,7 @@ impl Seen {
 
 /// Which share of a core each side wants while a call waits. It is not known where the server won't
 /// sleep, or has other calls meanwhile.
-fn idle(caller: &mut Caller<'_>, server: &Server) -> anyhow::Result<Idle> {
+fn idle(caller: &mut Caller, server: &Server) -> anyhow::Result<Idle> {
     let now = || (Used::of(std::process::id()), server.used());
     let (reads, before, begun) = (who(caller)?.reads, now(), Instant::now());
     let pause = Pause { ns: IDLE.as_nanos() as u64 }.encode_to_vec();
@@ -162,7 +161,7 @@ struct Counted {
 /// Makes the calls.
 fn count(
     args: &WhyArgs,
-    caller: &mut Caller<'_>,
+    caller: &mut Caller,
     work: &mut Work,
     server: &Server,
 ) -> anyhow::Result<Counted> {
@@ -199,14 +198,14 @@ fn count(
 }
 
 /// Makes calls, and says where their time went.
-pub(super) fn why(args: &WhyArgs, session: SessionArgs, runtime: &Runtime) -> Outcome {
+pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
     if let Some(served) = args.to.serve_rank()? {
         return Ok(served);
     }
     let json = session.json;
     let floors = Floors::measure(args.to.cpus())?;
     let mut started = None;
-    let mut caller = args.to.caller(session, runtime, &mut started)?;
+    let mut caller = args.to.caller(session, &mut started)?;
     let server = Server::find(&mut caller)?;
     let mut work = Work::new(Function::Echo, 8);
     // The first calls of a TCP connection are acknowledged at once: they are not like the others.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::{Buf as _, Bytes};
 use prost::Message as _;
 
-use crate::protocol::proto::table::Sample;
+use crate::protocol::table::Sample;
 
 /// How often each is done.
 const ROUNDS: u32 = 2_000;

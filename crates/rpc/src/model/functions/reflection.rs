@@ -32,7 +32,6 @@ struct Index {
     symbols: HashMap<String, String>,
     messages: HashSet<String>,
     services: Vec<String>,
-    methods: Vec<String>,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
@@ -52,7 +51,6 @@ impl Index {
             let full = format!("{package}.{}", service.name());
             for method in &service.method {
                 self.symbols.insert(format!("{full}.{}", method.name()), name.clone());
-                self.methods.push(format!("/{full}/{}", method.name()));
             }
             self.symbols.insert(full.clone(), name.clone());
             self.services.push(full);
@@ -144,12 +142,6 @@ fn not_found(error_message: String) -> MessageResponse {
 /// The names of all services.
 pub(super) fn services() -> &'static [String] {
     &INDEX.services
-}
-
-/// The paths of all methods that are described.
-#[cfg(test)]
-pub(super) fn methods() -> &'static [String] {
-    &INDEX.methods
 }
 
 pub(super) async fn info(mut call: Call) -> Result<(), Status> {

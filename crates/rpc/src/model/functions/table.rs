@@ -8,8 +8,8 @@ use prost::Message;
 
 use crate::model::call::{Call, Here, Info};
 use crate::protocol::message::{Anything, decode};
-use crate::protocol::proto::table::{Number, Pause, Place};
 use crate::protocol::status::{Code, Status};
+use crate::protocol::table::{Number, Pause, Place};
 
 /// The longest that a call may sleep.
 const MOST_SLEEP: Duration = Duration::from_secs(60);
@@ -63,7 +63,7 @@ pub(super) fn who(info: &Info, (): ()) -> Result<Place, Status> {
 mod tests {
     use super::*;
     use crate::protocol::message::encode;
-    use crate::protocol::proto::table::Sample;
+    use crate::protocol::table::Sample;
 
     #[test]
     fn what_is_returned_is_no_deeper_than_a_client_reads() {

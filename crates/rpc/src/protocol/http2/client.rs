@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use wire::{Input, Output, ProtocolError};
 
-use super::frame::{HEAD_BYTES, Head, MAX_FRAME_BYTES, code, code_name, flag, kind, setting};
+use super::frame::{
+    HEAD_BYTES, Head, MAX_FRAME_BYTES, PREFACE, code, code_name, flag, kind, setting,
+};
 use super::head::RequestHeads;
 use super::ids::Ids;
 
@@ -25,9 +27,6 @@ pub const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// A server that has not taken this many bytes, and sends frames that have to be answered, is left.
 pub const MAX_OWED_BYTES: usize = 4 << 20;
-
-/// What comes before the first frame.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The window of both sides before anyone says otherwise.
 const DEFAULT_WINDOW: u32 = 65_535;

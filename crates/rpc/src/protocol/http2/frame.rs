@@ -1,5 +1,8 @@
 //! Frames: the nine bytes before each, their kinds and flags, and the names of errors.
 
+/// What a client sends before its first frame.
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 /// The bytes before each frame's own.
 pub const HEAD_BYTES: usize = 9;
 

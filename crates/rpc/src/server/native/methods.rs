@@ -3,12 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use prost::Message as _;
-use prost_types::FileDescriptorSet;
-
 use crate::model::function::Function;
 use crate::protocol::native::greeting::Method;
-use crate::protocol::proto::DESCRIPTORS;
 
 /// The methods by their numbers: sorted by name, so that a server gives the same numbers at each
 /// start.
@@ -16,23 +12,14 @@ use crate::protocol::proto::DESCRIPTORS;
 pub(in crate::server) struct Methods(Vec<(Method, Arc<Function>)>);
 
 impl Methods {
-    /// Those of `functions` that the descriptors have.
+    /// Those of `functions`.
     pub(in crate::server) fn of(functions: &HashMap<String, Arc<Function>>) -> Self {
-        // Made by this crate's own build; without it there would be no methods, which tests see.
-        let set = FileDescriptorSet::decode(DESCRIPTORS).unwrap_or_default();
-        let mut methods = Vec::new();
-        for file in &set.file {
-            for service in &file.service {
-                for method in &service.method {
-                    let name = format!("/{}.{}/{}", file.package(), service.name(), method.name());
-                    let Some(function) = functions.get(&name) else { continue };
-                    let client_streams = method.client_streaming();
-                    let server_streams = method.server_streaming();
-                    let method = Method { name, client_streams, server_streams };
-                    methods.push((method, Arc::clone(function)));
-                }
-            }
-        }
+        let row = |(name, function): (&String, &Arc<Function>)| {
+            let Function { client_streams, server_streams, .. } = **function;
+            let method = Method { name: name.clone(), client_streams, server_streams };
+            (method, Arc::clone(function))
+        };
+        let mut methods: Vec<_> = functions.iter().map(row).collect();
         methods.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         Self(methods)
     }

@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 
-use super::super::admit::HEALTH;
 use super::super::memory::Taken;
-use super::super::shared::{Shared, Stage};
+use super::super::shared::{HEALTH, Shared, Stage};
 use super::super::work::here;
 use super::waiting::{Step, Waiting, Wake};
 use crate::model::call::{Call, Info, Shared as Exchanged};

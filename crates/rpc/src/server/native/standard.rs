@@ -11,7 +11,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
-use super::super::connection::converse;
+use super::super::opening::converse;
 use super::super::settings::Settings;
 use super::super::shared::{FORCED, Shared, Stage};
 

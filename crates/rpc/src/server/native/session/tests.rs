@@ -10,6 +10,7 @@ use crate::server::settings::Settings;
 const ADD: &str = "/loadline.rpc.v1.Table/Add";
 const ECHO: &str = "/loadline.rpc.v1.Table/Echo";
 const SLEEP: &str = "/loadline.rpc.v1.Table/Sleep";
+#[cfg(feature = "grpc")]
 const UNARY: &str = "/connectrpc.conformance.v1.ConformanceService/Unary";
 
 /// Ten seconds, as `Pause`.
@@ -116,6 +117,7 @@ fn an_answer_without_room_fails_its_call_alone_and_says_that_it_was_carried_out(
 }
 
 #[test]
+#[cfg(feature = "grpc")]
 fn what_a_function_keeps_of_its_request_counts_as_memory() {
     let shared = shared(8 << 20);
     let mut session = greeted(&shared);
@@ -135,6 +137,7 @@ fn what_a_function_keeps_of_its_request_counts_as_memory() {
 }
 
 #[test]
+#[cfg(feature = "grpc")]
 fn a_small_call_that_waits_keeps_nothing_of_what_came_with_it() {
     let mut session = greeted(&shared(8 << 20));
     let large = call(&session, 1, ECHO, &field(100, &[0; 240 << 10]));

@@ -1,0 +1,82 @@
+//! A connection of gRPC, which `ping` and `why` compare own frames with.
+
+#[cfg(not(feature = "grpc"))]
+pub(super) use left_out::OverGrpc;
+#[cfg(feature = "grpc")]
+pub(super) use whole::OverGrpc;
+
+#[cfg(feature = "grpc")]
+mod whole {
+    use bytes::Bytes;
+    use service::Failure;
+    use tokio::runtime::{Builder, Runtime};
+
+    use crate::client::{CallOptions, Client};
+    use crate::command::args::SessionArgs;
+    use crate::command::session::Session;
+    use crate::protocol::status::Status;
+
+    /// A connection, and the runtime that its task is on.
+    pub(in crate::command) struct OverGrpc {
+        runtime: Runtime,
+        client: Client,
+        options: CallOptions,
+    }
+
+    impl OverGrpc {
+        pub(in crate::command::ping) fn connect(
+            address: &str,
+            session: SessionArgs,
+        ) -> Result<Self, Failure> {
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            let session = Session::begin(address, session)?;
+            let client = runtime.block_on(session.connect())?;
+            Ok(Self { runtime, client, options: session.options })
+        }
+
+        /// One call.
+        pub(in crate::command::ping) fn call(
+            &mut self,
+            path: &str,
+            request: &Bytes,
+        ) -> Result<Bytes, Status> {
+            let Self { runtime, client, options } = self;
+            runtime.block_on(async {
+                let (mut sender, mut receiver) = client.open(path, options).await?;
+                // The receiver says how a call ends.
+                let _ = sender.send(request).await;
+                let _ = sender.end();
+                let answer = receiver.next().await;
+                while receiver.next().await.is_some() {}
+                answer.ok_or_else(|| receiver.ended().status)
+            })
+        }
+    }
+}
+
+/// Without gRPC there is no such connection.
+#[cfg(not(feature = "grpc"))]
+mod left_out {
+    use bytes::Bytes;
+    use service::Failure;
+
+    use crate::command::args::SessionArgs;
+    use crate::protocol::status::Status;
+
+    /// None can be made.
+    pub(in crate::command) enum OverGrpc {}
+
+    impl OverGrpc {
+        pub(in crate::command::ping) fn connect(_: &str, _: SessionArgs) -> Result<Self, Failure> {
+            Err(crate::left_out::left_out())
+        }
+
+        pub(in crate::command::ping) fn call(
+            &mut self,
+            _: &str,
+            _: &Bytes,
+        ) -> Result<Bytes, Status> {
+            match *self {}
+        }
+    }
+}
