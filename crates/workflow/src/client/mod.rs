@@ -58,6 +58,29 @@ const RESERVED_BYTES: usize = 64 << 20;
 /// The longest line before an answer of this program's own protocol.
 const LINE_BYTES: usize = 128;
 
+impl ClientError {
+    /// Whether no connection was made, so that the server can't have done what was asked.
+    #[must_use]
+    pub fn is_refused_connection(&self) -> bool {
+        use std::io::ErrorKind;
+        let Self::Connection { why, .. } = self else { return false };
+        matches!(
+            why.kind(),
+            ErrorKind::ConnectionRefused
+                | ErrorKind::HostUnreachable
+                | ErrorKind::NetworkUnreachable
+                | ErrorKind::NotFound
+        )
+    }
+
+    /// Whether the answer is longer than what is taken, or none.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        let Self::Connection { why, .. } = self else { return false };
+        why.kind() == std::io::ErrorKind::InvalidData
+    }
+}
+
 /// One request over a connection, and its answer.
 fn converse(mut stream: impl Read + Write, request: &[u8]) -> std::io::Result<Answered> {
     stream.write_all(request)?;

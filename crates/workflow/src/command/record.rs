@@ -2,8 +2,9 @@
 //! plane.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -31,12 +32,15 @@ Examples:
   loadline workflow replay day.jsonl localhost:4141
 
 Clients that name this address instead of the server's are served as by it, and each request is kept
-with its time and answer, a line of JSON each, without passwords. Jobs ask the server that ECF_HOST
-and ECF_PORT of their scripts name. Clients' connections here are not encrypted; --ssl is for the
+with its time and answer, a line of JSON each, without passwords: of trees, zombies, files and the
+log, which have those of jobs, by length and checksum. Jobs ask the server that ECF_HOST and
+ECF_PORT of their scripts name. Clients' connections here are not encrypted; --ssl is for the
 server's.
 
-Exit codes: 0 ended by Ctrl-C, SIGTERM or --for; 1 the server can't be reached at the start, or the
-file can't be written; 2 the file is there already.";
+Requests that the server has not answered in time are kept, too: it may have done them.
+
+Exit codes: 0 ended by Ctrl-C, SIGTERM or --for; 1 the server can't be reached at the start, --listen
+can't be had, or the file can't be written; 2 the file is there already.";
 
 /// Connections at once; one more waits.
 const CONNECTIONS: usize = 256;
@@ -98,7 +102,7 @@ struct Counts {
     recorded: AtomicU64,
     /// Requests that no one understands.
     unread: AtomicU64,
-    /// Requests that the server has not answered, and clients that went away.
+    /// Requests that the server has not answered in time, and clients that went away.
     failed: AtomicU64,
 }
 
@@ -109,17 +113,25 @@ pub(super) fn run(args: &RecordArgs) -> Outcome {
     }
     let server = args.server.client()?;
     server.command(Command::Server(ServerCommand::Ping)).map_err(failure)?;
+    // Without an address there is no file either.
+    let listener = TcpListener::bind(args.listen)
+        .map_err(|why| anyhow::anyhow!("--listen {}: {why}", args.listen))?;
+    listener.set_nonblocking(true)?;
     let shown = args.to.display();
-    let mut file = File::create_new(&args.to)
-        .map_err(|why| Failure::Usage(format!("--to {shown}: {why}: name another file")))?;
+    // What variables have is no one else's.
+    let mut options = File::options();
+    let made = options.write(true).create_new(true).mode(0o600).open(&args.to);
+    let mut file = made.map_err(|why| match why.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::Usage(format!("--to {shown}: {why}: name another file"))
+        }
+        _ => Failure::Other(anyhow::anyhow!("--to {shown}: {why}")),
+    })?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let address = server.address().to_owned();
     let header =
         Header { loadline_traffic: VERSION, server: address.clone(), begun: since.as_secs() };
-    line(&mut file, &header)?;
-    let listener = TcpListener::bind(args.listen)
-        .map_err(|why| anyhow::anyhow!("--listen {}: {why}", args.listen))?;
-    listener.set_nonblocking(true)?;
+    line(&mut file, &header).map_err(|why| anyhow::anyhow!("--to {shown}: {why}"))?;
     let is_over = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&is_over))?;
@@ -191,19 +203,29 @@ impl Recording {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
         let at = self.begun.elapsed();
-        let answer = self.server.send(&request).map_err(Error::other)?;
+        let answer = self.server.send(&request);
         let took = self.begun.elapsed().saturating_sub(at);
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(why) => {
+                // Unless it can't have come there, the server may have done it.
+                if !why.is_refused_connection() {
+                    self.keep(at, took, &request, None);
+                }
+                return Err(Error::other(why));
+            }
+        };
         let mut framed = Vec::with_capacity(answer.len() + HEAD_BYTES);
         frame(&mut framed, |out| out.extend_from_slice(&answer));
         let sent = stream.write_all(&framed);
         drop(framed);
         drop(stream);
-        self.keep(at, took, &request, &answer);
+        self.keep(at, took, &request, Some(&answer));
         drop(long);
         sent
     }
 
-    fn keep(&self, at: Duration, took: Duration, request: &[u8], answer: &[u8]) {
+    fn keep(&self, at: Duration, took: Duration, request: &[u8], answer: Option<&[u8]>) {
         let Ok(mut read) = read(request) else {
             self.counts.unread.fetch_add(1, Ordering::Relaxed);
             return;
@@ -214,7 +236,7 @@ impl Recording {
             at_us: micros(at),
             took_us: micros(took),
             request: String::from_utf8_lossy(&write(&read)).into_owned(),
-            answer: Answered::of(answer),
+            answer: answer.map_or_else(Answered::none, |answer| Answered::of(answer, &read)),
         };
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         match line(&mut file, &exchange) {
@@ -226,7 +248,8 @@ impl Recording {
         }
     }
 
-    /// Lets requests that are under way come to their end, and says how many there were.
+    /// Lets requests that are under way come to their end, and says how many there were: those that
+    /// don't are not answered.
     fn end(&self, is_json: bool) -> Outcome {
         let begun = Clock::now();
         while self.open.load(Ordering::Acquire) > 0 && begun.elapsed() < DRAIN {
@@ -239,6 +262,7 @@ impl Recording {
         let Counts { recorded, unread, failed } = &self.counts;
         let [recorded, unread, failed] =
             [recorded, unread, failed].map(|count| count.load(Ordering::Relaxed));
+        let failed = failed + self.open.load(Ordering::Acquire) as u64;
         if is_json {
             let all = json!({
                 "schema": 1, "recorded": recorded, "not_understood": unread, "failed": failed,

@@ -107,6 +107,8 @@ struct State {
     different: Vec<String>,
     /// Commands that are not asked again.
     left_out: u64,
+    /// Requests without an answer in the recording.
+    unanswered: u64,
     /// How late the latest request was sent.
     late: Duration,
     broken: Option<String>,
@@ -250,7 +252,7 @@ impl Replay<'_> {
         let answer = self.client.send(&write(&request));
         let took = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let word = word(&request);
-        let answer = answer.map(|document| Answered::of(&document));
+        let answer = answer.map(|document| Answered::of(&document, &request));
         let mut state = self.lock();
         let counts = state.words.entry(word).or_default();
         counts.count += 1;
@@ -265,6 +267,7 @@ impl Replay<'_> {
             }
         };
         match recorded.answer.against(&answer) {
+            _ if recorded.answer.is_none() => state.unanswered += 1,
             Same::Bytes => counts.same += 1,
             Same::Kind => counts.same_kind += 1,
             Same::No => {
@@ -348,6 +351,7 @@ fn summary(args: &ReplayArgs, state: &State, took: Duration, places: &[Place]) -
         });
         let all = json!({
             "schema": 1, "requests": requests.collect::<Vec<_>>(), "left_out": state.left_out,
+            "unanswered": state.unanswered,
             "different": state.different, "seconds": took.as_secs_f64(),
             "recorded_seconds": recorded.as_secs_f64(), "late_seconds": state.late.as_secs_f64(),
         });
@@ -388,6 +392,10 @@ fn text(
     let _ = writeln!(text, "{took:.3} s, recorded in {recorded:.3} s");
     if is_timed {
         let _ = writeln!(text, "the latest request was {:.3} s late", state.late.as_secs_f64());
+    }
+    if state.unanswered > 0 {
+        let why = "have no answer in the recording to compare with";
+        let _ = writeln!(text, "{} requests {why}", state.unanswered);
     }
     if state.left_out > 0 {
         let why = "they would have acted beyond the tree (--help)";

@@ -1,7 +1,8 @@
 //! Recorded traffic: requests of clients with their times and answers, a line of JSON each.
 //!
 //! The first line is [`Header`]'s, each other one [`Exchange`]'s, in the order in which answers
-//! came. Passwords are left out ([`without_passwords`]). No I/O.
+//! came. Passwords are left out of requests ([`without_passwords`]), and the text of answers that may
+//! have any is not kept ([`Answered::of`]). No I/O.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +15,17 @@ use crate::protocol::{
 /// The version of the lines.
 pub const VERSION: u32 = 1;
 
-/// The longest answer that is kept; of a longer one its length and checksum are.
+/// The longest answer whose text is kept.
 pub const KEPT_BYTES: usize = 64 << 10;
+
+/// The kind of what is no answer, or never came.
+const NO_ANSWER: &str = "no answer";
+
+/// The variable of a job's password.
+const PASSWORD: &str = "ECF_PASS";
+
+/// What a node's state has before the password of its job.
+const OF_STATE: &str = " passwd:";
 
 /// The password that jobs of any task may use, in place of their own.
 const ANY_JOB: &str = "_DJP_";
@@ -54,7 +64,7 @@ pub struct Answered {
     pub bytes: u64,
     /// Its CRC-32.
     pub crc: u32,
-    /// The document, of [`KEPT_BYTES`] at most.
+    /// The document, of [`KEPT_BYTES`] at most, where it has no password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// The change numbers that it tells a client that follows: of states, and of structure.
@@ -63,19 +73,20 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// Of an answer's document.
+    /// Of the answer's document to a request. Trees, changes, zombies, files and the log have the
+    /// passwords of jobs that run: only the text of what can't have one is kept.
     #[must_use]
-    pub fn of(document: &[u8]) -> Self {
+    pub fn of(document: &[u8], request: &Request) -> Self {
         let kind = match read_answer(document) {
             Ok(Answer::Standard(number)) => format!("StcCmd {number}"),
             Ok(Answer::Error(_)) => "ErrorCmd".to_owned(),
             Ok(Answer::Other(kind)) => kind.into_owned(),
             Ok(Answer::Text(_)) => "text".to_owned(),
             Ok(Answer::Definition(_)) => "definition".to_owned(),
-            Err(_) => "no answer".to_owned(),
+            Err(_) => NO_ANSWER.to_owned(),
         };
-        let is_short = document.len() <= KEPT_BYTES;
-        let text = is_short.then(|| String::from_utf8(document.to_vec()).ok()).flatten();
+        let is_kept = document.len() <= KEPT_BYTES && !may_have_passwords(&kind, request);
+        let text = is_kept.then(|| String::from_utf8(document.to_vec()).ok()).flatten();
         let mut crc = crc32fast::Hasher::new();
         crc.update(document);
         let numbers = numbers(&kind, document);
@@ -83,15 +94,28 @@ impl Answered {
         Self { kind, bytes, crc: crc.finalize(), answer: text, numbers }
     }
 
+    /// Of a request whose answer never came, though the server may have done it.
+    #[must_use]
+    pub fn none() -> Self {
+        let kind = NO_ANSWER.to_owned();
+        Self { kind, bytes: 0, crc: 0, answer: None, numbers: None }
+    }
+
+    /// Whether none came.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.bytes == 0 && self.kind == NO_ANSWER
+    }
+
     /// How another answer to the same request compares with this one.
     #[must_use]
     pub fn against(&self, other: &Self) -> Same {
-        if (self.bytes, self.crc) == (other.bytes, other.crc) && self.answer == other.answer {
-            Same::Bytes
-        } else if self.kind == other.kind {
-            Same::Kind
-        } else {
+        if self.kind != other.kind {
             Same::No
+        } else if (self.bytes, self.crc) == (other.bytes, other.crc) {
+            Same::Bytes
+        } else {
+            Same::Kind
         }
     }
 }
@@ -123,6 +147,16 @@ fn numbers(kind: &str, document: &[u8]) -> Option<(i64, i64)> {
     }
 }
 
+/// Whether an answer of this kind to a request may have the password of a job.
+fn may_have_passwords(kind: &str, request: &Request) -> bool {
+    match &request.body {
+        Body::User(_, Command::Query { attribute, .. }) => attribute == PASSWORD,
+        // A group's error stands among the answers of its other members.
+        Body::User(_, Command::Group(_)) => !kind.starts_with("StcCmd"),
+        _ => !kind.starts_with("StcCmd") && kind != "ErrorCmd",
+    }
+}
+
 /// Takes the passwords out of a request, those of a group's requests, too.
 pub fn without_passwords(request: &mut Request) {
     change_passwords(request, &|_| String::new(), "");
@@ -145,10 +179,24 @@ fn change_passwords(request: &mut Request, of: &impl Fn(&str) -> String, job: &s
                 }
                 // With any password where it is empty.
                 Command::Zombie { password, .. } => password.clear(),
+                // A definition may be one with states.
+                Command::Load { definition: text, .. }
+                | Command::Replace { definition: text, .. }
+                | Command::Move { node: text, .. } => *text = without_those_of_states(text),
                 _ => {}
             }
         }
     }
+}
+
+/// A definition, without the passwords in its states.
+fn without_those_of_states(text: &str) -> String {
+    let mut parts = text.split(OF_STATE);
+    let mut left = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        left.push_str(&part[part.find(char::is_whitespace).unwrap_or(part.len())..]);
+    }
+    left
 }
 
 /// Takes out of a request what acts beyond the tree of the server that is asked again, within a
@@ -190,11 +238,47 @@ pub fn word(request: &Request) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Child, Report, User};
+    use crate::protocol::frame::HEAD_BYTES;
+    use crate::protocol::{Child, Reply, Report, User};
 
     fn user(password: &str, command: Command) -> Request {
         let user = User { name: "me".to_owned(), password: password.to_owned(), is_custom: false };
         Request { host: "h".to_owned(), body: Body::User(user, command) }
+    }
+
+    fn ping() -> Request {
+        user("", Command::Server(ServerCommand::Ping))
+    }
+
+    fn answer(reply: &Reply) -> Vec<u8> {
+        let mut framed = Vec::new();
+        reply.write(&mut framed);
+        framed.split_off(HEAD_BYTES)
+    }
+
+    #[test]
+    fn of_answers_that_may_have_a_job_s_password_the_text_is_not_kept() {
+        let query = |attribute: &str| {
+            let (kind, path, task) = Default::default();
+            user("", Command::Query { kind, path, attribute: attribute.to_owned(), task })
+        };
+        let group = user("", Command::Group(vec![ping()]));
+        let text = || Reply::Text("x".to_owned());
+        let several = || Reply::Group(vec![Reply::error("why"), text()]);
+        for (reply, request, is_kept) in [
+            (Reply::OK, ping(), true),
+            (Reply::error("why"), ping(), true),
+            (text(), query("V"), true),
+            (text(), query("ECF_PASS"), false),
+            (text(), user("", Command::Log(LogCommand::Get(9))), false),
+            (Reply::Zombies(Vec::new()), ping(), false),
+            (Reply::Node("task t # passwd:x".to_owned()), ping(), false),
+            (Reply::OK, group.clone(), true),
+            (several(), group, false),
+        ] {
+            let answered = Answered::of(&answer(&reply), &request);
+            assert_eq!(answered.answer.is_some(), is_kept, "{answered:?} {request:?}");
+        }
     }
 
     #[test]
@@ -218,6 +302,17 @@ mod tests {
         let shown = format!("{request:?}");
         assert_eq!(shown.matches("of me").count(), 2, "{shown}");
         assert_eq!(shown.matches(ANY_JOB).count(), 1, "{shown}");
+        let definition =
+            "suite s\n task t # passwd:secret rid:1\n task u # passwd:secret".to_owned();
+        let mut request =
+            user("", Command::Load { force: false, definition, file: "f".to_owned() });
+        without_passwords(&mut request);
+        let meant = "suite s\n task t # rid:1\n task u #";
+        assert!(
+            matches!(&request.body, Body::User(_, Command::Load { definition, .. })
+            if definition == meant),
+            "{request:?}"
+        );
     }
 
     #[test]
@@ -266,7 +361,7 @@ mod tests {
             let data = format!("{{\"api_\": {number}}}");
             let pointer = "\"polymorphic_id\": 1, \"polymorphic_name\": \"StcCmd\"";
             let cmd = format!("{{{pointer}, \"ptr_wrapper\": {{\"id\": 1, \"data\": {data}}}}}");
-            Answered::of(format!("{{\"x\": {{\"stc_cmd_\": {cmd}}}}}").as_bytes())
+            Answered::of(format!("{{\"x\": {{\"stc_cmd_\": {cmd}}}}}").as_bytes(), &ping())
         };
         let (done, blocked) = (standard(0), standard(1));
         assert_eq!(done.kind, "StcCmd 0");
@@ -274,25 +369,25 @@ mod tests {
         assert_eq!(done.against(&blocked), Same::No);
         let other = Answered { crc: 7, ..done.clone() };
         assert_eq!(done.against(&other), Same::Kind);
-        let long = Answered::of(&vec![0xff; KEPT_BYTES + 1]);
+        let long = Answered::of(&vec![0xff; KEPT_BYTES + 1], &ping());
         assert_eq!((long.kind.as_str(), long.answer), ("no answer", None));
     }
 
     #[test]
     fn a_line_is_read_as_it_was_written() {
-        let answer = Answered { numbers: Some((3, 4)), ..Answered::of(b"\"\\u0001\" \n") };
+        let answer = Answered { numbers: Some((3, 4)), ..Answered::of(b"\"\\u0001\" \n", &ping()) };
         let exchange =
             Exchange { at_us: 1, took_us: 2, request: "{\n\"a\": 1}".to_owned(), answer };
         let line = serde_json::to_string(&exchange).expect("JSON");
         assert!(!line.contains('\n'), "{line}");
         assert_eq!(serde_json::from_str::<Exchange>(&line).expect("read"), exchange);
-        assert_eq!(word(&user("", Command::Server(ServerCommand::Ping))), "--ping");
+        assert_eq!(word(&ping()), "--ping");
     }
 
     proptest::proptest! {
         #[test]
         fn no_bytes_make_an_answer_s_digest_fail(bytes: Vec<u8>) {
-            let answered = Answered::of(&bytes);
+            let answered = Answered::of(&bytes, &ping());
             proptest::prop_assert_eq!(answered.against(&answered.clone()), Same::Bytes);
         }
     }

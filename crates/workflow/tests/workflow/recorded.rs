@@ -1,7 +1,13 @@
 //! `loadline workflow record` and `replay`: what ecFlow's client and real jobs ask ecFlow's server,
 //! asked again at this program's.
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::Value as Json;
+use workflow::protocol::frame::frame;
+use workflow::protocol::{Body, Command, Reply, Request, ServerCommand, User, write};
 
 use crate::commands::{Running, printed, run};
 use crate::definition::has_ecflow;
@@ -150,6 +156,12 @@ fn what_acts_beyond_the_tree_is_not_asked_again_nor_done_by_a_server_without_job
     ask(&["--begin=s"]);
     first.until_state("/s/t", "submitted");
     as_job(&first, &["--init=1"], &port);
+    // What tells those who ask the passwords of jobs that run.
+    for words in [&["--migrate"][..], &["--migrate=/s/t"], &["--sync_full", "0"], &["--log=get"]] {
+        ask(words);
+    }
+    let state = first.told(&["--migrate"]);
+    let password = state.split(" passwd:").nth(1).and_then(|rest| rest.split_whitespace().next());
     ask(&["--kill=/s/t"]);
     ask(&["--status=/s/t"]);
     let is_there = |place: &Place, name: &str| place.home().join(name).exists();
@@ -159,6 +171,10 @@ fn what_acts_beyond_the_tree_is_not_asked_again_nor_done_by_a_server_without_job
     recording.terminate();
     let (out, error, code) = recording.end();
     assert!(code == 0 && out.contains(" 0 not answered"), "{out}{error}");
+    let lines = std::fs::read_to_string(&file).expect("a recording");
+    assert!(!lines.contains(password.expect("a password")), "passwords are left out");
+    let mode = std::fs::metadata(&file).expect("a recording").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
     drop(served);
     let _served = Served::by_command(&second, &["--dis_job_gen"], &[]);
     let at = format!("localhost:{}", second.port);
@@ -203,8 +219,62 @@ fn what_is_no_recording_is_refused_with_its_line() {
     let _server = Served::ours(&place);
     let (_, error, code) = run(&["record", &address, "--to", &file]);
     assert!(code == 2 && error.contains("name another file"), "{error}");
+    // What can't be listened at leaves no file, by whose name the next try would be refused.
+    let new = place.home().with_file_name("new.jsonl").display().to_string();
+    let taken = format!("127.0.0.1:{}", place.port);
+    let (_, error, code) = run(&["record", &address, "--to", &new, "--listen", &taken]);
+    assert!(code == 1 && error.contains("--listen"), "{error}");
+    assert!(!std::path::Path::new(&new).exists());
+    let (_, error, code) = run(&["record", &address, "--to", "/nowhere/x.jsonl"]);
+    assert!(code == 1 && error.contains("/nowhere/x.jsonl"), "{error}");
     let far = ["record", &address, "--to", "/nowhere", "--listen", "0.0.0.0:0"];
     let (_, error, code) = run(&far);
     assert!(code == 2 && error.contains("--public"), "{error}");
     printed(&["replay", &file, &address]);
+}
+
+/// Asks at a port of this machine what a user asks, and returns whether an answer came.
+fn asked(port: &str, command: Command) -> bool {
+    let user = User { name: "tester".to_owned(), ..User::default() };
+    let request = Request { host: "h".to_owned(), body: Body::User(user, command) };
+    let mut bytes = Vec::new();
+    frame(&mut bytes, |out| out.extend_from_slice(&write(&request)));
+    let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).expect("it listens");
+    stream.write_all(&bytes).expect("sent");
+    let mut answer = Vec::new();
+    // A connection that is closed without an answer may be reset.
+    stream.read_to_end(&mut answer).is_ok() && !answer.is_empty()
+}
+
+#[test]
+fn a_request_that_is_not_answered_in_time_is_replayed_and_compared_with_nothing() {
+    let place = Place::new();
+    // It answers one ping, by which the recording begins, and takes all else.
+    let mute = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let server = format!("localhost:{}", mute.local_addr().expect("bound").port());
+    let mut ping = Vec::new();
+    Reply::OK.write(&mut ping);
+    std::thread::spawn(move || {
+        let (mut first, _) = mute.accept().expect("a client");
+        first.write_all(&ping).expect("answered");
+        let rest: Vec<_> = mute.incoming().map_while(Result::ok).collect();
+        drop(rest);
+    });
+    let file = place.home().with_file_name("day.jsonl").display().to_string();
+    let words = ["record", &server, "--to", &file, "--timeout", "100ms"];
+    let mut recording = Running::start(&words);
+    let line = recording.line();
+    let at = line.split(' ').next().unwrap_or_default();
+    let port = at.rsplit(':').next().expect("a port");
+    assert!(!asked(port, Command::Server(ServerCommand::Ping)));
+    recording.terminate();
+    let (out, error, code) = recording.end();
+    assert!(code == 0 && out.starts_with("1 requests recorded; "), "{out}{error}");
+    assert!(out.contains("1 not answered"), "{out}");
+    let _served = Served::ours(&place);
+    let at = format!("localhost:{}", place.port);
+    let (out, error, code) = run(&["replay", &file, &at, "--json"]);
+    let json: Json = serde_json::from_str(&out).unwrap_or_else(|why| panic!("{why}: {out}{error}"));
+    assert_eq!((code, &json["unanswered"]), (0, &1.into()), "{json:#}");
+    assert_eq!(json["requests"][0]["count"], 1, "{json:#}");
 }
