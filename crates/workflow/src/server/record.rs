@@ -73,7 +73,7 @@ impl Record<'_> {
         let What::Request(document) = self.what else {
             return pieces([&self.encode(), &[]], append);
         };
-        if document.len() > PART_BYTES {
+        if HEAD_BYTES + document.len() > MAX_RECORD_BYTES {
             // What is long is not copied once more.
             let head = Self { what: What::Request(&[]), ..self.clone() }.encode();
             return pieces([&head, document], append);
@@ -236,6 +236,17 @@ mod tests {
                 }
             }
             assert_eq!(seen, 1);
+        }
+    }
+
+    #[test]
+    fn a_request_of_any_length_about_that_of_a_record_is_kept() {
+        for bytes in MAX_RECORD_BYTES - 20..=MAX_RECORD_BYTES + 1 {
+            let long = vec![b'x'; bytes];
+            let record = Record { at_us: 0, random: 0, what: What::Request(&long) };
+            let pieces = pieces(&record);
+            assert!(pieces.iter().all(|piece| piece.len() <= MAX_RECORD_BYTES), "{bytes}");
+            assert_eq!(pieces.len(), if bytes + HEAD_BYTES <= MAX_RECORD_BYTES { 1 } else { 2 });
         }
     }
 
