@@ -193,21 +193,25 @@ impl Handles {
         Some(handle)
     }
 
-    /// Notes a suite that was loaded.
+    /// Notes suites that were loaded, each once.
     /// A handle for which there is no room then is dropped: its client has to register again.
-    pub(super) fn added(&mut self, suite: &str) {
+    pub(super) fn added(&mut self, suites: &[String]) {
         let mut dropped = Vec::new();
         for (number, handle) in &mut self.all {
-            let is_new = !handle.suites.iter().any(|one| one == suite);
-            if handle.takes_new && is_new {
-                if self.bytes + suite.len() + NAME_BYTES > MAX_BYTES {
+            let known: HashSet<&String> = handle.suites.iter().collect();
+            let new: Vec<&String> = suites.iter().filter(|one| !known.contains(one)).collect();
+            let knows_any = new.len() < suites.len();
+            if handle.takes_new && !new.is_empty() {
+                let bytes: usize = new.iter().map(|one| one.len() + NAME_BYTES).sum();
+                if self.bytes + bytes > MAX_BYTES {
                     dropped.push(*number);
                     continue;
                 }
-                self.bytes += suite.len() + NAME_BYTES;
-                Arc::make_mut(&mut handle.suites).push(suite.to_owned());
+                self.bytes += bytes;
+                let new: Vec<String> = new.into_iter().cloned().collect();
+                Arc::make_mut(&mut handle.suites).extend(new);
             }
-            if handle.takes_new || !is_new {
+            if handle.takes_new || knows_any {
                 handle.is_changed = true;
             }
         }
@@ -217,8 +221,8 @@ impl Handles {
     }
 
     /// The suites of a handle; `None` where there is no such handle.
-    pub(super) fn suites(&self, number: i64) -> Option<&[String]> {
-        self.all.get(&number).map(|handle| handle.suites.as_slice())
+    pub(super) fn suites(&self, number: i64) -> Option<&Arc<Vec<String>>> {
+        self.all.get(&number).map(|handle| &handle.suites)
     }
 
     /// Whether its suites have changed since its client took them all.
@@ -298,7 +302,7 @@ mod tests {
         assert_eq!(count(&handles), (4, 27_005));
         // A suite that is loaded finds no room in the last one any more.
         let left = MAX_BYTES - handles.bytes - NAME_BYTES;
-        handles.added(&"x".repeat(left));
+        handles.added(&["x".repeat(left)]);
         assert_eq!(count(&handles), (1, 6));
         assert_eq!(tell(&mut handles, HandleCommand::DropUser(String::new())), Reply::OK);
         assert_eq!((count(&handles), handles.bytes), ((0, 0), 0));

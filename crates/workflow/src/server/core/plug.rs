@@ -185,7 +185,7 @@ pub(super) fn take(
     };
     let id = rules.put(&parsed.tree, node, parent, None).map_err(|why| why.to_string())?;
     if parent == NodeId::ROOT {
-        parts.handles.added(&name);
+        parts.handles.added(&[name.to_string()]);
     }
     let of = if destination.is_empty() { rules.tree.path(id) } else { destination.to_owned() };
     remember(parts, rules, request, &of);

@@ -1,6 +1,7 @@
 //! `--news` and `--sync`: what a client that is behind has to change in its definition.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use super::parts::{Parts, Told};
 use super::text;
@@ -23,7 +24,7 @@ pub(super) fn sync(
 ) -> Told {
     let suites = match (handle, parts.handles.suites(handle)) {
         (0, _) => None,
-        (_, Some(suites)) => Some(suites.to_vec()),
+        (_, Some(suites)) => Some(Arc::clone(suites)),
         (_, None) if kind == SyncKind::News => return Told::Reply(Reply::News(News::Full)),
         (_, None) => {
             return Told::Reply(Reply::error(format!(
@@ -36,8 +37,9 @@ pub(super) fn sync(
     let is_changed = handle != 0 && parts.handles.is_changed(handle);
     // A client from the future was another server's.
     let is_ahead = state > own.0 || modify > own.1;
+    let of = suites.as_ref().map(|names| found(tree, names));
     let nodes = match u32::try_from(state) {
-        Ok(no) if !is_ahead && !is_changed && modify == own.1 => since(tree, no, suites.as_deref()),
+        Ok(no) if !is_ahead && !is_changed && modify == own.1 => since(tree, no, of.as_ref()),
         _ => None,
     };
     if kind == SyncKind::News {
@@ -53,7 +55,7 @@ pub(super) fn sync(
     // A client that asks for clocks may have passed over a calendar whose suite had not changed.
     let mut moved: BTreeSet<NodeId> =
         if with_clocks { tree.suites().collect() } else { tree.calendars_since(known).collect() };
-    moved.retain(|id| is_of(tree, *id, suites.as_deref()));
+    moved.retain(|id| is_of(tree, *id, of.as_ref()));
     match nodes {
         Some(nodes) if kind != SyncKind::Full => Told::Later(Box::new(move || {
             let nodes = compounds(&snapshot, &nodes, &moved, with_clocks);
@@ -64,7 +66,7 @@ pub(super) fn sync(
             parts.handles.taken(handle);
             Told::Later(Box::new(move || {
                 Reply::Changes(match suites {
-                    Some(suites) => Changes::Some(text::of_suites(snapshot, suites)),
+                    Some(suites) => Changes::Some(text::of_suites(snapshot, &suites)),
                     None => Changes::Full(text::whole(snapshot, text::NET)),
                 })
             }))
@@ -74,7 +76,7 @@ pub(super) fn sync(
 
 /// What has changed since a number in some suites, or in all; `None` when the whole is to be sent:
 /// that is not remembered, suites were added or deleted, or so much that a text is shorter.
-fn since(tree: &Tree, no: u32, suites: Option<&[String]>) -> Option<Nodes> {
+fn since(tree: &Tree, no: u32, suites: Option<&HashSet<NodeId>>) -> Option<Nodes> {
     let mut nodes = tree.changed_since(no)?;
     nodes.retain(|id, _| is_of(tree, *id, suites));
     let mut sent = 0;
@@ -90,11 +92,15 @@ fn since(tree: &Tree, no: u32, suites: Option<&[String]>) -> Option<Nodes> {
     Some(nodes)
 }
 
+/// The suites of these names, each looked for once: changed nodes are as many as names.
+fn found(tree: &Snapshot, names: &[String]) -> HashSet<NodeId> {
+    names.iter().filter_map(|name| tree.child(NodeId::ROOT, name)).collect()
+}
+
 /// Whether a node is in one of the suites; the server is in each.
-fn is_of(tree: &Snapshot, id: NodeId, suites: Option<&[String]>) -> bool {
+fn is_of(tree: &Snapshot, id: NodeId, suites: Option<&HashSet<NodeId>>) -> bool {
     let Some(suites) = suites else { return true };
-    let suite = tree.suite(id).map(|suite| &tree.node(suite).name);
-    suite.is_none_or(|name| suites.iter().any(|one| *name == **one))
+    tree.suite(id).is_none_or(|suite| suites.contains(&suite))
 }
 
 /// The changes of nodes in the order of the tree, and behind those of a suite its calendar where

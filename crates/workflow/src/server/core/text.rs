@@ -1,5 +1,7 @@
 //! The tree as text, for clients and checkpoints.
 
+use std::collections::HashSet;
+
 use crate::definition::{
     END, Style, append_node, parse, parse_kept, print, print_node, print_pieces,
 };
@@ -16,11 +18,10 @@ pub(super) fn whole(tree: Snapshot, style: Style) -> Source {
 }
 
 /// Some suites, as a whole of their own.
-pub(super) fn of_suites(tree: Snapshot, suites: Vec<String>) -> Source {
-    Source::new(move |take| {
-        let is_in = |id| suites.iter().any(|one| tree.node(id).name == **one);
-        print_pieces(&tree, NET, is_in, take);
-    })
+pub(super) fn of_suites(tree: Snapshot, suites: &[String]) -> Source {
+    let all = suites.iter().filter_map(|name| tree.child(NodeId::ROOT, name));
+    let all: HashSet<NodeId> = all.collect();
+    Source::new(move |take| print_pieces(&tree, NET, |id| all.contains(&id), take))
 }
 
 /// One node.

@@ -60,12 +60,12 @@ pub(super) fn command(
         Command::Group(all) => return group(parts, rules, all),
         Command::Load { force, definition, .. } => nodes::load(parts, rules, definition, *force)
             .map(|names| {
-                names.iter().for_each(|name| parts.handles.added(name));
+                parts.handles.added(&names);
                 Reply::OK
             }),
         Command::Replace { creates, force, path, definition, .. } => {
             nodes::replace(parts, rules, path, definition, (*creates, *force)).map(|()| {
-                parts.handles.added(path.trim_start_matches('/'));
+                parts.handles.added(&[path.trim_start_matches('/').to_owned()]);
                 Reply::OK
             })
         }
