@@ -571,7 +571,7 @@ impl Owner {
     }
 
     fn begin_snapshot(&mut self) {
-        let logged = self.logged.begin();
+        self.logged.begin();
         let snapshot = match self.journal.snapshot() {
             Ok(snapshot) => snapshot,
             // The next one is due after as many records again.
@@ -586,8 +586,11 @@ impl Owner {
             let done = check_kept(&text).and_then(|()| store::write(snapshot, &head, &text));
             let _ = own.send(Message::SnapshotDone(done));
         };
+        // As where it fails, the next one is due after as many records again: each try has made a
+        // file of the journal.
         if self.shared.in_background(work).is_err() {
-            (self.logged, self.is_snapshotting) = (logged, false);
+            self.is_snapshotting = false;
+            tracing::error!("the journal goes on without its snapshot: too much waits already");
         }
     }
 }
