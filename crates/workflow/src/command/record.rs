@@ -39,8 +39,8 @@ server's.
 
 Requests that the server has not answered in time are kept, too: it may have done them.
 
-Exit codes: 0 ended by Ctrl-C, SIGTERM or --for; 1 the server can't be reached at the start, --listen
-can't be had, or the file can't be written; 2 the file is there already.";
+Exit codes: 0 ended by Ctrl-C, SIGTERM or --for; 1 the server can't be reached at the start, the
+address of --listen can't be had, or the file can't be written; 2 the file is there already.";
 
 /// Connections at once; one more waits.
 const CONNECTIONS: usize = 256;

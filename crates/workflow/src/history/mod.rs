@@ -1,7 +1,7 @@
 //! When jobs ran, by the lines of a server's log: this program's or ecFlow's own.
 //!
-//! [`Change`] reads a line, [`Runs`] pairs them; [`awaited`], [`tokens`] and [`limits`] say what a
-//! definition has runs wait for and take. No I/O.
+//! [`Change`] reads a line, [`Step`] pairs them, [`Runs`] keeps what comes of it; [`awaited`],
+//! [`tokens`] and [`limits`] say what a definition has runs wait for and take. No I/O.
 
 mod cause;
 
@@ -45,8 +45,62 @@ impl<'a> Change<'a> {
     }
 }
 
-/// The state of a run that was taken back before its job ran.
-const TAKEN_BACK: &str = "queued";
+/// What is known of a task's last run.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub enum Last {
+    /// Submitted, and its job has not said that it runs.
+    Submitted,
+    /// Its job runs.
+    Active,
+    /// It has ended, or was requeued while its job ran: what comes then isn't its.
+    Over,
+}
+
+impl Last {
+    /// By the last state of a run.
+    #[must_use]
+    pub fn of(state: &str) -> Self {
+        match state {
+            "submitted" => Self::Submitted,
+            "active" => Self::Active,
+            _ => Self::Over,
+        }
+    }
+}
+
+/// What a change of a task's state means for its runs.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub enum Step {
+    /// A run begins.
+    Begin,
+    /// The last run's job runs.
+    Run,
+    /// The last run ends.
+    End,
+    /// The last run was taken back before its job ran: it counts for nothing.
+    TakeBack,
+    /// The last run's job goes on unseen: when it ends isn't known.
+    LoseSight,
+}
+
+impl Step {
+    /// What a state means behind the last run, if there is one.
+    #[must_use]
+    pub const fn of(state: State, last: Option<Last>) -> Option<Self> {
+        match (state, last) {
+            // The same submission once more: its job is written.
+            (State::Submitted, Some(Last::Submitted)) => None,
+            (State::Submitted, _) => Some(Self::Begin),
+            (State::Active, Some(Last::Submitted | Last::Active)) => Some(Self::Run),
+            (State::Complete | State::Aborted, Some(Last::Submitted | Last::Active)) => {
+                Some(Self::End)
+            }
+            (State::Queued, Some(Last::Submitted)) => Some(Self::TakeBack),
+            (State::Queued, Some(Last::Active)) => Some(Self::LoseSight),
+            _ => None,
+        }
+    }
+}
 
 /// One run of a task's job; times as the log has them, in seconds since 1970 of its clock.
 #[derive(Serialize, Debug, PartialEq, Eq, Clone)]
@@ -61,27 +115,33 @@ pub struct Run {
     /// When it was complete or aborted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<i64>,
-    /// The last state.
+    /// The last state; queued where it was requeued while its job ran.
     pub state: &'static str,
+}
+
+impl Run {
+    fn last(&self) -> Last {
+        Last::of(self.state)
+    }
 }
 
 /// Runs of tasks at and below a path, as lines say them.
 #[derive(Debug)]
 pub struct Runs {
     path: String,
-    /// The runs, in the order of submission; families among them have lines of their own.
-    pub all: Vec<Run>,
+    /// The runs in the order of submission; of one that was taken back nothing is left.
+    all: Vec<Option<Run>>,
     /// The time of the last line.
-    pub now: i64,
+    now: i64,
     /// The place of each task's last run.
-    open: HashMap<String, usize>,
+    last: HashMap<String, usize>,
 }
 
 impl Runs {
     /// None yet, of a node and those below it; of `/` all.
     #[must_use]
     pub fn new(path: &str) -> Self {
-        Self { path: path.to_owned(), all: Vec::new(), now: 0, open: HashMap::new() }
+        Self { path: path.to_owned(), all: Vec::new(), now: 0, last: HashMap::new() }
     }
 
     /// Takes a line of the log.
@@ -91,33 +151,31 @@ impl Runs {
         let Some(change) = Change::read(line).filter(|change| change.is_under(&self.path)) else {
             return;
         };
-        let name = change.path;
-        match (change.state, self.open.get(name).copied()) {
-            // The same submission once more: its job is written.
-            (State::Submitted, Some(place)) if self.all[place].active.is_none() => {
-                let run = &mut self.all[place];
-                if run.state == TAKEN_BACK {
-                    (run.submitted, run.state) = (at, "submitted");
-                }
+        let place = self.last.get(change.path).copied();
+        let run = place.and_then(|place| self.all[place].as_mut());
+        let Some(step) = Step::of(change.state, run.as_deref().map(Run::last)) else { return };
+        match (step, run) {
+            (Step::Begin, _) => {
+                self.last.insert(change.path.to_owned(), self.all.len());
+                let (path, state) = (change.path.to_owned(), change.state.word());
+                self.all.push(Some(Run { path, submitted: at, active: None, end: None, state }));
             }
-            // It was taken back before it ran: only the next submission counts.
-            (State::Queued, Some(place)) if self.all[place].active.is_none() => {
-                self.all[place].state = TAKEN_BACK;
+            (Step::Run, Some(run)) => (run.active, run.state) = (Some(at), change.state.word()),
+            (Step::End, Some(run)) => (run.end, run.state) = (Some(at), change.state.word()),
+            (Step::LoseSight, Some(run)) => run.state = change.state.word(),
+            (Step::TakeBack, _) => {
+                let place = self.last.remove(change.path);
+                place.and_then(|place| self.all[place].take());
             }
-            (State::Submitted, _) => {
-                self.open.insert(name.to_owned(), self.all.len());
-                let (path, state) = (name.to_owned(), "submitted");
-                self.all.push(Run { path, submitted: at, active: None, end: None, state });
-            }
-            (State::Active, Some(place)) => {
-                (self.all[place].active, self.all[place].state) = (Some(at), "active");
-            }
-            (State::Complete | State::Aborted, Some(place)) => {
-                (self.all[place].end, self.all[place].state) = (Some(at), change.state.word());
-                self.open.remove(name);
-            }
-            _ => {}
+            (_, None) => {}
         }
+    }
+
+    /// The runs in the order of submission, families among them that have lines of their own, and
+    /// the time of the last line.
+    #[must_use]
+    pub fn end(self) -> (Vec<Run>, i64) {
+        (self.all.into_iter().flatten().collect(), self.now)
     }
 }
 
@@ -143,10 +201,10 @@ fn stamped(line: &str) -> Option<(i64, &str)> {
 mod tests {
     use super::*;
 
-    fn read(text: &str, path: &str) -> Runs {
+    fn read(text: &str, path: &str) -> (Vec<Run>, i64) {
         let mut runs = Runs::new(path);
         text.lines().for_each(|line| runs.take(line));
-        runs
+        runs.end()
     }
 
     const TEXT: &str = "MSG:[00:00:01 2.1.1970] --begin=s :me@h\n\
@@ -162,14 +220,26 @@ mod tests {
     fn a_submission_that_was_taken_back_counts_from_the_next() {
         let text = "LOG:[00:00:02 2.1.1970]  submitted: /s/a\nLOG:[00:00:09 2.1.1970]  queued: \
                     /s/a\nLOG:[10:01:02 2.1.1970]  submitted: /s/a\n";
-        let runs = read(text, "/").all;
+        let (runs, _) = read(text, "/");
         assert_eq!((runs.len(), runs[0].submitted), (1, 86_400 + 36_062));
         assert_eq!(runs[0].state, "submitted");
     }
 
     #[test]
+    fn a_requeue_takes_a_run_back_or_has_its_end_unseen() {
+        let line = |time: &str, state: &str| format!("LOG:[{time}:00 2.1.1970]  {state}: /s/a\n");
+        let text = ["submitted", "queued", "complete", "submitted", "active", "queued", "complete"];
+        let hours = ["01:00", "02:00", "03:00", "04:00", "05:00", "06:00", "18:00"];
+        let text: String = hours.iter().zip(text).map(|(time, state)| line(time, state)).collect();
+        let (runs, _) = read(&text, "/");
+        let hour = |count: i64| 86_400 + count * 3600;
+        let (path, submitted, active) = ("/s/a".to_owned(), hour(4), Some(hour(5)));
+        assert_eq!(runs, [Run { path, submitted, active, end: None, state: "queued" }]);
+    }
+
+    #[test]
     fn runs_are_read_from_the_lines_of_the_log() {
-        let seen = read(TEXT, "/s");
+        let (seen, now) = read(TEXT, "/s");
         let day = 86_400;
         let first = Run {
             path: "/s/a".to_owned(),
@@ -178,9 +248,9 @@ mod tests {
             end: Some(day + 9),
             state: "aborted",
         };
-        assert_eq!((seen.all.len(), &seen.all[0], seen.now), (2, &first, day + 10));
-        assert_eq!(seen.all[1].state, "submitted");
-        assert_eq!(read(TEXT, "/").all.len(), 3);
+        assert_eq!((seen.len(), &seen[0], now), (2, &first, day + 10));
+        assert_eq!(seen[1].state, "submitted");
+        assert_eq!(read(TEXT, "/").0.len(), 3);
     }
 
     #[test]

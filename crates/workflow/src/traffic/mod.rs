@@ -1,8 +1,8 @@
 //! Recorded traffic: requests of clients with their times and answers, a line of JSON each.
 //!
 //! The first line is [`Header`]'s, each other one [`Exchange`]'s, in the order in which answers
-//! came. Passwords are left out of requests ([`without_passwords`]), and the text of answers that may
-//! have any is not kept ([`Answered::of`]). No I/O.
+//! came. Passwords are left out of requests ([`without_passwords`]), and the text of answers that
+//! may have any is not kept ([`Answered::of`]). No I/O.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,12 @@
 //! `loadline workflow history`: runs by the log of either server, and every change in SQLite.
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use serde_json::Value as Json;
+use workflow::protocol::frame::{HEAD_BYTES, length};
 
 use crate::commands::{Running, at_both, printed, run};
 use crate::place::Place;
@@ -168,6 +171,168 @@ fn aliases_runs_taken_back_and_runs_within_a_second_count_as_what_they_are() {
     assert!(code == 2 && error.contains("no server's log"), "{error}");
     let (_, error, code) = run(&["history", &log, "--under", "s"]);
     assert!(code == 2 && error.contains("write a path"), "{error}");
+}
+
+/// Sums up logs, as JSON.
+fn summed(words: &[&str]) -> Json {
+    serde_json::from_str(&printed(&[&["history", "--json"], words].concat())).expect("JSON")
+}
+
+#[test]
+fn tokens_are_given_back_when_the_job_is_active_where_the_limit_is_of_submissions() {
+    let place = Place::new();
+    let line = |second: u8, state: &str, task: &str| {
+        format!("LOG:[00:00:{second:02} 2.1.1970]  {state}: /s/{task}\n")
+    };
+    // a runs on.
+    let log = [
+        line(2, "submitted", "a"),
+        line(3, "active", "a"),
+        line(4, "submitted", "b"),
+        line(5, "active", "b"),
+        line(50, "complete", "b"),
+    ];
+    let log = place.write("x.log", &log.concat()).display().to_string();
+    let text = "suite s\n limit l 1\n task a\n inlimit -s l\n task b\n inlimit -s l\n";
+    let defs = place.write("s.def", text).display().to_string();
+    let json = summed(&[&log, "--defs", &defs]);
+    let limit = &json["limits"][0];
+    let seen = ["most", "full", "used"].map(|name| limit[name].as_i64());
+    assert_eq!(seen, [Some(1), Some(2), Some(2)], "{json}");
+    assert_eq!(json["not_ended"], 1, "{json}");
+}
+
+#[test]
+fn a_run_that_was_requeued_while_it_ran_does_not_end_with_what_is_forced_later() {
+    let place = Place::new();
+    let log = "LOG:[09:59:00 2.1.1970]  submitted: /s/a\nLOG:[10:00:00 2.1.1970]  active: /s/a\n\
+               LOG:[10:05:00 2.1.1970]  queued: /s/a\nLOG:[18:00:00 2.1.1970]  complete: /s/a\n";
+    let log = place.write("x.log", log).display().to_string();
+    let json = summed(&[&log]);
+    assert_eq!((&json["runs"], &json["not_ended"]), (&0.into(), &0.into()), "{json}");
+}
+
+#[test]
+fn a_log_that_has_been_renamed_is_not_read_again() {
+    let place = Place::new();
+    let to = place.home().with_file_name("runs.sqlite");
+    let file = to.to_str().expect("a path");
+    let live = place.write("h.1.ecf.log", LOG);
+    let live = live.to_str().expect("a path");
+    printed(&["history", live, "--to", file]);
+    let first = changes(&to);
+    // ecFlow's --log=new: the name goes to another log.
+    let old = live.replace(".ecf", ".old.ecf");
+    std::fs::rename(live, &old).expect("renamed");
+    let more = "LOG:[11:00:00 2.1.1970]  complete: /s/f/x\n";
+    std::fs::write(&old, format!("{LOG}{more}")).expect("written");
+    place.write("h.1.ecf.log", "LOG:[12:00:00 2.1.1970]  complete: /s/f/y\n");
+    for order in [[&old[..], live], [live, &old]] {
+        printed(&["history", order[0], order[1], "--to", file]);
+        let all = changes(&to);
+        assert_eq!(all.len(), first.len() + 2, "{all:?}");
+        assert_eq!(all[..first.len()], first);
+    }
+}
+
+#[test]
+fn a_file_keeps_all_of_a_log_whatever_part_is_shown() {
+    let place = Place::new();
+    let log = place.write("x.log", LOG).display().to_string();
+    let to = place.home().with_file_name("runs.sqlite").display().to_string();
+    let paths = |json: &Json| -> Vec<String> {
+        let tasks = json["tasks"].as_array().expect("tasks").iter();
+        tasks.filter_map(|task| Some(task["path"].as_str()?.to_owned())).collect()
+    };
+    let part = summed(&[&log, "--under", "/s/f/u"]);
+    assert_eq!((paths(&part), &part["tasks_run"]), (vec!["/s/f/u".to_owned()], &1.into()));
+    assert_eq!(summed(&[&log, "--to", &to, "--under", "/s/f/u"]), part);
+    assert_eq!(paths(&summed(&[&log, "--to", &to])).len(), 4);
+    assert_eq!(summed(&[&log, "--to", &to, "--under", "/s/f/u/"]), part);
+    assert_eq!(summed(&[&log, "--under", "/s/f/u'x"])["tasks_run"], 0);
+    let none = summed(&[&log, "--slowest", "0"]);
+    assert_eq!((paths(&none).len(), &none["tasks_run"]), (0, &4.into()));
+    let words = ["history", "--follow", "localhost:1", "--to", &to, "--under", "/s"];
+    let (_, error, code) = run(&words);
+    assert!(code == 2 && error.contains("--under"), "{error}");
+}
+
+#[test]
+fn a_file_of_the_first_version_is_read_on() {
+    let place = Place::new();
+    let log = place.write("x.log", LOG).display().to_string();
+    let file = place.home().with_file_name("runs.sqlite");
+    let to = file.to_str().expect("a path");
+    let before = printed(&["history", &log, "--to", to]);
+    let made = Connection::open(&file).expect("a database");
+    made.execute_batch(
+        "ALTER TABLE source RENAME TO new;
+         CREATE TABLE source (name TEXT PRIMARY KEY, is_server INTEGER NOT NULL,
+             bytes INTEGER NOT NULL, first_line TEXT NOT NULL) STRICT, WITHOUT ROWID;
+         INSERT INTO source SELECT * FROM new; DROP TABLE new; PRAGMA user_version = 1;",
+    )
+    .expect("as it was");
+    drop(made);
+    let count = changes(&file).len();
+    assert_eq!(printed(&["history", &log, "--to", to]), before);
+    assert_eq!(changes(&file).len(), count);
+}
+
+/// Passes requests on to a server, but for the log's second one, whose connection it closes.
+fn with_a_break(server: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    std::thread::spawn(move || {
+        let mut of_the_log = 0;
+        for mut client in listener.incoming().map_while(Result::ok) {
+            let mut head = [0; HEAD_BYTES];
+            if client.read_exact(&mut head).is_err() {
+                continue;
+            }
+            let bytes = length(head, 1 << 20).expect("a length") as usize;
+            let mut request = vec![0; bytes];
+            client.read_exact(&mut request).expect("a request");
+            of_the_log += i32::from(request.windows(6).any(|part| part == b"LogCmd"));
+            if of_the_log == 2 {
+                of_the_log += 1;
+                continue;
+            }
+            let mut to = TcpStream::connect(("127.0.0.1", server)).expect("the server");
+            to.write_all(&[&head[..], &request].concat()).expect("sent");
+            let mut answer = Vec::new();
+            to.read_to_end(&mut answer).expect("an answer");
+            // Who has asked may be gone.
+            let _ = client.write_all(&answer);
+        }
+    });
+    port
+}
+
+#[test]
+fn changes_are_taken_of_a_log_that_could_not_be_had_at_once() {
+    at_both(|place, at| {
+        let file = place.home().with_file_name("followed.sqlite");
+        let (to, through) = (file.to_str().expect("a path"), with_a_break(place.port));
+        let definition = place.write("s.def", "suite s\n task a\n");
+        printed(&["load", at, definition.to_str().expect("a path")]);
+        let through = format!("localhost:{through}");
+        let words = ["history", "--follow", &through, "--to", to, "--interval", "20ms"];
+        let follower = Running::start(&words);
+        place.until("it follows", || {
+            let Ok(made) = Connection::open(&file) else { return false };
+            let known = "SELECT lines <> '' FROM last_lines";
+            made.query_row(known, [], |row| row.get(0)).unwrap_or(false)
+        });
+        // Nothing changes behind this.
+        place.told(&["--force=complete", "/s/a"]);
+        place.told(&["--log=flush"]);
+        place.until("the change is taken", || {
+            let all = changes(&file);
+            all.iter().any(|(_, path, state, _)| path == "/s/a" && state == "complete")
+        });
+        follower.terminate();
+        follower.end();
+    });
 }
 
 #[test]

@@ -45,16 +45,16 @@ pub(super) struct FollowArgs {
 }
 
 impl FollowArgs {
-    /// Follows nodes at and below one, if a server is named.
-    pub(super) fn run(&self, under: &str, store: &mut Store) -> Option<Outcome> {
+    /// Follows the server, if one is named.
+    pub(super) fn run(&self, store: &mut Store) -> Option<Outcome> {
         let address = self.follow.as_deref()?;
         let client = self.user.client(address);
-        Some(client.and_then(|client| follow(self, under, &client, store)))
+        Some(client.and_then(|client| follow(self, &client, store)))
     }
 }
 
 /// Follows until the time is over.
-fn follow(args: &FollowArgs, under: &str, client: &Client, store: &mut Store) -> Outcome {
+fn follow(args: &FollowArgs, client: &Client, store: &mut Store) -> Outcome {
     if let Some(other) = store.followed()?.filter(|other| other != client.address()) {
         let why = format!("--to: it follows {other}: name another file for {}", client.address());
         return Err(Failure::Usage(why));
@@ -64,34 +64,37 @@ fn follow(args: &FollowArgs, under: &str, client: &Client, store: &mut Store) ->
         store.note_server(client.address())?;
         store.define(follower.tree())
     })?;
-    take(under, client, store)?.map_err(failure)?;
+    take(client, store)?.map_err(failure)?;
     let end = args.within.map(|span| Clock::now() + span.duration());
     let interval = args.interval.duration().max(SHORTEST);
-    let mut is_away = false;
+    // Whether the log has what is not taken yet, and why the last look failed, if it did.
+    let (mut is_behind, mut away) = (false, None);
     loop {
         let left = end.map(|end| end.saturating_duration_since(Clock::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Ok(ExitCode::SUCCESS);
+            return away.map_or(Ok(ExitCode::SUCCESS), |why| Err(failure(why)));
         }
         std::thread::sleep(left.map_or(interval, |left| left.min(interval)));
         let before = numbers(&follower);
         // The log is asked for where something has changed: it notes each time that it is.
         let taken = match follower.changes() {
-            Ok(_) if numbers(&follower) == before => Ok(()),
             Ok(_) => {
-                if numbers(&follower).1 != before.1 {
+                let now = numbers(&follower);
+                if now.1 != before.1 {
                     store.change(|store| store.define(follower.tree()))?;
                 }
-                take(under, client, store)?
+                is_behind |= now != before;
+                if is_behind { take(client, store)? } else { Ok(()) }
             }
             Err(why) => Err(why),
         };
         match taken {
-            Ok(()) => is_away = false,
+            Ok(()) => (is_behind, away) = (false, None),
             Err(why @ ClientError::Connection { .. }) => {
-                if !std::mem::replace(&mut is_away, true) {
+                if away.is_none() {
                     out::note(format!("{why}: asked again every {interval:?}"));
                 }
+                away = Some(why);
             }
             Err(why) => return Err(failure(why)),
         }
@@ -104,17 +107,16 @@ fn numbers(follower: &Follower) -> (u32, u32) {
 }
 
 /// Takes what the server's log has behind what was read before. The inner error is the server's.
-fn take(
-    under: &str,
-    client: &Client,
-    store: &mut Store,
-) -> Result<Result<(), ClientError>, Failure> {
+fn take(client: &Client, store: &mut Store) -> Result<Result<(), ClientError>, Failure> {
     let known = store.last_lines()?;
     let mut most = if known.is_empty() { BEGINNING } else { LINES };
+    let mut fewer = None;
     loop {
-        let text = match client.text(Command::Log(LogCommand::Get(most))) {
-            Ok(text) => text,
-            Err(why) => return Ok(Err(why)),
+        let text = match (client.text(Command::Log(LogCommand::Get(most))), fewer.take()) {
+            (Ok(text), _) => text,
+            // More lines than one answer may have: what is had are those before.
+            (Err(why), Some(text)) if why.is_too_long() => text,
+            (Err(why), _) => return Ok(Err(why)),
         };
         let lines: Vec<&str> = text.lines().collect();
         let is_whole = (lines.len() as i64) < most || most >= MOST;
@@ -124,6 +126,7 @@ fn take(
             None if is_whole => None,
             None => {
                 most *= MORE;
+                fewer = Some(text);
                 continue;
             }
         };
@@ -133,9 +136,7 @@ fn take(
             }
             let new = &lines[begin.unwrap_or(0)..];
             for change in new.iter().filter_map(|line| Change::read(line)) {
-                if change.is_under(under) {
-                    store.take(&change)?;
-                }
+                store.take(&change)?;
             }
             let mut last = known.clone();
             for line in &new[new.len().saturating_sub(KEPT)..] {

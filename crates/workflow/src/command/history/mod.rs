@@ -42,8 +42,8 @@ pub(super) struct HistoryArgs {
     /// Logs of one server, the oldest first
     #[arg(value_name = "LOG", required_unless_present = "follow", conflicts_with = "follow")]
     logs: Vec<PathBuf>,
-    /// Only nodes at and below this one
-    #[arg(long, value_name = "NODE", default_value = "/")]
+    /// Show only runs at and below this node; --to keeps all
+    #[arg(long, value_name = "NODE", default_value = "/", conflicts_with = "follow")]
     under: String,
     /// The definition: for the chain of triggers, and limits
     #[arg(long, value_name = "FILE")]
@@ -71,7 +71,7 @@ pub(super) fn run(args: &HistoryArgs) -> Outcome {
         Some(file) => Store::open(file)?,
         None => Store::in_memory()?,
     };
-    if let Some(done) = args.following.run(&args.under, &mut store) {
+    if let Some(done) = args.following.run(&mut store) {
         return done;
     }
     if let Some(server) = store.followed()? {
@@ -79,16 +79,17 @@ pub(super) fn run(args: &HistoryArgs) -> Outcome {
         return Err(Failure::Usage(format!("--to: {why}")));
     }
     for log in &args.logs {
-        store.change(|store| read(log, &args.under, store))?;
+        store.change(|store| read(log, store))?;
     }
     if let Some(definition) = &definition {
         store.change(|store| store.define(&definition.tree))?;
     }
+    store.only_under(&args.under)?;
     show(args, &store)
 }
 
 /// Takes what a log has behind what was read of it before.
-fn read(log: &Path, under: &str, store: &mut Store) -> Result<(), Failure> {
+fn read(log: &Path, store: &mut Store) -> Result<(), Failure> {
     let wrong = |why: std::io::Error| Failure::Usage(format!("{}: {why}", log.display()));
     let name = log.canonicalize().map_err(wrong)?.display().to_string();
     let mut reader = BufReader::with_capacity(1 << 16, File::open(log).map_err(wrong)?);
@@ -104,12 +105,11 @@ fn read(log: &Path, under: &str, store: &mut Store) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("{}:1: {why}", log.display())));
     }
     let length = reader.get_ref().metadata().map_err(wrong)?.len();
-    let known = store.read(&name)?;
-    // A log of the same name that begins otherwise, or is shorter, is another one.
-    let is_known = known.first_line == first_line && known.bytes <= length;
-    let mut bytes = if is_known { known.bytes } else { 0 };
+    // It may have been renamed. One that begins otherwise, or is shorter, is another one.
+    let known = store.read(&first_line, length)?;
+    let mut bytes = known.as_ref().map_or(0, |known| known.bytes);
     reader.seek(SeekFrom::Start(bytes)).map_err(wrong)?;
-    let mut last = if is_known { store.last_lines()? } else { String::new() };
+    let mut last = if known.is_some() { store.last_lines()? } else { String::new() };
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -121,7 +121,7 @@ fn read(log: &Path, under: &str, store: &mut Store) -> Result<(), Failure> {
         }
         bytes += count as u64;
         let text = String::from_utf8_lossy(&line);
-        if let Some(change) = Change::read(text.trim_end()).filter(|one| one.is_under(under)) {
+        if let Some(change) = Change::read(text.trim_end()) {
             store.take(&change)?;
         }
         last.push_str(text.trim_end_matches('\n'));
@@ -129,7 +129,7 @@ fn read(log: &Path, under: &str, store: &mut Store) -> Result<(), Failure> {
         follow::shorten(&mut last);
     }
     store.note_lines(&last)?;
-    store.note_log(&name, &Read { bytes, first_line })
+    store.note_log(known.as_ref(), &Read { name, bytes }, &first_line)
 }
 
 fn show(args: &HistoryArgs, store: &Store) -> Outcome {
@@ -144,7 +144,8 @@ fn show(args: &HistoryArgs, store: &Store) -> Outcome {
                   used_for AS used FROM limit_use";
     let limits = store.rows(limits, most)?;
     if args.json {
-        let open = store.number("SELECT count(*) FROM run WHERE ended IS NULL")?;
+        let open =
+            store.number("SELECT count(*) FROM run WHERE state IN ('submitted', 'active')")?;
         let all = json!({
             "schema": 1, "tasks_run": count, "runs": ended, "not_ended": open, "tasks": tasks,
             "critical": chain, "limits": limits,

@@ -8,16 +8,31 @@ use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use serde_json::{Value as Json, json};
 use service::Failure;
 
-use crate::history::{Change, Token, awaited, limits, tokens};
-use crate::model::{Snapshot, State};
+use crate::history::{Change, Last, Step, Token, awaited, limits, tokens};
+use crate::model::Snapshot;
 
 const SCHEMA: &str = include_str!("schema.sql");
+const VIEWS: &str = include_str!("views.sql");
+
+/// Makes tables of version 1 those of [`VERSION`], but for the views.
+const FROM_1: &str = "DROP VIEW slowest; DROP VIEW critical_path; DROP VIEW limit_use;
+    DROP VIEW limit_held;
+    ALTER TABLE source RENAME TO old_source;
+    CREATE TABLE source (
+        name TEXT NOT NULL,
+        is_server INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        first_line TEXT NOT NULL,
+        PRIMARY KEY (name, first_line)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO source SELECT name, is_server, bytes, first_line FROM old_source;
+    DROP TABLE old_source;";
 
 /// Marks a file as a history (`PRAGMA application_id`): "LLWH".
 const APPLICATION_ID: i32 = 0x4c4c_5748;
 
 /// The version of the tables (`PRAGMA user_version`).
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,10 +48,11 @@ pub(super) struct Store {
 }
 
 /// How far a log was read.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Read {
+    /// What it was called then.
+    pub(super) name: String,
     pub(super) bytes: u64,
-    pub(super) first_line: String,
 }
 
 impl Store {
@@ -44,6 +60,7 @@ impl Store {
     pub(super) fn in_memory() -> Result<Self> {
         let connection = Connection::open_in_memory()?;
         connection.execute_batch(SCHEMA)?;
+        connection.execute_batch(VIEWS)?;
         Ok(Self { connection, is_file: false, containers: HashSet::new() })
     }
 
@@ -61,12 +78,16 @@ impl Store {
         if found == 0 {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.execute_batch(&format!(
-                "BEGIN IMMEDIATE;{SCHEMA}PRAGMA application_id = {APPLICATION_ID};\
+                "BEGIN IMMEDIATE;{SCHEMA}{VIEWS}PRAGMA application_id = {APPLICATION_ID};\
                  PRAGMA user_version = {VERSION};COMMIT;"
             ))?;
         } else if pragma("application_id")? != APPLICATION_ID {
             let why = "it is a database of something else: name another file";
             return Err(Failure::Usage(format!("--to {shown}: {why}")));
+        } else if pragma("user_version")? == 1 {
+            connection.execute_batch(&format!(
+                "BEGIN IMMEDIATE;{FROM_1}{VIEWS}PRAGMA user_version = {VERSION};COMMIT;"
+            ))?;
         } else if pragma("user_version")? != VERSION {
             let other = pragma("user_version")?;
             let why = format!("its tables have version {other}, and {VERSION} is read");
@@ -103,38 +124,30 @@ impl Store {
         if path == "/" || self.containers.contains(path) {
             return Ok(());
         }
-        match state {
-            // The same submission once more is its job that is written.
-            State::Submitted => self.run(
-                "INSERT INTO run (path, submitted, state, detail) SELECT ?1, ?2, ?3, ?4 \
-                 WHERE NOT EXISTS (SELECT 1 FROM run WHERE active IS NULL AND ended IS NULL \
-                 AND id = (SELECT max(id) FROM run WHERE path = ?1))",
-                change,
-            ),
-            State::Active => self.run(
-                "UPDATE run SET active = ?2, state = ?3, detail = ?4 WHERE ended IS NULL \
-                 AND id = (SELECT max(id) FROM run WHERE path = ?1)",
-                change,
-            ),
-            State::Complete | State::Aborted => self.run(
-                "UPDATE run SET ended = ?2, state = ?3, detail = ?4 WHERE ended IS NULL \
-                 AND id = (SELECT max(id) FROM run WHERE path = ?1)",
-                change,
-            ),
-            // It was taken back before it ran: only the next submission counts.
-            State::Queued => self.run(
-                "DELETE FROM run WHERE active IS NULL AND ended IS NULL \
-                 AND id = (SELECT max(id) FROM run WHERE path = ?1)",
-                change,
-            ),
-            State::Unknown => Ok(()),
-        }
+        self.pair(change)
     }
 
-    fn run(&self, statement: &str, change: &Change<'_>) -> Result<()> {
+    /// Has the runs of a task follow.
+    fn pair(&self, change: &Change<'_>) -> Result<()> {
         let Change { at, path, state, detail } = *change;
+        let known = "SELECT id, state FROM run WHERE path = ? ORDER BY id DESC LIMIT 1";
+        let mut known = self.connection.prepare_cached(known)?;
+        let known = known.query_row([path], |row| {
+            Ok((row.get::<_, i64>(0)?, Last::of(&row.get::<_, String>(1)?)))
+        });
+        let known = known.optional()?;
+        let statement = match Step::of(state, known.map(|(_, last)| last)) {
+            None => return Ok(()),
+            Some(Step::Begin) => {
+                "INSERT INTO run (path, submitted, state, detail) VALUES (?5, ?2, ?3, ?4)"
+            }
+            Some(Step::Run) => "UPDATE run SET active = ?2, state = ?3, detail = ?4 WHERE id = ?1",
+            Some(Step::End) => "UPDATE run SET ended = ?2, state = ?3, detail = ?4 WHERE id = ?1",
+            Some(Step::TakeBack) => "DELETE FROM run WHERE id = ?1",
+            Some(Step::LoseSight) => "UPDATE run SET state = ?3, detail = ?4 WHERE id = ?1",
+        };
         let mut statement = self.connection.prepare_cached(statement)?;
-        let all: [&dyn ToSql; 4] = [&path, &at, &state.word(), &detail];
+        let all: [&dyn ToSql; 5] = [&known.map(|(id, _)| id), &at, &state.word(), &detail, &path];
         let count = statement.parameter_count();
         statement.execute(&all[..count])?;
         Ok(())
@@ -179,13 +192,15 @@ impl Store {
         Ok(())
     }
 
-    /// How far a log was read.
-    pub(super) fn read(&self, log: &str) -> Result<Read> {
-        let select = "SELECT bytes, first_line FROM source WHERE name = ? AND is_server = 0";
-        let row = self.connection.query_row(select, [log], |row| {
-            Ok(Read { bytes: row.get::<_, i64>(0)?.unsigned_abs(), first_line: row.get(1)? })
+    /// How far a log of this first line and length was read, whatever it was called.
+    pub(super) fn read(&self, first_line: &str, length: u64) -> Result<Option<Read>> {
+        let select = "SELECT name, bytes FROM source WHERE is_server = 0 AND first_line = ? \
+                      AND bytes <= ? ORDER BY bytes DESC LIMIT 1";
+        let length = i64::try_from(length).unwrap_or(i64::MAX);
+        let row = self.connection.query_row(select, params![first_line, length], |row| {
+            Ok(Read { name: row.get(0)?, bytes: row.get::<_, i64>(1)?.unsigned_abs() })
         });
-        Ok(row.optional()?.unwrap_or_default())
+        Ok(row.optional()?)
     }
 
     /// The server that was followed, if one was.
@@ -194,11 +209,20 @@ impl Store {
         Ok(self.connection.query_row(select, [], |row| row.get(0)).optional()?)
     }
 
-    /// Notes how far a log was read.
-    pub(super) fn note_log(&self, log: &str, read: &Read) -> Result<()> {
+    /// Notes how far a log was read, in place of what was known of it.
+    pub(super) fn note_log(
+        &self,
+        known: Option<&Read>,
+        read: &Read,
+        first_line: &str,
+    ) -> Result<()> {
+        let delete = "DELETE FROM source WHERE name = ? AND first_line = ?";
+        if let Some(known) = known {
+            self.connection.execute(delete, params![known.name, first_line])?;
+        }
         let bytes = i64::try_from(read.bytes).unwrap_or(i64::MAX);
         let insert = "INSERT OR REPLACE INTO source VALUES (?, 0, ?, ?)";
-        self.connection.execute(insert, params![log, bytes, read.first_line])?;
+        self.connection.execute(insert, params![read.name, bytes, first_line])?;
         Ok(())
     }
 
@@ -228,13 +252,29 @@ impl Store {
         Ok(())
     }
 
+    /// Has questions from here on see only the runs at and below a node.
+    pub(super) fn only_under(&self, under: &str) -> Result<()> {
+        let under = under.trim_end_matches('/').replace('\'', "''");
+        if under.is_empty() {
+            return Ok(());
+        }
+        // Views of this process hide what the file has of the same names. `0` is behind `/`.
+        let views = VIEWS.replace("CREATE VIEW", "CREATE TEMP VIEW");
+        let is_under = format!("path = '{under}' OR path > '{under}/' AND path < '{under}0'");
+        let run = format!("CREATE TEMP VIEW run AS SELECT * FROM main.run WHERE {is_under};");
+        self.connection.execute_batch(&format!("{run}{views}"))?;
+        Ok(())
+    }
+
     /// The rows of a question, each an object of the columns' names.
     pub(super) fn rows(&self, question: &str, most: usize) -> Result<Vec<Json>> {
         let mut statement = self.connection.prepare(question)?;
         let names: Vec<String> = statement.column_names().map(ToOwned::to_owned).collect();
         let mut rows = statement.query([])?;
         let mut all = Vec::new();
-        while let Some(row) = rows.next()? {
+        while all.len() < most
+            && let Some(row) = rows.next()?
+        {
             let mut one = serde_json::Map::new();
             for (at, name) in names.iter().enumerate() {
                 use rusqlite::types::ValueRef;
@@ -247,9 +287,6 @@ impl Store {
                 one.insert(name.clone(), value);
             }
             all.push(one.into());
-            if all.len() == most {
-                break;
-            }
         }
         Ok(all)
     }

@@ -31,10 +31,8 @@ pub(super) fn of(
         .map_err(|why| Fault::of_owner(&format!("{}: {why}", log.display())))?;
     let mut seen = history::Runs::new(path);
     String::from_utf8_lossy(&bytes).lines().for_each(|line| seen.take(line));
-    let history::Runs { all: mut runs, now, .. } = seen;
-    // One that was taken back before it ran is none.
-    let is_run = |run: &Run| run.active.is_some() || run.state != "queued";
-    runs.retain(|run| is_job(&run.path) && is_run(run));
+    let (mut runs, now) = seen.end();
+    runs.retain(|run| is_job(&run.path));
     runs.drain(..runs.len().saturating_sub(most));
     Ok(Runs { runs, now })
 }

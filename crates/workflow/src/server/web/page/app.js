@@ -286,7 +286,8 @@ function runs(box, path, seen) {
   const first = Math.min(...seen.runs.map((run) => run.submitted));
   const whole = Math.max(1, seen.now - first);
   for (const run of seen.runs.slice().reverse()) {
-    const end = run.end || seen.now, start = run.active || end;
+    // When one ended that was requeued while it ran isn't known.
+    const end = run.end || (run.state === "queued" ? run.active : seen.now), start = run.active || end;
     const lane = strip("lane", 1000);
     const part = (from, to) => 1000 * (to - from) / whole;
     const bar = (from, to, words) => lane.append(drawing("rect", {
