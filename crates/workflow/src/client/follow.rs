@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 
+use super::levels::Levels;
 use super::{Client, ClientError, Result};
 use crate::definition::print_attribute;
 use crate::model::{Attribute, Flags, NodeId, ServerState, Snapshot, State, Tree};
-use crate::protocol::{Command, SyncAnswer, SyncKind, SyncedChange, SyncedNode, read_sync_answer};
+use crate::protocol::{
+    Command, Encoding, SyncAnswer, SyncKind, SyncedChange, SyncedNode, read_sync_answer,
+};
 
 /// One thing that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub struct Seen {
 pub struct Follower {
     client: Client,
     tree: Tree,
+    /// What it is instead, where only some levels are followed.
+    levels: Option<Levels>,
 }
 
 impl Follower {
@@ -34,13 +39,26 @@ impl Follower {
     /// When its tree can't be had.
     pub fn new(client: Client) -> Result<Self> {
         let tree = client.tree()?;
-        Ok(Self { client, tree })
+        Ok(Self { client, tree, levels: None })
+    }
+
+    /// Follows a node and some levels below it from now on; at a server that doesn't send levels
+    /// all, of which each time only the changes come.
+    ///
+    /// # Errors
+    /// When there is no such node, or as of [`new`](Self::new).
+    pub fn of_levels(client: Client, path: &str, levels: u32) -> Result<Self> {
+        if !client.is_own()? {
+            return Self::new(client);
+        }
+        let levels = Some(Levels::new(client.clone(), Encoding::Binary, path, levels)?);
+        Ok(Self { client, tree: Tree::default(), levels })
     }
 
     /// The tree as it was when it was asked for last. What isn't shown as a [`Seen`] may be older.
     #[must_use]
-    pub const fn tree(&self) -> &Tree {
-        &self.tree
+    pub fn tree(&self) -> &Tree {
+        self.levels.as_ref().map_or(&self.tree, Levels::tree)
     }
 
     /// The client.
@@ -54,6 +72,11 @@ impl Follower {
     /// # Errors
     /// When the server can't be reached, or has refused.
     pub fn changes(&mut self) -> Result<Vec<Seen>> {
+        if let Some(levels) = &mut self.levels {
+            let before = levels.tree().snapshot();
+            levels.sync()?;
+            return Ok(different(&before, levels.tree()));
+        }
         let command = Command::Sync {
             kind: SyncKind::Changes,
             handle: 0,
@@ -86,6 +109,9 @@ impl Follower {
     /// # Errors
     /// As of [`changes`](Self::changes).
     pub fn reload(&mut self) -> Result<Vec<Seen>> {
+        if self.levels.is_some() {
+            return self.changes();
+        }
         let tree = self.client.tree()?;
         Ok(self.replaced(tree))
     }
@@ -103,30 +129,7 @@ impl Follower {
 
     fn replaced(&mut self, tree: Tree) -> Vec<Seen> {
         let before = std::mem::replace(&mut self.tree, tree);
-        let mut seen = Vec::new();
-        server(&before, &self.tree, &mut seen);
-        let mut known = HashSet::new();
-        let mut walk = self.tree.walk(NodeId::ROOT);
-        while let Some(id) = walk.next() {
-            let path = self.tree.path(id);
-            if let Some(old) = before.find(&path) {
-                known.insert(old);
-                node((&before, old), (&self.tree, id), &path, &mut seen);
-            } else {
-                walk.skip_below(id);
-                let value = self.tree.node(id).displayed().word().to_owned();
-                seen.push(Seen { path, what: "added", name: String::new(), value });
-            }
-        }
-        let mut walk = before.walk(NodeId::ROOT);
-        while let Some(id) = walk.next() {
-            if !known.contains(&id) {
-                walk.skip_below(id);
-                let (name, value) = Default::default();
-                seen.push(Seen { path: before.path(id), what: "deleted", name, value });
-            }
-        }
-        seen
+        different(&before, &self.tree)
     }
 
     fn apply(&mut self, nodes: &[SyncedNode]) -> Vec<Seen> {
@@ -220,6 +223,34 @@ fn attribute(one: &mut Attribute, kind: &str, change: &SyncedChange) {
         }
         _ => {}
     }
+}
+
+/// What is different of two states of a tree.
+fn different(before: &Snapshot, after: &Snapshot) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    server(before, after, &mut seen);
+    let mut known = HashSet::new();
+    let mut walk = after.walk(NodeId::ROOT);
+    while let Some(id) = walk.next() {
+        let path = after.path(id);
+        if let Some(old) = before.find(&path) {
+            known.insert(old);
+            node((before, old), (after, id), &path, &mut seen);
+        } else {
+            walk.skip_below(id);
+            let value = after.node(id).displayed().word().to_owned();
+            seen.push(Seen { path, what: "added", name: String::new(), value });
+        }
+    }
+    let mut walk = before.walk(NodeId::ROOT);
+    while let Some(id) = walk.next() {
+        if !known.contains(&id) {
+            walk.skip_below(id);
+            let (name, value) = Default::default();
+            seen.push(Seen { path: before.path(id), what: "deleted", name, value });
+        }
+    }
+    seen
 }
 
 fn server(before: &Snapshot, after: &Snapshot, seen: &mut Vec<Seen>) {

@@ -18,6 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   loadline workflow watch localhost:3141
   loadline workflow watch localhost --under /x --what state,event
+  loadline workflow watch localhost --level 1            suites alone, which cost a server less
   loadline workflow watch localhost --until /x/f=complete --for 1h && next-step
   loadline workflow watch localhost --json | jq -r 'select(.value == \"aborted\") | .path'
 
@@ -36,6 +37,9 @@ pub(super) struct WatchArgs {
     /// Only this node and those below it
     #[arg(long, value_name = "NODE")]
     under: Option<String>,
+    /// Only so many levels below that: 0 it alone; without --under 1 the suites, 2 their children
+    #[arg(long, value_name = "N")]
+    level: Option<u32>,
     /// Only these: state, added, deleted, try, flags, event, meter, label, edit, limit, repeat …
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     what: Vec<String>,
@@ -64,11 +68,21 @@ pub(super) fn run(args: &WatchArgs) -> Outcome {
         let all = [&WHAT[..], &Attribute::WORDS].concat().join(", ");
         return Err(Failure::Usage(format!("--what {what}: nothing is called so: one of {all}")));
     }
-    let mut follower = Follower::new(args.server.client()?).map_err(failure)?;
+    let until = args.until.as_deref().map(condition).transpose()?;
+    let is_beyond = |path: &str| args.level.is_some() && !args.follows(path);
+    if let Some((path, _)) = until.as_ref().filter(|(path, _)| is_beyond(path)) {
+        let why = format!("--until {path}: it is not among what --under and --level follow");
+        return Err(Failure::Usage(why));
+    }
+    let client = args.server.client()?;
+    let follower = match args.level {
+        None => Follower::new(client),
+        Some(level) => Follower::of_levels(client, args.under.as_deref().unwrap_or("/"), level),
+    };
+    let mut follower = follower.map_err(failure)?;
     if let Some(path) = &args.under {
         find(follower.tree(), path)?;
     }
-    let until = args.until.as_deref().map(condition).transpose()?;
     if let Some((path, _)) = &until
         && follower.tree().find(path).is_none()
     {
@@ -128,8 +142,8 @@ fn condition(text: &str) -> Result<(String, Displayed), Failure> {
 fn show(args: &WatchArgs, seen: &[Seen]) -> Result<bool, Failure> {
     let at = input::now();
     let is_wanted = |one: &&Seen| {
-        let is_under = args.under.as_deref().is_none_or(|path| is_below(&one.path, path));
-        is_under && (args.what.is_empty() || args.what.iter().any(|what| what == one.what))
+        args.follows(&one.path)
+            && (args.what.is_empty() || args.what.iter().any(|what| what == one.what))
     };
     let mut text = String::new();
     for one in seen.iter().filter(is_wanted) {
@@ -144,9 +158,15 @@ fn show(args: &WatchArgs, seen: &[Seen]) -> Result<bool, Failure> {
     }
 }
 
-fn is_below(path: &str, above: &str) -> bool {
-    let above = above.trim_end_matches('/');
-    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+impl WatchArgs {
+    /// Whether a node is among those that are followed.
+    fn follows(&self, path: &str) -> bool {
+        let above = self.under.as_deref().unwrap_or_default().trim_end_matches('/');
+        let below =
+            path.strip_prefix(above).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let depth = |rest: &str| rest.split('/').filter(|name| !name.is_empty()).count();
+        below.is_some_and(|rest| self.level.is_none_or(|level| depth(rest) <= level as usize))
+    }
 }
 
 fn line(is_json: bool, at: Instant, one: &Seen) -> String {

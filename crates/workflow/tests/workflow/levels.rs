@@ -11,7 +11,7 @@ use workflow::protocol::{
     SyncKind, User, write,
 };
 
-use crate::commands::{at_both, printed, run};
+use crate::commands::{Running, at_both, printed, run};
 use crate::hostile::answer;
 use crate::place::Place;
 use crate::random_definition::Random;
@@ -218,6 +218,28 @@ fn get_prints_so_many_levels_of_either_server() {
         let (_, error, code) = run(&["get", at, "/nope", "--level", "1"]);
         assert!(code == 1 && error.contains("/nope"), "{error}");
     });
+}
+
+#[test]
+fn watch_follows_so_many_levels_of_either_server() {
+    at_both(|place, at| {
+        let file = place.write("x.def", DEFINITION);
+        printed(&["load", at, file.to_str().expect("a path"), "--begin"]);
+        let words = ["watch", at, "--level", "1", "--interval", "20ms", "--what", "label,state"];
+        let mut watch = Running::start(&[&words[..], &["--until", "/t=suspended"]].concat());
+        place.until("it follows", || {
+            place.told(&["--log=get", "100"]).matches("--sync").count() > 1
+        });
+        place.told(&["--alter=change", "label", "l", "deep", "/s/f/g/a"]);
+        place.told(&["--alter=change", "label", "top", "high", "/s"]);
+        let line = watch.line();
+        assert!(line.ends_with("/s  label top high"), "{line}");
+        place.told(&["--suspend=/t"]);
+        let (rest, error, code) = watch.end();
+        assert!(code == 0 && rest.ends_with("/t  state suspended\n"), "{rest}{error}");
+    });
+    let (_, error, code) = run(&["watch", "localhost:1", "--level", "1", "--until", "/s/f=active"]);
+    assert!(code == 2 && error.contains("--until /s/f"), "{error}");
 }
 
 #[test]
