@@ -4,12 +4,15 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use load::scramble;
-use workflow::protocol::{Answer, Ask, Asker, SyncKind, read_answer};
+use workflow::protocol::frame::frame;
+use workflow::protocol::{
+    Alteration, Answer, Body, Command, Request, SyncKind, User, read_answer, write,
+};
 
 use crate::served::Served;
 
@@ -28,18 +31,20 @@ struct Label {
 }
 
 fn serve(home: &Path) -> Served {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_loadline"));
     command.args(["serve", "workflow", "--listen", "127.0.0.1:0", "--data"]).arg(home);
     command.stdin(Stdio::null());
     Served::spawn(command)
 }
 
 /// One request; nothing where the server has gone.
-fn ask(address: &str, ask: &Ask<'_>) -> Option<Vec<u8>> {
-    let mut frame = Vec::new();
-    ask.write(Asker { host: "soak", user: "soak" }, &mut frame);
+fn ask(address: &str, command: Command) -> Option<Vec<u8>> {
+    let user = User { name: "soak".to_owned(), ..User::default() };
+    let request = Request { host: "soak".to_owned(), body: Body::User(user, command) };
+    let mut bytes = Vec::new();
+    frame(&mut bytes, |out| out.extend(write(&request)));
     let mut stream = TcpStream::connect(address).ok()?;
-    stream.write_all(&frame).ok()?;
+    stream.write_all(&bytes).ok()?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok()?;
     let length = usize::from_str_radix(std::str::from_utf8(answer.get(..8)?).ok()?.trim(), 16);
@@ -47,8 +52,8 @@ fn ask(address: &str, ask: &Ask<'_>) -> Option<Vec<u8>> {
 }
 
 /// A request that is answered without contents.
-fn tell(address: &str, request: &Ask<'_>) {
-    let answer = ask(address, request).expect("an answer");
+fn tell(address: &str, command: Command) {
+    let answer = ask(address, command).expect("an answer");
     let answer = read_answer(&answer).expect("an answer");
     assert!(matches!(answer, Answer::Standard(0)), "{answer:?}");
 }
@@ -61,9 +66,13 @@ fn change(address: &str, client: usize, labels: &[Label], is_over: &AtomicBool) 
             break;
         }
         let value = label.sent.fetch_add(1, SeqCst) + 1;
-        let (path, text) = (format!("/s/c{client}/t{task}"), value.to_string());
-        let change = Ask::ChangeLabel { path: &path, name: "l", value: &text };
-        let Some(answer) = ask(address, &change) else { break };
+        let change = Command::Alter {
+            paths: vec![format!("/s/c{client}/t{task}")],
+            alteration: Alteration::Change("label"),
+            name: "l".to_owned(),
+            value: value.to_string(),
+        };
+        let Some(answer) = ask(address, change) else { break };
         let answer = read_answer(&answer).expect("an answer");
         assert!(matches!(answer, Answer::Standard(0)), "{answer:?}");
         label.acknowledged.store(value, SeqCst);
@@ -74,9 +83,13 @@ fn change(address: &str, client: usize, labels: &[Label], is_over: &AtomicBool) 
 
 /// The value of a label.
 fn value(address: &str, client: usize, task: usize) -> u64 {
-    let path = format!("/s/c{client}/t{task}");
-    let query = Ask::Query { kind: "label", path: &path, attribute: "l" };
-    let answer = ask(address, &query).expect("an answer");
+    let query = Command::Query {
+        kind: "label".to_owned(),
+        path: format!("/s/c{client}/t{task}"),
+        attribute: "l".to_owned(),
+        task: String::new(),
+    };
+    let answer = ask(address, query).expect("an answer");
     match read_answer(&answer).expect("an answer") {
         Answer::Text(text) => text.parse().expect("a value"),
         other => panic!("{other:?}"),
@@ -86,8 +99,8 @@ fn value(address: &str, client: usize, task: usize) -> u64 {
 /// The number of the last change of state.
 fn number(address: &str) -> u64 {
     let (kind, state_change_no, modify_change_no) = (SyncKind::Full, 0, 0);
-    let sync = Ask::Sync { kind, state_change_no, modify_change_no };
-    let answer = ask(address, &sync).expect("an answer");
+    let sync = Command::Sync { kind, handle: 0, state_change_no, modify_change_no };
+    let answer = ask(address, sync).expect("an answer");
     let Answer::Definition(text) = read_answer(&answer).expect("an answer") else {
         panic!("no definition")
     };
@@ -118,7 +131,8 @@ pub(crate) fn run(crashes: u64, seed: u64) {
         let mut served = serve(home.path());
         let address = served.address().to_owned();
         if crash == 0 {
-            tell(&address, &Ask::Load { definition: &definition(), file: "s.def" });
+            let (definition, file) = (definition(), "s.def".to_owned());
+            tell(&address, Command::Load { force: false, definition, file });
         }
         for (client, labels) in labels.iter().enumerate() {
             for (task, label) in labels.iter().enumerate() {

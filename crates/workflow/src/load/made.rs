@@ -12,10 +12,8 @@ use super::operations::{
     EVENT, GET, INIT_COMPLETE, LABEL, METER, OPERATIONS, PING, QUERY_LABEL, QUERY_METER, REQUEUE,
     SYNC_FULL,
 };
-use super::requests::{command, report};
-use crate::protocol::{
-    Ask, Asker, Command, NodeCommand, Report, Requeue, ServerCommand, SyncKind, Told,
-};
+use super::requests::{self, command, group, query, report};
+use crate::protocol::{Alteration, Command, NodeCommand, Report, Requeue, ServerCommand, SyncKind};
 
 /// The suite of the tasks that are asked about.
 pub(super) const SUITE: &str = "load";
@@ -28,9 +26,6 @@ pub(super) const METER_BASE: u64 = 1_000_000_000;
 
 /// The largest value that a meter has.
 const METER_MOST: u64 = 2_000_000_000;
-
-/// Who asks.
-const ASKER: Asker<'static> = Asker { host: "loadline", user: "loadline" };
 
 /// A piece of a request.
 #[derive(Clone, Debug)]
@@ -68,30 +63,29 @@ impl Made {
         let task = String::from(char::from(TASK_MARK)).repeat(keys.bytes());
         let path = format!("/{SUITE}/tasks/{task}");
         let value = format!("{task} {VERSION_MARK}");
-        let path = path.as_str();
-        let child = |report| Ask::Child { path, report };
-        let query = |kind, attribute| Ask::Query { kind, path, attribute };
+        let (path, paths) = (path.as_str(), vec![path.clone()]);
+        let label = Command::Alter {
+            paths: paths.clone(),
+            alteration: Alteration::Change("label"),
+            name: "l".to_owned(),
+            value,
+        };
+        let meter = Report::Meter { name: "m".to_owned(), value: VERSION_MARK_NUMBER };
+        let event = Report::Event { name: "e".to_owned(), is_set: true };
         let mut templates = [const { Vec::new() }; OPERATIONS.len()];
-        for (operation, ask) in [
-            (PING, Ask::Server(ServerCommand::Ping)),
-            (LABEL, Ask::ChangeLabel { path, name: "l", value: &value }),
-            (QUERY_LABEL, query("label", "l")),
-            (METER, child(Told::Meter("m", VERSION_MARK_NUMBER))),
-            (QUERY_METER, query("meter", "m")),
-            (EVENT, child(Told::Event("e"))),
-            (
-                SYNC_FULL,
-                Ask::Sync { kind: SyncKind::Full, state_change_no: 0, modify_change_no: 0 },
-            ),
-            (GET, Ask::Node(NodeCommand::Get, "")),
+        for (operation, request) in [
+            (PING, command(Command::Server(ServerCommand::Ping))),
+            (LABEL, command(label)),
+            (QUERY_LABEL, query("label", path, "l")),
+            (METER, report(path, meter)),
+            (QUERY_METER, query("meter", path, "m")),
+            (EVENT, report(path, event)),
+            (SYNC_FULL, requests::sync(SyncKind::Full, Numbers::default())),
+            (GET, command(Command::Node(NodeCommand::Get, String::new()))),
         ] {
-            let mut frame = Vec::new();
-            ask.write(ASKER, &mut frame);
-            templates[operation] = vec![split(&frame, task.as_bytes())];
+            templates[operation] = vec![split(&request, task.as_bytes())];
         }
-        let mut state = Vec::new();
-        query("state", "").write(ASKER, &mut state);
-        let paths = vec![path.to_owned()];
+        let state = query("state", path, "");
         let requeue = command(Command::Requeue { paths, option: Requeue::Force });
         let init = report(path, Report::Init(Vec::new()));
         let complete = report(path, Report::Complete(Vec::new()));
@@ -132,11 +126,7 @@ impl Made {
 
 /// Appends a sync since these numbers.
 pub(super) fn sync(numbers: Numbers, out: &mut Output) {
-    let Numbers { state: state_change_no, modify: modify_change_no } = numbers;
-    let ask = Ask::Sync { kind: SyncKind::Changes, state_change_no, modify_change_no };
-    let mut frame = Vec::new();
-    ask.write(ASKER, &mut frame);
-    out.put(&frame);
+    out.put(&requests::sync(SyncKind::Changes, numbers));
 }
 
 /// A number below 10^10 in ten digits.
@@ -185,14 +175,12 @@ fn preparation(keys: &Keys, counts: Option<&Counts>) -> Bytes {
         let _ = generate(counts, &mut definition);
     }
     let definition = String::from_utf8(definition).unwrap_or_default();
-    let load = Ask::Load { definition: &definition, file: "load.def" };
-    let beside: Vec<_> = (0..counts.map_or(0, |counts| counts.suites)).map(suite).collect();
-    let begun = std::iter::once(SUITE).chain(beside.iter().map(String::as_str)).map(Ask::Begin);
-    let all = std::iter::once(load).chain(begun).chain([Ask::Server(ServerCommand::Restart)]);
-    let all = all.collect();
-    let mut frame = Vec::new();
-    Ask::Group(all).write(ASKER, &mut frame);
-    frame.into()
+    let load = Command::Load { force: false, definition, file: "load.def".to_owned() };
+    let beside = (0..counts.map_or(0, |counts| counts.suites)).map(suite);
+    let suites = std::iter::once(SUITE.to_owned()).chain(beside);
+    let begun = suites.map(|suite| Command::Begin { suite, force: false });
+    let restart = Command::Server(ServerCommand::Restart);
+    group(std::iter::once(load).chain(begun).chain([restart]).collect()).into()
 }
 
 /// The suite of the tasks, which wait for an event that nothing sets.

@@ -1,7 +1,8 @@
 //! Requests as bytes, in the words of one user and of jobs that any task takes.
 
+use super::numbers::Numbers;
 use crate::protocol::frame::{HEAD_BYTES, frame};
-use crate::protocol::{Body, Child, Command, Report, Request, User, write};
+use crate::protocol::{Body, Child, Command, Report, Request, SyncKind, User, write};
 
 /// The bytes of a user's command.
 pub(super) fn command(command: Command) -> Vec<u8> {
@@ -28,6 +29,18 @@ pub(super) fn report(path: &str, report: Report) -> Vec<u8> {
         try_no: 1,
     };
     framed(Body::Child(child, report))
+}
+
+/// The bytes of a sync of a client that has these numbers.
+pub(super) fn sync(kind: SyncKind, numbers: Numbers) -> Vec<u8> {
+    let Numbers { state: state_change_no, modify: modify_change_no } = numbers;
+    command(Command::Sync { kind, handle: 0, state_change_no, modify_change_no })
+}
+
+/// The bytes of a question for a node's attribute.
+pub(super) fn query(kind: &str, path: &str, attribute: &str) -> Vec<u8> {
+    let [kind, path, attribute] = [kind, path, attribute].map(str::to_owned);
+    command(Command::Query { kind, path, attribute, task: String::new() })
 }
 
 fn framed(body: Body) -> Vec<u8> {

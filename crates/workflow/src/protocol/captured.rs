@@ -4,7 +4,7 @@
 use super::frame::{self, HEAD_BYTES};
 use super::reply::{Changes, News, Reply, Standard};
 use super::request::{Alteration, Body, Command, Report, Request, ServerCommand};
-use super::{Answer, Ask, Asker, NodeCommand, Stats, Told, read, read_answer, write};
+use super::{Answer, Stats, read, read_answer, write};
 
 const REQUESTS: &[u8] = include_bytes!("captured.requests");
 const REPLIES: &[u8] = include_bytes!("captured.replies");
@@ -143,37 +143,6 @@ fn compact_json_in_any_order_of_members_is_read_too() {
     ] {
         read(wrong).expect_err("no request");
     }
-}
-
-/// A request as we ask it, read again and logged.
-fn asked(ask: &Ask<'_>) -> String {
-    let mut out = Vec::new();
-    ask.write(Asker { host: "vm", user: "root" }, &mut out);
-    read(&out[HEAD_BYTES..]).expect("a request").line()
-}
-
-#[test]
-fn requests_are_written_as_ecflow_s_client_writes_them() {
-    let captured = documents(REQUESTS);
-    for ask in [
-        Ask::Server(ServerCommand::Ping),
-        Ask::Server(ServerCommand::Stats),
-        Ask::Node(NodeCommand::GetState, ""),
-        Ask::Query { kind: "state", path: "/t/f/a", attribute: "" },
-        Ask::Begin("t"),
-    ] {
-        let mut out = Vec::new();
-        ask.write(Asker { host: "vm", user: "root" }, &mut out);
-        assert!(captured.contains(&&out[HEAD_BYTES..]), "{}", String::from_utf8_lossy(&out));
-    }
-    let label = Ask::ChangeLabel { path: "/t/f/b", name: "l", value: "new" };
-    assert_eq!(asked(&label), "--alter change label l new /t/f/b :root@vm");
-    let event = Ask::Child { path: "/t/f/a", report: Told::Event("e") };
-    assert_eq!(asked(&event), "chd:event e 1 /t/f/a");
-    let meter = Ask::Child { path: "/t/f/a", report: Told::Meter("m", 50) };
-    assert_eq!(asked(&meter), "chd:meter m 50 /t/f/a");
-    let load = Ask::Load { definition: "suite t\nendsuite\n", file: "t.def" };
-    asked(&Ask::Group(vec![load, Ask::Server(ServerCommand::Restart), Ask::Begin("t")]));
 }
 
 #[test]

@@ -7,7 +7,6 @@
 
 mod answer;
 mod archive;
-mod ask;
 mod attributes;
 #[cfg(test)]
 mod captured;
@@ -27,7 +26,6 @@ mod words;
 mod write;
 
 pub use answer::{Answer, read_answer};
-pub use ask::{Ask, Asker, Told};
 pub use header::{Encoding, Header, read_own, write_own};
 pub use json::BadJson;
 pub use memento::{Compound, Memento};

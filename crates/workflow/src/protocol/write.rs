@@ -2,15 +2,26 @@
 //! journal in the same words as what clients ask.
 
 use super::archive::Archive;
-use super::ask::{NO_FLAG, NOTHING_ADDED, NOTHING_CHANGED, NOTHING_DELETED, number};
 use super::request::{Alteration, Body, Command, HandleCommand, LogCommand, Report, Request, User};
 use super::words::{
     ADDED, CHANGED, DELETED, EDITS, FILE_KINDS, NODE_COMMANDS, ORDERS, PATHS_COMMANDS, REQUEUES,
     SERVER_COMMANDS, SYNC_KINDS, ZOMBIE_ACTIONS,
 };
 
+/// The numbers that stand for no attribute in `add_attr_type_`, `del_attr_type_` and
+/// `change_attr_type_`, and for no flag.
+const NOTHING_ADDED: i64 = 6;
+const NOTHING_DELETED: i64 = 16;
+const NOTHING_CHANGED: i64 = 13;
+const NO_FLAG: i64 = 19;
+
 /// The lines of the log that the client asks for unless told otherwise.
 const LINES: i64 = 100;
+
+/// The number of a kind in its table, of which the first has the number `first`.
+fn number<T: PartialEq>(table: &[(T, &str)], kind: &T, first: i64) -> i64 {
+    table.iter().zip(first..).find(|((one, _), _)| one == kind).map_or(first, |(_, at)| at)
+}
 
 /// The document of a request, without a frame.
 #[must_use]

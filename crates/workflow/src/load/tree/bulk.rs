@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use super::super::numbers::Numbers;
-use super::super::requests::command;
+use super::super::requests::{command, sync};
 use super::exchange::text;
 use super::known::State;
 use super::made::Made;
 use super::names::Names;
 use super::operations::Step;
-use super::site::{Result, Site, sync, wrong};
+use super::site::{Result, Site, wrong};
 use crate::protocol::{
     Command, NodeCommand, PathsCommand, Requeue, ServerCommand, SyncAnswer, SyncKind,
     read_sync_answer,

@@ -4,13 +4,14 @@
 use std::time::{Duration, Instant};
 
 use super::super::numbers::Numbers;
+use super::super::requests::sync;
 use super::bulk::{self, hold_names};
 use super::exchange::text;
 use super::known::State;
 use super::made::Made;
 use super::names::Names;
 use super::operations::Step;
-use super::site::{Result, Site, sync, wrong};
+use super::site::{Result, Site, wrong};
 use crate::binary;
 use crate::definition::{parse, parse_kept};
 use crate::model::{ALL_LEVELS, Marks, NodeId, Portion, Snapshot};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::super::numbers::Numbers;
-use super::super::requests::command;
+use super::super::requests::{command, query, sync};
 use super::exchange::{agreed, exchange, text};
 use super::process::Process;
 use crate::protocol::{Command, Encoding, ServerCommand, SyncKind};
@@ -120,20 +120,4 @@ impl Site {
     pub(super) fn folder(&self) -> PathBuf {
         self.home.join("loadline-load")
     }
-}
-
-/// The request of a client that follows and has these numbers.
-pub(super) fn sync(kind: SyncKind, numbers: Numbers) -> Vec<u8> {
-    let Numbers { state: state_change_no, modify: modify_change_no } = numbers;
-    command(Command::Sync { kind, handle: 0, state_change_no, modify_change_no })
-}
-
-/// The request that asks for an attribute.
-fn query(kind: &str, path: &str, attribute: &str) -> Vec<u8> {
-    command(Command::Query {
-        kind: kind.to_owned(),
-        path: path.to_owned(),
-        attribute: attribute.to_owned(),
-        task: String::new(),
-    })
 }
