@@ -125,6 +125,8 @@ pub(super) enum Message {
     Acknowledged(u64),
     /// How far the journal is.
     Journal(Progress),
+    /// The log goes on in this file.
+    LogIn(String),
     /// End.
     Stop,
 }

@@ -3,26 +3,44 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
+
 use super::access::Part;
 use super::core::Told;
 use super::environment::CheckMode;
 use super::log::last_lines;
 use super::message::{Asked, Message, is_checkpoint};
 use super::owner::Owner;
-use super::slot::Answer;
-use crate::protocol::{Body, Command, LogCommand, Reply, Request, ServerCommand};
+use super::shared::Shared;
+use super::slot::{Answer, Held, Slot};
+use crate::protocol::{
+    Alteration, Body, Command, LogCommand, Reply, Request, ServerCommand, User, write,
+};
+
+/// Gives the server the variable ECF_LOG, to which `--log=new` without a path returns; that answers
+/// the client, too.
+fn remember_log(shared: &Shared, slot: Slot, (host, user): (String, User), file: String) {
+    let alter = Command::Alter {
+        paths: vec!["/".to_owned()],
+        alteration: Alteration::Add("variable"),
+        name: "ECF_LOG".to_owned(),
+        value: file,
+    };
+    let request = Request { host, body: Body::User(user, alter) };
+    let (document, held) = (Bytes::from(write(&request)), Held::none(&shared.memory));
+    let (is_trusted, definition, header) = (true, None, None);
+    let asked = Asked { document, slot, held, is_trusted, definition, header };
+    asked.send(request, &shared.owner);
+}
 
 impl Owner {
     /// Answers what is asked of the log.
     pub(super) fn of_the_log(&mut self, request: &Request, asked: &Asked) -> bool {
-        let Body::User(_, Command::Log(command)) = &request.body else { return false };
+        let Body::User(user, Command::Log(command)) = &request.body else { return false };
         let (slot, shared) = (asked.slot.clone(), Arc::clone(&self.shared));
         let put = move |reply| shared.answer(&slot, reply);
         match command {
-            LogCommand::Path => {
-                let path = self.environment.log.display().to_string();
-                put(Reply::Text(path));
-            }
+            LogCommand::Path => put(Reply::Text(self.core.log_file.clone())),
             LogCommand::Flush => self.shared.log.flushed(move |_| put(Reply::OK)),
             LogCommand::Clear => {
                 self.shared.log.clear();
@@ -38,14 +56,23 @@ impl Owner {
                 });
             }
             LogCommand::New(path) => {
-                let path = if path.is_empty() { self.core.log_path() } else { path.clone() };
+                let is_named = !path.is_empty();
+                let path = if is_named { path.clone() } else { self.core.log_path() };
                 let whole = self.environment.home.join(path);
                 let name = whole.display().to_string();
+                let by = (request.host.clone(), user.clone());
+                let (shared, slot) = (Arc::clone(&self.shared), asked.slot.clone());
                 self.shared.log.go_on_in(whole, move |opened| {
-                    put(match opened {
-                        Ok(()) => Reply::OK,
-                        Err(why) => Reply::Error(format!("{name} can't be the log: {why}")),
-                    });
+                    if let Err(why) = opened {
+                        return put(Reply::Error(format!("{name} can't be the log: {why}")));
+                    }
+                    // The owner outlives the log.
+                    let _ = shared.owner.send(Message::LogIn(name.clone()));
+                    if is_named {
+                        remember_log(&shared, slot, by, name);
+                    } else {
+                        put(Reply::OK);
+                    }
                 });
             }
         }

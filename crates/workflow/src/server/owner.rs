@@ -160,6 +160,7 @@ impl Owner {
                 self.count_pings();
                 answer(self.core.look(since, self.counts()));
             }
+            Message::LogIn(file) => self.core.log_file = file,
             Message::Command(end) => self.command_end(end),
             Message::Acknowledged(number) => {
                 self.groups += u64::from(!self.pending.is_empty());

@@ -100,3 +100,47 @@ fn requests_are_counted_as_ecflow_counts_them() {
     assert_eq!(ours, theirs);
     assert!(ours.contains("Check pt mode"), "{ours}");
 }
+
+/// What a server says of its log after each of these, by the last part of the path.
+fn rotated(place: &Place) -> Vec<String> {
+    let home = place.home().display().to_string();
+    let mut said = Vec::new();
+    for words in [
+        &["--log=new", "HOME/first.log"][..],
+        &["--log=new", "HOME/second.log"],
+        &["--log=new"],
+        &["--alter=add", "variable", "ECF_LOG", "HOME/third.log", "/"],
+        &["--log=new"],
+        &["!", "--log=new", "HOME/nowhere/x.log"],
+    ] {
+        let fails = words[0] == "!";
+        let words = words[usize::from(fails)..].iter().map(|word| word.replace("HOME", &home));
+        let words: Vec<String> = words.collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        assert_eq!(place.client(&words).status.success(), !fails, "{words:?}");
+        let path = place.told(&["--log=path"]);
+        let stats = place.told(&["--stats"]);
+        let of_stats = stats.lines().find(|line| line.contains("ECF_LOG")).unwrap_or_default();
+        let state = place.told(&["--get_state"]);
+        let is_variable = |line: &&str| line.contains("edit ECF_LOG") && !line.contains("# server");
+        let variable = state.lines().find(is_variable).unwrap_or_default();
+        said.push([path.trim(), of_stats.trim(), variable.trim()].join(" ").replace(&home, "HOME"));
+    }
+    said
+}
+
+#[test]
+fn a_log_that_goes_on_in_another_file_is_named_as_ecflow_names_it() {
+    let Some(_) = program("ecflow_server") else { return };
+    let place = Place::new();
+    let served = Served::theirs(&place);
+    let theirs = rotated(&place);
+    served.kill();
+    let place = Place::new();
+    let served = Served::ours(&place);
+    let ours = rotated(&place);
+    assert_eq!(ours, theirs);
+    assert!(ours[2].starts_with("HOME/second.log"), "{ours:?}");
+    assert!(ours[4].starts_with("HOME/third.log"), "{ours:?}");
+    served.kill();
+}

@@ -80,6 +80,8 @@ pub(super) struct Core {
     /// The definition of the next request, where another thread has read it.
     pub(super) definition: Option<Definition>,
     started_us: i64,
+    /// The file that the log is written to now.
+    pub(super) log_file: String,
     /// The host and port of the server, which the journal keeps: the next one may have others.
     pub(super) address: String,
     /// Changes of any kind, for checkpoints.
@@ -93,6 +95,7 @@ impl Core {
             address: format!("{}:{}", environment.host, environment.port),
             statistics: Statistics::default(),
             checks: CheckSettings::of(&environment),
+            log_file: environment.log.display().to_string(),
             tree: Tree::default(),
             environment,
             handles: Handles::default(),
@@ -130,7 +133,7 @@ impl Core {
         self.change_no
     }
 
-    /// ECF_LOG as users may have set it.
+    /// ECF_LOG as users, or a `--log=new` with a path, may have set it.
     pub(super) fn log_path(&self) -> String {
         let path = self.tree.server_variable("ECF_LOG");
         path.map_or_else(String::new, ToString::to_string)
@@ -225,7 +228,7 @@ impl Core {
     ) -> R {
         let Self { tree, environment, handles, zombies, effects, unstarted, .. } = self;
         let (filings, statistics) = (&mut self.filings, &mut self.statistics);
-        let (started_us, checks) = (self.started_us, self.checks);
+        let (started_us, checks, log_file) = (self.started_us, self.checks, &*self.log_file);
         let (edited, edit_room) = (Vec::new(), unstarted.edit_room());
         let mut parts = Parts {
             environment,
@@ -239,6 +242,7 @@ impl Core {
             edited,
             edit_room,
             started_us,
+            log_file,
             at_us,
             definition: self.definition.take(),
         };

@@ -140,6 +140,8 @@ pub(in crate::server) struct Parts<'a> {
     /// The bytes that may be added to such.
     pub(in crate::server) edit_room: usize,
     pub(in crate::server) started_us: i64,
+    /// The file that the log is written to now.
+    pub(in crate::server) log_file: &'a str,
     pub(in crate::server) at_us: i64,
     /// The definition of the request, where it has been read already.
     pub(in crate::server) definition: Option<Definition>,

@@ -398,7 +398,6 @@ fn server(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) 
     if command == ServerCommand::Restore {
         return restore_checkpoint(parts, rules);
     }
-    let environment = parts.environment;
     Told::Reply(match command {
         ServerCommand::Zombies => {
             let rows = parts.zombies.rows(parts.at_us);
@@ -421,7 +420,7 @@ fn server(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: ServerCommand) 
             let suites = rules.tree.suites().map(|id| rules.tree.node(id).name.to_string());
             Reply::Suites(suites.collect())
         }
-        ServerCommand::LoadGraph => Reply::LogPath(environment.log.display().to_string()),
+        ServerCommand::LoadGraph => Reply::LogPath(parts.log_file.to_owned()),
         ServerCommand::Stats | ServerCommand::StatsText => {
             let stats = stats(parts, rules);
             if command == ServerCommand::Stats {
@@ -460,7 +459,7 @@ fn stats(parts: &Parts<'_>, rules: &Rules<'_>) -> Stats {
         rates: parts.statistics.rates(environment.interval_s),
         home: environment.home.display().to_string(),
         check_file: environment.check.display().to_string(),
-        log_file: environment.log.display().to_string(),
+        log_file: parts.log_file.to_owned(),
         encryption: environment.encryption(),
         counters: parts.statistics.sent(),
     }
