@@ -54,6 +54,21 @@ pub(crate) struct State {
     is_closing: bool,
     /// The thread waits for tasks.
     is_idle: bool,
+    /// It does so until a deadline.
+    is_timed: bool,
+    /// It has to look anew for how long it waits.
+    looks_anew: bool,
+}
+
+/// How the thread waits for tasks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pause {
+    /// Until when at most.
+    pub(crate) deadline: Option<Instant>,
+    /// It waits until then whatever comes.
+    pub(crate) is_stalled: bool,
+    /// There are tasks that it has not done yet.
+    pub(crate) has_tasks: bool,
 }
 
 pub(crate) struct Shared {
@@ -96,8 +111,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the thread tasks, and returns an empty group.
-    pub(crate) fn submit(&self, mut task: Task) -> Group {
+    /// Gives the thread tasks, and returns an empty group. It isn't woken by what the caller does
+    /// itself then.
+    pub(crate) fn submit(&self, mut task: Task, wakes: bool) -> Group {
         let mut state = self.lock();
         if state.has_ended {
             self.waiting_bytes.store(0, Ordering::Relaxed);
@@ -111,30 +127,29 @@ impl Shared {
             return std::mem::take(group);
         }
         state.tasks.push_back(task);
-        if std::mem::take(&mut state.is_idle) {
+        if wakes && std::mem::take(&mut state.is_idle) {
             self.work.notify_one();
         }
         state.spare.pop().unwrap_or_default()
     }
 
-    /// Takes all tasks that have come, and gives back the groups that are written. It waits for
-    /// tasks until `deadline`, or whatever comes when `is_stalled`; returns whether the journal is
-    /// being closed.
-    pub(crate) fn take(
-        &self,
-        tasks: &mut VecDeque<Task>,
-        written: &mut Vec<Group>,
-        deadline: Option<Instant>,
-        is_stalled: bool,
-    ) -> bool {
+    /// Has the thread wait as it should after what was done without it.
+    pub(crate) fn look_anew(&self, pause: Pause) {
         let mut state = self.lock();
-        for mut group in written.drain(..) {
-            if state.spare.len() < SPARE_GROUPS && group.capacity() <= SPARE_BYTES {
-                group.clear();
-                state.spare.push(group);
-            }
+        if pause.is_stalled || pause.has_tasks || pause.deadline.is_some() && !state.is_timed {
+            state.looks_anew = true;
+            self.work.notify_one();
         }
-        while !state.is_closing && (is_stalled || (state.tasks.is_empty() && tasks.is_empty())) {
+    }
+
+    /// Waits for tasks; returns whether the thread has to look anew for how long, before anything
+    /// else.
+    pub(crate) fn await_tasks(&self, pause: Pause) -> bool {
+        let Pause { deadline, is_stalled, has_tasks } = pause;
+        let mut state = self.lock();
+        state.is_timed = deadline.is_some();
+        let is_over = |state: &State| state.is_closing || state.has_ended || state.looks_anew;
+        while !is_over(&state) && (is_stalled || (state.tasks.is_empty() && !has_tasks)) {
             state.is_idle = !is_stalled;
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let left = left.unwrap_or(Duration::MAX);
@@ -145,11 +160,31 @@ impl Shared {
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.is_idle = false;
+        let looks_anew = std::mem::take(&mut state.looks_anew);
         if !state.is_closing && !state.tasks.is_empty() {
             drop(state);
             // Threads that wait for this CPU may be about to append more: one fsync is enough then.
             std::thread::yield_now();
-            state = self.lock();
+            return false;
+        }
+        looks_anew && !state.is_closing && !state.has_ended
+    }
+
+    /// Why the journal has ended, where it has.
+    pub(crate) fn ended(&self) -> Option<Error> {
+        let state = self.lock();
+        state.has_ended.then(|| state.unavailable.clone().unwrap_or(Error::Closed))
+    }
+
+    /// Takes all tasks that have come, and gives back the groups that are written; returns whether
+    /// the journal is being closed.
+    pub(crate) fn take(&self, tasks: &mut VecDeque<Task>, written: &mut Vec<Group>) -> bool {
+        let mut state = self.lock();
+        for mut group in written.drain(..) {
+            if state.spare.len() < SPARE_GROUPS && group.capacity() <= SPARE_BYTES {
+                group.clear();
+                state.spare.push(group);
+            }
         }
         tasks.append(&mut state.tasks);
         state.is_closing
@@ -178,6 +213,8 @@ impl Shared {
             state.tasks.clear();
             self.waiting_bytes.store(0, Ordering::Relaxed);
         });
+        // Whoever did the thread's work has ended it.
+        self.work.notify_one();
     }
 
     /// Waits until `is_done`; until then, a journal that takes nothing is an error.

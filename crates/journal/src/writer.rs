@@ -1,14 +1,15 @@
-//! The journal's thread: it writes what has come, makes it durable, and reports.
+//! What the journal's thread does: it writes what has come, makes it durable, and reports. Whoever
+//! waits for that may do it in its place.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::frame::Group;
 use crate::log::Log;
-use crate::shared::{Progress, Shared, Task};
+use crate::shared::{Pause, Progress, Shared, Task};
 
 /// When the disk is full, what waits is tried again after this time.
 const RETRY: Duration = Duration::from_millis(100);
@@ -77,34 +78,45 @@ impl Writer {
         Self { log, shared, options, notify, tasks, written, dirty_since, is_stalled, refused }
     }
 
-    /// Until the journal is closed, and then all is durable; or until it fails.
-    pub(crate) fn run(mut self) -> Result<(), Error> {
-        loop {
-            match self.turn() {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(error) => {
-                    self.shared.end(Some(error.clone()));
-                    (self.notify)(Progress::Failed(error.clone()));
-                    return Err(error);
-                }
+    /// Does what has come, on any thread; returns what has come of all once it is over.
+    pub(crate) fn step(&mut self) -> Option<Result<(), Error>> {
+        if let Some(why) = self.shared.ended() {
+            return Some(Err(why));
+        }
+        match self.turn() {
+            Ok(true) => Some(Ok(())),
+            Ok(false) => None,
+            Err(error) => {
+                self.shared.end(Some(error.clone()));
+                (self.notify)(Progress::Failed(error.clone()));
+                Some(Err(error))
             }
         }
     }
 
-    /// Waits for tasks and does them, as far as there is room; returns whether all is over.
-    fn turn(&mut self) -> Result<bool, Error> {
-        let sync_at = match (self.options.sync, self.dirty_since) {
-            (SyncPolicy::Every(after), Some(since)) => since.checked_add(after),
-            _ => None,
-        };
-        let deadline = match sync_at {
+    /// How long there is nothing to do, unless tasks come.
+    pub(crate) fn pause(&self) -> Pause {
+        let deadline = match self.sync_at() {
             _ if self.is_stalled => Some(Instant::now() + RETRY),
             None if self.log.is_unmarked() => Some(Instant::now() + IDLE),
             sync_at => sync_at,
         };
+        Pause { deadline, is_stalled: self.is_stalled, has_tasks: !self.tasks.is_empty() }
+    }
+
+    /// When what was written has to be made durable, where it may wait.
+    fn sync_at(&self) -> Option<Instant> {
+        match (self.options.sync, self.dirty_since) {
+            (SyncPolicy::Every(after), Some(since)) => since.checked_add(after),
+            _ => None,
+        }
+    }
+
+    /// Does the tasks that have come, as far as there is room; returns whether all is over.
+    fn turn(&mut self) -> Result<bool, Error> {
+        let sync_at = self.sync_at();
         let (tasks, written) = (&mut self.tasks, &mut self.written);
-        let is_closing = self.shared.take(tasks, written, deadline, self.is_stalled);
+        let is_closing = self.shared.take(tasks, written);
         let is_idle = self.tasks.is_empty();
         let done = self.write();
         if done.as_ref().err().is_none_or(Error::is_passing) {
@@ -201,9 +213,27 @@ impl Writer {
     }
 }
 
+/// The journal's thread, until the journal is closed, and then all is durable; or until it fails.
+pub(crate) fn run(writer: &Mutex<Writer>, shared: &Arc<Shared>) -> Result<(), Error> {
+    let _ended = Ended(shared);
+    // Whoever has panicked in its place has left it as it must not be used.
+    let writer = || writer.lock().map_err(|_| Error::Closed);
+    loop {
+        let pause = writer()?.pause();
+        if shared.await_tasks(pause) {
+            continue;
+        }
+        if let Some(all) = writer()?.step() {
+            return all;
+        }
+    }
+}
+
 /// However the thread ends, it leaves no one waiting.
-impl Drop for Writer {
+struct Ended<'a>(&'a Shared);
+
+impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        self.shared.end(None);
+        self.0.end(None);
     }
 }

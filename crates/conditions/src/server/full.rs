@@ -23,7 +23,8 @@ pub(super) fn write(
     for record in records {
         patiently(is_ending, || journal.append(record))?;
     }
-    journal.commit();
+    // The owner waits for them: it writes them itself.
+    journal.commit_here();
     let last = journal.last();
     patiently(is_ending, || watch.wait(last))
 }

@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 use super::app::App;
 use super::fault::{Fault, json};
 use super::receive::receive;
-use crate::model::{Change, Numbers, Refusal};
+use super::shared::Shared;
+use crate::model::{Change, Numbers, Refusal, State};
 use crate::protocol::{
     Bulk, ChannelBody, CloneBody, ColumnBody, DeleteBody, FolderBody, INSERT_TYPE, Incoming,
     LockBody, MAX_BODY_BYTES, MAX_COLUMN_BYTES, MadeBody, PickBody, RenameBody, SetBody, TagBody,
@@ -22,21 +23,43 @@ use crate::protocol::{
 /// The type of a body in JSON.
 const JSON: &str = "application/json";
 
+/// The longest body that the thread of connections takes apart itself: to pass it on to another
+/// thread and what it means back takes longer.
+const LITTLE_BODY: usize = 1 << 10;
+
+/// The state that a body is read against.
+pub(super) enum Against<'a> {
+    /// As it is when it is looked at.
+    Shared(&'a Shared),
+    /// As it is held by whoever reads the body.
+    Held(&'a State),
+}
+
+impl Against<'_> {
+    /// Looks at it, as briefly as that takes.
+    fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        match self {
+            Self::Shared(shared) => look(&shared.read()),
+            Self::Held(state) => look(state),
+        }
+    }
+}
+
 /// What a body of a type means.
-type Meaning = fn(&App, &'static str, &[u8]) -> Result<Change, Fault>;
+type Meaning = fn(&Against<'_>, &'static str, &[u8]) -> Result<Change, Fault>;
 
 /// The handler of a change that is asked for with this body, in JSON.
 pub(super) fn change<B: DeserializeOwned + 'static>(
-    meant: fn(&App, B) -> Result<Change, Fault>,
+    meant: fn(&Against<'_>, B) -> Result<Change, Fault>,
 ) -> MethodRouter<Arc<App>> {
-    handler(&[JSON], move |app, _, body| meant(app, from_json(body)?))
+    handler(&[JSON], move |against, _, body| meant(against, from_json(body)?))
 }
 
 /// The handler of insertions, in JSON or in the binary form.
 pub(super) fn insertion() -> MethodRouter<Arc<App>> {
-    let meant: Meaning = |app, kind, body| match kind {
-        JSON => insert(app, from_json(body)?),
-        _ => insert_bulk(app, body),
+    let meant: Meaning = |against, kind, body| match kind {
+        JSON => insert(against, from_json(body)?),
+        _ => insert_bulk(against, body),
     };
     handler(&[JSON, INSERT_TYPE], meant)
 }
@@ -49,7 +72,11 @@ fn from_json<B: DeserializeOwned>(body: &[u8]) -> Result<B, Fault> {
 
 fn handler<M>(types: &'static [&'static str], meant: M) -> MethodRouter<Arc<App>>
 where
-    M: Fn(&App, &'static str, &[u8]) -> Result<Change, Fault> + Copy + Send + Sync + 'static,
+    M: Fn(&Against<'_>, &'static str, &[u8]) -> Result<Change, Fault>
+        + Copy
+        + Send
+        + Sync
+        + 'static,
 {
     post(async move |Extract(app): Extract<Arc<App>>, request: Request| {
         let made = make(&app, request, types, meant).await;
@@ -61,18 +88,24 @@ async fn make(
     app: &Arc<App>,
     request: Request,
     types: &[&'static str],
-    meant: impl Fn(&App, &'static str, &[u8]) -> Result<Change, Fault> + Send + 'static,
+    meant: impl Fn(&Against<'_>, &'static str, &[u8]) -> Result<Change, Fault> + Send + 'static,
 ) -> Result<Response, Fault> {
     let kind = kind(request.headers(), types)?;
     let length = length(request.headers())?;
     // Memory is taken for what all clients send together, and free again once the change is made.
     let (body, mut room) = receive(&app.bodies, request.into_body(), length).await?;
-    let read = move |app: &App| {
-        let change = meant(app, kind, &body)?;
+    let read = move |against: &Against<'_>| {
+        let change = meant(against, kind, &body)?;
         let bytes = change.encode();
         Ok((change, bytes))
     };
-    let (change, bytes) = app.blocking(read).await?;
+    let (change, bytes) = match length <= LITTLE_BODY {
+        true => {
+            let state = app.state.free().await;
+            read(&Against::Held(&state))?
+        }
+        false => app.blocking(move |app| read(&Against::Shared(&app.state))).await?,
+    };
     room.grow(bytes.len())?;
     let revision = app.writer.make(change, bytes, room.permit()).await?;
     app.counts.changes.fetch_add(1, Relaxed);
@@ -115,27 +148,30 @@ fn length(headers: &HeaderMap) -> Result<usize, Fault> {
     Ok(length)
 }
 
-pub(super) fn folder(_: &App, body: FolderBody) -> Result<Change, Fault> {
+pub(super) fn folder(_: &Against<'_>, body: FolderBody) -> Result<Change, Fault> {
     let FolderBody { path, description, versioning, columns } = body;
     Ok(Change::CreateFolder { path, description, versioning, columns })
 }
 
-pub(super) fn set(_: &App, SetBody { path, description }: SetBody) -> Result<Change, Fault> {
+pub(super) fn set(
+    _: &Against<'_>,
+    SetBody { path, description }: SetBody,
+) -> Result<Change, Fault> {
     Ok(Change::CreateSet { path, description })
 }
 
-pub(super) fn column(_: &App, body: ColumnBody) -> Result<Change, Fault> {
+pub(super) fn column(_: &Against<'_>, body: ColumnBody) -> Result<Change, Fault> {
     Ok(Change::AddColumn { folder: body.folder, column: body.column })
 }
 
 pub(super) fn rename(
-    _: &App,
+    _: &Against<'_>,
     RenameBody { folder, from, to }: RenameBody,
 ) -> Result<Change, Fault> {
     Ok(Change::RenameColumn { folder, from, to })
 }
 
-pub(super) fn channel(_: &App, body: ChannelBody) -> Result<Change, Fault> {
+pub(super) fn channel(_: &Against<'_>, body: ChannelBody) -> Result<Change, Fault> {
     let ChannelBody { folder, channel, name } = body;
     // Questions name channels with commas between.
     if name.contains(',') {
@@ -144,7 +180,7 @@ pub(super) fn channel(_: &App, body: ChannelBody) -> Result<Change, Fault> {
     Ok(Change::NameChannel { folder, channel, name })
 }
 
-fn insert(app: &App, body: Incoming) -> Result<Change, Fault> {
+fn insert(against: &Against<'_>, body: Incoming) -> Result<Change, Fault> {
     // Before anything is looked up: there may be a million of them.
     if let Some(empty) = body.empty() {
         return Err(Refusal::NoObjects(empty).into());
@@ -152,7 +188,8 @@ fn insert(app: &App, body: Incoming) -> Result<Change, Fault> {
     let mut batches = Vec::with_capacity(body.batches.len());
     let mut room = MAX_COLUMN_BYTES;
     for batch in body.batches {
-        let columns = app.state.read().folder(&batch.folder)?.columns().to_vec();
+        let columns = |state: &State| state.folder(&batch.folder).map(|one| one.columns().to_vec());
+        let columns = against.look(columns)?;
         let fix =
             "a record is a list of values in the order of columns, or an object by their names";
         batches.push(batch.batch(&columns, &mut room).map_err(|why| Fault::bad(why, fix))?);
@@ -160,25 +197,29 @@ fn insert(app: &App, body: Incoming) -> Result<Change, Fault> {
     Ok(Change::Insert(batches))
 }
 
-fn insert_bulk(app: &App, body: &[u8]) -> Result<Change, Fault> {
+fn insert_bulk(against: &Against<'_>, body: &[u8]) -> Result<Change, Fault> {
     let fix = "docs/conditions.md describes the binary form";
     let bulks = decode_insert(body).map_err(|why| Fault::bad(why, fix))?;
-    let state = app.state.read();
-    let batch = |Bulk { columns, batch }: Bulk| match state.folder(&batch.folder)?.columns() {
-        own if own == columns => Ok(batch),
-        _ => Err(Refusal::BadPayload(batch.folder).into()),
+    let batch =
+        |state: &State, Bulk { columns, batch }: Bulk| match state.folder(&batch.folder)?.columns()
+        {
+            own if own == columns => Ok(batch),
+            _ => Err(Refusal::BadPayload(batch.folder)),
+        };
+    let batches = |state: &State| {
+        bulks.into_iter().map(|bulk| batch(state, bulk)).collect::<Result<_, Refusal>>()
     };
-    Ok(Change::Insert(bulks.into_iter().map(batch).collect::<Result<_, Fault>>()?))
+    Ok(Change::Insert(against.look(batches)?))
 }
 
-pub(super) fn truncate(_: &App, body: TruncateBody) -> Result<Change, Fault> {
+pub(super) fn truncate(_: &Against<'_>, body: TruncateBody) -> Result<Change, Fault> {
     let channels = body.channels.as_deref().map(numbers).transpose();
     let channels = channels.map_err(|why| Fault::bad(why, "leave channels out for all of them"))?;
     let (folder, until) = (body.folder, body.until);
     Ok(Change::Truncate { folder, until, channels: channels.unwrap_or(Numbers::All) })
 }
 
-pub(super) fn tag(app: &App, body: TagBody) -> Result<Change, Fault> {
+pub(super) fn tag(against: &Against<'_>, body: TagBody) -> Result<Change, Fault> {
     let TagBody { name, path, description, revision, as_of, picks } = body;
     if let Some(tags) = picks {
         if revision.is_some() || as_of.is_some() {
@@ -193,26 +234,31 @@ pub(super) fn tag(app: &App, body: TagBody) -> Result<Change, Fault> {
         (Some(_), Some(_)) => {
             return Err(Fault::bad("both revision and as_of are given", "give one of them"));
         }
-        (revision, date) => revision.or(date.map(|date| app.state.read().revision_at(date))),
+        (revision, date) => {
+            revision.or(date.map(|date| against.look(|state| state.revision_at(date))))
+        }
     };
     Ok(Change::Tag { name, path, description, revision })
 }
 
-pub(super) fn pick(_: &App, PickBody { name, picks, unpick }: PickBody) -> Result<Change, Fault> {
+pub(super) fn pick(
+    _: &Against<'_>,
+    PickBody { name, picks, unpick }: PickBody,
+) -> Result<Change, Fault> {
     Ok(Change::Pick { name, tags: picks, unpick })
 }
 
 pub(super) fn clone(
-    _: &App,
+    _: &Against<'_>,
     CloneBody { from, to, description }: CloneBody,
 ) -> Result<Change, Fault> {
     Ok(Change::Clone { from, to, description })
 }
 
-pub(super) fn lock(_: &App, LockBody { name, locked }: LockBody) -> Result<Change, Fault> {
+pub(super) fn lock(_: &Against<'_>, LockBody { name, locked }: LockBody) -> Result<Change, Fault> {
     Ok(Change::LockTag(name, locked))
 }
 
-pub(super) fn delete(_: &App, DeleteBody { name }: DeleteBody) -> Result<Change, Fault> {
+pub(super) fn delete(_: &Against<'_>, DeleteBody { name }: DeleteBody) -> Result<Change, Fault> {
     Ok(Change::DeleteTag(name))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use journal::{Error, FaultyDisk, Options, Progress, SyncPolicy};
 
-use super::{append, open, open_with, put, record, snapshot};
+use super::{append, append_to, open, open_with, put, record, snapshot};
 
 #[test]
 fn a_failed_fsync_fails_all_who_wait_and_all_that_comes_later() {
@@ -339,4 +339,38 @@ fn nothing_waits_in_a_journal_that_has_failed() {
     append(&mut journal, 2).expect_err("refused");
     journal.commit();
     assert_eq!(journal.waiting_bytes(), 0);
+}
+
+#[test]
+fn what_whoever_waits_writes_itself_is_acknowledged_tried_again_and_fails_as_the_rest() {
+    let disk = FaultyDisk::default();
+    let (mut journal, _, _, progress) =
+        open_with(disk.clone(), Options::default()).expect("a new journal");
+    let watch = journal.watch();
+    let next = |want: fn(&Progress) -> bool| {
+        let reported = progress.iter().find(want);
+        assert!(reported.is_some(), "it ended before");
+    };
+    for last in 1..=100 {
+        append_to(&mut journal, 1, true).expect("appended");
+        watch.wait(last).expect("durable");
+    }
+    snapshot(&mut journal).expect("a snapshot");
+    append_to(&mut journal, 3, true).expect("appended");
+    append(&mut journal, 2).expect("appended");
+    watch.wait(105).expect("durable");
+    disk.set_room(Some(0));
+    append_to(&mut journal, 500, true).expect("appended");
+    assert!(watch.wait(605).expect_err("full").is_no_space());
+    disk.set_room(None);
+    // The thread tries again what was written here.
+    next(|progress| matches!(progress, Progress::Resumed));
+    watch.wait(605).expect("durable");
+    disk.fail_sync_after(0);
+    append_to(&mut journal, 1, true).expect("appended");
+    watch.wait(606).expect_err("its fsync has failed");
+    next(|progress| matches!(progress, Progress::Failed(_)));
+    journal.close().expect_err("it has ended");
+    let (_, _, count) = open(disk.after_power_loss(1)).expect("opens");
+    assert_eq!(count, 605);
 }

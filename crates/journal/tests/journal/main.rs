@@ -50,18 +50,28 @@ fn open(disk: impl Disk + 'static) -> Result<(Journal, Report, u64), Error> {
     Ok((journal, report, count))
 }
 
-/// Appends this many records as one group.
-fn append(journal: &mut Journal, count: u64) -> Result<(), Error> {
+/// Appends this many records as one group, which the journal's thread is to write, or this one.
+fn append_to(journal: &mut Journal, count: u64, is_here: bool) -> Result<(), Error> {
     for _ in 0..count {
         journal.append(&record(journal.last() + 1))?;
     }
-    journal.commit();
+    if is_here {
+        journal.commit_here()
+    } else {
+        journal.commit()
+    };
     Ok(())
 }
 
-/// The same, and waits until they are acknowledged.
+/// The same, by the journal's thread.
+fn append(journal: &mut Journal, count: u64) -> Result<(), Error> {
+    append_to(journal, count, false)
+}
+
+/// The same by either, and waits until they are acknowledged.
 fn put(journal: &mut Journal, count: u64) -> Result<(), Error> {
-    append(journal, count)?;
+    let is_here = journal.last().is_multiple_of(2);
+    append_to(journal, count, is_here)?;
     journal.watch().wait(journal.last())
 }
 
