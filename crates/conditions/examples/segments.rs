@@ -1,6 +1,7 @@
 //! What segments take: 100 folders × 100 channels × 1,000 intervals × 10 floats are inserted, an
 //! interval of all at a time, and sealed whenever 64 MiB have come, as a server does; then slices
-//! of 10,000 rows are read. With `open`, each object is open until the next one cuts it:
+//! of 10,000 rows are read, also beside intervals that aren't sealed. With `open`, each object is
+//! open until the next one cuts it:
 //! `cargo run --release -p loadline-conditions --example segments [DIR [open|closed [INTERVALS]]]`.
 
 use std::collections::BTreeSet;
@@ -168,7 +169,7 @@ fn main() -> Result<()> {
         loader.apply(record)?;
     }
     let mut reading = Duration::ZERO;
-    let state = loader.finish(&mut |id, _| {
+    let mut state = loader.finish(&mut |id, _| {
         let begun = Instant::now();
         let bytes = std::fs::read(data.join(segment_name(id))).map_err(|why| why.to_string());
         reading += begun.elapsed();
@@ -182,6 +183,13 @@ fn main() -> Result<()> {
     // Apart, so that each is of other pages and chunks; then one after another.
     slices(&state, "apart", (0..25).map(|number| number * intervals / 25))?;
     slices(&state, "in order", intervals / 2..intervals / 2 + 50)?;
+    // Beside a live writer: the next intervals of all channels are not sealed.
+    for interval in intervals..intervals + 5 {
+        let batches = (0..FOLDERS).map(|folder| batch(folder, interval, is_open));
+        change(&mut state, Change::Insert(batches.collect::<Result<_>>()?))?;
+    }
+    slices(&state, "in order, behind a writer", intervals / 2..intervals / 2 + 50)?;
+    slices(&state, "what isn't sealed", intervals..intervals + 5)?;
     std::fs::remove_dir_all(&data)?;
     Ok(())
 }

@@ -93,7 +93,7 @@ impl Contents {
         let mut contents =
             Self { columns: kinds.into_iter().map(column).collect(), ..Self::default() };
         for (tag, base) in bases {
-            let view = View { base, recent: BTreeMap::new() };
+            let view = View::over(base);
             match tag {
                 None => contents.head = view,
                 Some(tag) => _ = contents.tagged.insert(tag, view),
@@ -273,7 +273,7 @@ impl Contents {
         self.objects.extend(added);
         let mut copy = View::default();
         for (channel, piece) in copies {
-            copy.recent.entry(channel).or_default().take_in(piece);
+            copy.take_in(channel, piece);
         }
         self.tagged.insert(to, copy);
         Ok(())
@@ -438,7 +438,6 @@ fn cover(
             sealed.push(Piece { since, until, object, from });
         }
     }
-    let recent = view.recent.entry(channel).or_default();
-    sealed.into_iter().for_each(|piece| recent.take_in(piece));
-    Ok(recent.cover(piece))
+    sealed.into_iter().for_each(|piece| view.take_in(channel, piece));
+    Ok(view.cover(channel, piece))
 }

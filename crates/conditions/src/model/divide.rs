@@ -33,7 +33,7 @@ pub(super) fn plan(
     revision: Revision,
     (block_bytes, joins): (u64, bool),
 ) -> Result<VecDeque<Slot>, Damage> {
-    let mut extents: Vec<_> = view.recent.values().flat_map(Timeline::extents).collect();
+    let mut extents: Vec<_> = view.recent().values().flat_map(Timeline::extents).collect();
     let blocks = &view.base.blocks;
     let Some(last) = blocks.last() else {
         let all = (!extents.is_empty()).then_some(Slot::Split(0, u64::MAX));
@@ -192,7 +192,7 @@ pub(super) fn shown(
     (first, last): (u64, u64),
     revision: Revision,
 ) -> Result<Vec<(u32, Found<'_>)>, Damage> {
-    let mut channels: BTreeSet<u32> = view.recent.keys().copied().collect();
+    let mut channels: BTreeSet<u32> = view.recent().keys().copied().collect();
     let begin = view.base.place(first).unwrap_or(0);
     for block in view.base.blocks[begin..].iter().take_while(|block| block.since <= last) {
         let segment = block.part.segment()?;

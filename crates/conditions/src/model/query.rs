@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{ANSWER, ANSWER_BYTES, Refusal};
 use super::folder::{Folder, Selection};
 use super::piece::{Around, Revision, Version};
-use super::segment::{Damage, Segment};
+use super::segment::Damage;
 use super::shown::{Answer, Shown};
 use super::state::State;
 use super::tag::{Resolved, View};
@@ -268,14 +268,8 @@ impl State {
             let mut shown = folder.show(version.revision);
             if let Some(view) = folder.contents.view(version.user_tag) {
                 let moment = view.moment(time, version.revision);
-                let count = folder.channels.len();
-                shown.objects.reserve_exact(count);
-                match moment.whole(count)? {
-                    Some(block) => show_block(block, &moment, &mut shown, reach, with_gaps)?,
-                    None => folder.channels.keys().try_for_each(|channel| {
-                        show_channel(*channel, &moment, &mut shown, reach, with_gaps).map(drop)
-                    })?,
-                }
+                shown.objects.reserve_exact(folder.channels.len());
+                show_channels(folder, &moment, &mut shown, reach, with_gaps)?;
             }
             rows = shown.check(rows)?;
             slice.push(shown);
@@ -308,20 +302,25 @@ impl State {
     }
 }
 
-/// Adds what the channels of a block show.
-fn show_block<'a>(
-    block: &Segment,
+/// Adds what the channels of a folder show: those of a block that are alike are found with the
+/// first of them, up to one of which something came since.
+fn show_channels<'a>(
+    folder: &Folder,
     moment: &Moment<'a>,
     shown: &mut Shown<'a>,
     reach: &mut Reach,
     with_gaps: bool,
 ) -> Result<(), Damage> {
-    let mut place = 0;
-    while place < block.channels() {
-        let found = show_channel(block.number(place), moment, shown, reach, with_gaps)?;
-        let alike = found.map_or(0, |found| moment.pass_alike(&found));
-        shown.add_alike((0..alike).map(|next| block.number(place + 1 + next)));
-        place += 1 + alike;
+    let mut channels = folder.channels.keys().copied().peekable();
+    while let Some(channel) = channels.next() {
+        let Some(found) = show_channel(channel, moment, shown, reach, with_gaps)? else { continue };
+        moment.pass_alike(&found, |next| {
+            let is_next = channels.next_if_eq(&next).is_some();
+            if is_next {
+                shown.add_alike(next);
+            }
+            is_next
+        });
     }
     Ok(())
 }
@@ -360,4 +359,186 @@ pub fn answers(shown: Vec<Shown<'_>>) -> Result<Vec<Answer>, Refusal> {
         Ok(answer)
     };
     shown.into_iter().map(answer).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+    use bytes::Bytes;
+
+    use super::super::change::{Batch, Change, ColumnSpec, Entry, Object, Versioning};
+    use super::super::tag::Of;
+    use super::super::{Bring, Kind, Loader, Table, Value};
+    use super::*;
+
+    const CHANNELS: u32 = 40;
+
+    fn change(state: &mut State, change: Change) {
+        let revision = state.revision() + 1;
+        state.replay(Entry { revision, time_us: 0, change }).expect("a change");
+    }
+
+    /// Inserts an object of each channel, with its own value.
+    fn insert(
+        state: &mut State,
+        channels: impl IntoIterator<Item = u32>,
+        since: u64,
+        value: impl Fn(u32) -> f64,
+    ) {
+        put(state, channels.into_iter().map(|channel| (channel, since, since + 10)), value);
+    }
+
+    fn put(
+        state: &mut State,
+        of: impl IntoIterator<Item = (u32, u64, u64)>,
+        value: impl Fn(u32) -> f64,
+    ) {
+        let mut payload = Table::new([Kind::Double]);
+        let mut objects = Vec::new();
+        for (channel, since, until) in of {
+            objects.push(Object { channel, since, until, records: 1 });
+            payload.columns[0].push(&Value::Double(value(channel))).expect("a double");
+            payload.rows += 1;
+        }
+        let (folder, tag) = ("/a".to_owned(), None);
+        change(
+            state,
+            Change::Insert(vec![Batch { folder, tag, only_tag: false, objects, payload }]),
+        );
+    }
+
+    /// Seals all, and returns the snapshot's records, and the segments.
+    fn seal(state: &mut State, block_bytes: u64) -> (Vec<Vec<u8>>, BTreeMap<u64, Bytes>) {
+        let mut seal = state.seal(block_bytes).expect("all is known");
+        let mut segments = BTreeMap::new();
+        state.begin_seal(&seal);
+        while let Some(made) = seal.next(state).expect("a segment") {
+            let bytes = Bytes::from(made.bytes);
+            segments.insert(made.id, bytes.clone());
+            seal.stored(made.id, bytes).expect("it is whole");
+        }
+        let rebuilt = state.rebuild(&seal);
+        drop(state.end_seal(&seal, Some(rebuilt)));
+        (seal.records(), segments)
+    }
+
+    /// What a slice shows, by channel.
+    fn shown(state: &State, time: u64) -> Vec<(u32, f64)> {
+        let view = View { revision: state.revision(), of: Of::Head };
+        let answer = state.slice("/a", time, view).expect("an answer").remove(0);
+        let cells = &answer.payload.columns[0];
+        let value = |row| match cells.value(row) {
+            Value::Double(value) => value,
+            other => panic!("{other:?}"),
+        };
+        let channels = answer.objects.iter().enumerate();
+        channels.map(|(row, object)| (object.channel, value(row))).collect()
+    }
+
+    /// A folder of even channels with these intervals.
+    fn filled(sinces: impl IntoIterator<Item = u64>) -> State {
+        let mut state = State::default();
+        let column = ColumnSpec { name: "v".to_owned(), kind: Kind::Double };
+        let (path, description) = ("/a".to_owned(), String::new());
+        let (versioning, columns) = (Versioning::Multi, vec![column]);
+        change(&mut state, Change::CreateFolder { path, description, versioning, columns });
+        for since in sinces {
+            insert(&mut state, (0..CHANNELS).map(|channel| 2 * channel), since, of(since));
+        }
+        state
+    }
+
+    /// The value of a channel in the interval from a time on.
+    fn of(since: u64) -> impl Fn(u32) -> f64 {
+        move |channel| (1_000 * since + u64::from(channel)) as f64
+    }
+
+    /// Segments that are kept elsewhere, and may be away.
+    #[derive(Debug, Default)]
+    struct Kept {
+        segments: BTreeMap<u64, Bytes>,
+        brought: AtomicUsize,
+        are_away: AtomicBool,
+    }
+
+    impl Bring for Kept {
+        fn bring(&self, id: u64, _: u64, _: u32) -> Result<Bytes, String> {
+            if self.are_away.load(Relaxed) {
+                return Err("they are away".to_owned());
+            }
+            self.brought.fetch_add(1, Relaxed);
+            Ok(self.segments[&id].clone())
+        }
+    }
+
+    #[test]
+    fn a_question_brings_the_segments_that_it_needs_and_no_others() {
+        let mut state = filled((0..20).map(|number| 10 * number));
+        let (records, segments) = seal(&mut state, 1);
+        assert!(segments.len() > 10, "{}", segments.len());
+        let kept = Arc::new(Kept { segments, ..Kept::default() });
+        let mut loader = Loader::default();
+        records.iter().for_each(|record| loader.apply(record).expect("a record"));
+        let from: Arc<dyn Bring> = kept.clone();
+        let later = loader.finish_later(&from).expect("a state");
+        assert_eq!(kept.brought.load(Relaxed), 0);
+        kept.are_away.store(true, Relaxed);
+        let view = View { revision: later.revision(), of: Of::Head };
+        let refused = later.slice("/a", 15, view).expect_err("it is away");
+        assert!(refused.to_string().ends_with("they are away"), "{refused}");
+        kept.are_away.store(false, Relaxed);
+        for brought in [1, 1, 2] {
+            let time = if brought == 1 { 15 } else { 195 };
+            assert_eq!(shown(&later, time), shown(&state, time));
+            assert_eq!(kept.brought.load(Relaxed), brought, "at {time}");
+        }
+    }
+
+    #[test]
+    fn channels_that_are_alike_now_show_what_each_of_them_showed_before() {
+        let mut state = filled([]);
+        let ends = [100, 50, 100];
+        put(&mut state, (0..).zip(ends).map(|(channel, end)| (channel, 0, end)), of(0));
+        let before = state.revision();
+        put(&mut state, (0..3).map(|channel| (channel, 10, 100)), of(10));
+        seal(&mut state, 1 << 20);
+        let until = |revision| {
+            let view = View { revision, of: Of::Head };
+            let answer = state.slice("/a", 5, view).expect("an answer").remove(0);
+            answer.objects.iter().map(|object| object.until).collect::<Vec<_>>()
+        };
+        assert_eq!(until(before), ends);
+        assert_eq!(until(state.revision()), [10; 3]);
+    }
+
+    #[test]
+    fn what_came_since_a_seal_is_shown_among_channels_that_are_alike() {
+        let mut state = filled([0, 10, 20]);
+        seal(&mut state, 1 << 20);
+        // Over some of what is sealed, beside it, and behind it.
+        insert(&mut state, [4, 6, 40], 12, of(7));
+        insert(&mut state, [5, 77], 12, of(8));
+        insert(&mut state, (0..CHANNELS).map(|channel| 2 * channel), 30, of(30));
+        for sealed in [false, true] {
+            if sealed {
+                seal(&mut state, 1 << 20);
+            }
+            for time in 0..40 {
+                let (start, within) = (10 * (time / 10), (12..22).contains(&time));
+                let value = |channel: u32| match channel {
+                    4 | 6 | 40 if within => Some(of(7)(channel)),
+                    5 | 77 => within.then(|| of(8)(channel)),
+                    channel if channel % 2 == 0 => Some(of(start)(channel)),
+                    _ => None,
+                };
+                let expected: Vec<_> = (0..2 * CHANNELS)
+                    .filter_map(|channel| Some((channel, value(channel)?)))
+                    .collect();
+                assert_eq!(shown(&state, time), expected, "at {time}, sealed: {sealed}");
+            }
+        }
+    }
 }

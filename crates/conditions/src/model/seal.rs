@@ -181,16 +181,22 @@ impl State {
         &self.segments
     }
 
-    /// What is damaged: segments that could not be opened, or `all` of their bytes.
+    /// What is damaged: segments that could not be opened, or `all` of their bytes. Those that are
+    /// opened when they are asked for first, and weren't yet, are left out.
     pub fn damages(&self, all: bool) -> Vec<Damage> {
         let views = self.folders.iter().flat_map(|folder| folder.contents.views());
         let parts = views.flat_map(|(_, view)| view.base.parts());
-        let damages = parts.flat_map(|part| match &part.segment {
-            Ok(segment) if all => segment.check(),
-            Ok(_) => Vec::new(),
-            Err(damage) => vec![damage.clone()],
+        let damages = parts.flat_map(|part| match part.known() {
+            Some(Ok(segment)) if all => segment.check(),
+            Some(Err(damage)) => vec![damage.clone()],
+            Some(Ok(_)) | None => Vec::new(),
         });
         damages.collect()
+    }
+
+    /// Why something is unknown: a change concerned what could not be opened.
+    pub fn lost(&self) -> Option<Damage> {
+        self.folders.iter().find_map(|folder| folder.contents.check_known().err())
     }
 
     fn unit(&self, (place, tag): Unit) -> Result<(&Folder, &View), Refusal> {
@@ -287,8 +293,8 @@ impl Seal {
     pub fn stored(&mut self, id: u64, bytes: Bytes) -> Result<(), Damage> {
         let size = bytes.len() as u64;
         let segment = Segment::open(id, bytes)?;
-        let (checksum, segment) = (segment.checksum(), Ok(Arc::new(segment)));
-        let part = Arc::new(Part { id, bytes: size, checksum, segment });
+        let named = (id, size, segment.checksum());
+        let part = Arc::new(Part::opened(named, Ok(Arc::new(segment))));
         if let Some(now) = &mut self.current {
             match now.waits.take() {
                 Some(Waits::Block(since)) => now.base.blocks.push(Block { since, part }),
@@ -373,7 +379,7 @@ fn is_ended(folder: &Folder, view: &View, channel: u32, found: &Found<'_>) -> Re
     if let Some((segment, piece)) = view.sealed(channel, found)? {
         return Ok(segment.is_ended(piece));
     }
-    let recent = view.recent.get(&channel);
+    let recent = view.recent().get(&channel);
     let before = recent.map(|recent| recent.at(since, from.saturating_sub(1), &Cell::default()));
     let Some(Recent::Shown(Some(before))) = before else { return Ok(false) };
     Ok(leaves(folder, before, Piece { since, until, object, from }))
@@ -408,7 +414,7 @@ fn past<'a>(
 ) -> Result<Vec<ToWrite<'a>>, Damage> {
     let is_within = |piece: &ToWrite<'_>| (first..=last).contains(&piece.key());
     let mut pieces = Vec::new();
-    for (&channel, recent) in view.recent.range(first.0..=last.0) {
+    for (&channel, recent) in view.recent().range(first.0..=last.0) {
         for ended in recent.ended(revision) {
             let piece = ended.piece;
             let left = recent.at(piece.since, revision, &Cell::default());

@@ -46,11 +46,11 @@ impl<'a> Shown<'a> {
         self.runs.add(rows, most);
     }
 
-    /// Adds what other channels show, each as the last one does, with records that follow.
-    pub(super) fn add_alike(&mut self, channels: impl ExactSizeIterator<Item = u32>) {
+    /// Adds what another channel shows, as the last one does, with records that follow its.
+    pub(super) fn add_alike(&mut self, channel: u32) {
         let Some(last) = self.objects.last().copied() else { return };
-        self.runs.extend(last.records as usize * channels.len());
-        self.objects.extend(channels.map(|channel| Object { channel, ..last }));
+        self.runs.extend(last.records as usize);
+        self.objects.push(Object { channel, ..last });
     }
 
     /// How many records the objects have together.

@@ -1,8 +1,8 @@
 //! What the head, or a tag of users, of one folder shows: what is sealed, and what came since.
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use super::base::Base;
@@ -12,10 +12,18 @@ use super::segment::{Damage, Segment};
 use super::timeline::{self, Recent, Timeline};
 
 /// What is sealed, and what came since, by channel.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct View {
     pub(super) base: Base,
-    pub(super) recent: BTreeMap<u32, Timeline>,
+    recent: BTreeMap<u32, Timeline>,
+    /// The first time of which `recent` has anything: before it, what is sealed is all there is.
+    recent_since: u64,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self::over(Base::default())
+    }
 }
 
 /// Where a piece's object is.
@@ -81,6 +89,29 @@ impl<'a> Found<'a> {
 }
 
 impl View {
+    /// What is sealed, without anything since.
+    pub(super) fn over(base: Base) -> Self {
+        Self { base, recent: BTreeMap::new(), recent_since: u64::MAX }
+    }
+
+    /// What came since, by channel.
+    pub(super) fn recent(&self) -> &BTreeMap<u32, Timeline> {
+        &self.recent
+    }
+
+    /// Takes in a piece of a channel, where nothing came since.
+    pub(super) fn take_in(&mut self, channel: u32, piece: Piece) {
+        self.recent_since = self.recent_since.min(piece.since);
+        self.recent.entry(channel).or_default().take_in(piece);
+    }
+
+    /// Shows a piece of a channel, after the sealed ones that it meets have been taken in. Returns
+    /// the times whose answers are others from then on.
+    pub(super) fn cover(&mut self, channel: u32, piece: Piece) -> Range<u64> {
+        self.recent_since = self.recent_since.min(piece.since);
+        self.recent.entry(channel).or_default().cover(piece)
+    }
+
     /// All channels that may show something.
     pub(super) fn channels(&self) -> Result<BTreeSet<u32>, Damage> {
         let mut channels: BTreeSet<u32> = self.recent.keys().copied().collect();
@@ -94,7 +125,17 @@ impl View {
     /// What all channels show at one time.
     pub(super) fn moment(&self, time: u64, revision: Revision) -> Moment<'_> {
         let block = self.base.place(time);
-        Moment { view: self, block, time, revision, last: Cell::default(), near: Cell::default() }
+        // Where nothing came since that concerns the time, no channel is looked up there.
+        let ahead = if time < self.recent_since { None } else { Some(Ahead::of(&self.recent)) };
+        Moment {
+            view: self,
+            block,
+            time,
+            revision,
+            last: Cell::default(),
+            near: Cell::default(),
+            ahead: ahead.map(RefCell::new),
+        }
     }
 
     /// The pieces of a channel that are shown at some time of `first..=last`, in their order.
@@ -196,6 +237,39 @@ struct Last<'a> {
     found: Option<Found<'a>>,
 }
 
+/// What came since the last seal, by channel: asked for in their order, it is passed once.
+#[derive(Debug)]
+struct Ahead<'a> {
+    all: &'a BTreeMap<u32, Timeline>,
+    /// From the channel `from` on, `next` is the first that has anything.
+    from: u32,
+    next: Option<(u32, &'a Timeline)>,
+    rest: btree_map::Range<'a, u32, Timeline>,
+}
+
+impl<'a> Ahead<'a> {
+    fn of(all: &'a BTreeMap<u32, Timeline>) -> Self {
+        let mut rest = all.range(..);
+        let next = rest.next().map(|(channel, timeline)| (*channel, timeline));
+        Self { all, from: 0, next, rest }
+    }
+
+    /// The first channel from this one on that has anything.
+    fn first(&mut self, channel: u32) -> Option<(u32, &'a Timeline)> {
+        let is_here = |next: Option<(u32, _)>| next.is_none_or(|(next, _)| next >= channel);
+        if channel >= self.from && !is_here(self.next) {
+            // It is the next one where they are asked for in order.
+            self.next = self.rest.next().map(|(channel, timeline)| (*channel, timeline));
+        }
+        if channel < self.from || !is_here(self.next) {
+            self.rest = self.all.range(channel..);
+            self.next = self.rest.next().map(|(channel, timeline)| (*channel, timeline));
+        }
+        self.from = channel;
+        self.next
+    }
+}
+
 /// What all channels show at one time and revision.
 #[derive(Debug)]
 pub(super) struct Moment<'a> {
@@ -209,6 +283,8 @@ pub(super) struct Moment<'a> {
     last: Cell<Last<'a>>,
     /// Where the last channel's piece was of what isn't sealed.
     near: Cell<timeline::Place>,
+    /// What isn't sealed, where any of it concerns the time.
+    ahead: Option<RefCell<Ahead<'a>>>,
 }
 
 impl<'a> Moment<'a> {
@@ -232,26 +308,29 @@ impl<'a> Moment<'a> {
         Ok(found)
     }
 
-    /// The block, where it has all of the folder's channels, of which there are this many.
-    pub(super) fn whole(&self, channels: usize) -> Result<Option<&'a Segment>, Damage> {
-        let Some(block) = self.block else { return Ok(None) };
-        let segment = self.view.base.blocks[block].part.segment()?;
-        // It has no others.
-        Ok((segment.channels() == channels).then_some(&**segment))
-    }
-
-    /// How many channels after the one that was asked for last are like it, and show what was found
-    /// of it: these are passed.
-    pub(super) fn pass_alike(&self, found: &Found<'_>) -> usize {
+    /// Passes the channels after the one that was asked for last that are like it, and show what
+    /// was `found` of it, up to the first that is not `taken`.
+    pub(super) fn pass_alike(&self, found: &Found<'_>, mut taken: impl FnMut(u32) -> bool) {
         let Last { next, pieces, offset, found: last } = self.last.get();
-        let Some(Found { place: Place::Sealed(segment, piece), .. }) = last else { return 0 };
-        if !self.view.recent.is_empty() || !found.is_of(segment, piece) {
-            return 0;
+        let Some(last_found) = last else { return };
+        let Place::Sealed(segment, piece) = last_found.place else { return };
+        // What is past of a piece may be another for each: its object is not compared.
+        if next == 0 || !found.is_of(segment, piece) || !found.is_same(&last_found) {
+            return;
         }
-        let count = segment.alike_from(next);
-        let found = last.map(|found| found.alike(count, pieces));
-        self.last.set(Last { next: next + count, pieces, offset, found });
-        count
+        // The next one that something came of may show something else.
+        let other = self.first_recent(segment.number(next - 1).saturating_add(1));
+        let other = other.map_or(u32::MAX, |(channel, _)| channel);
+        let mut passed = next;
+        while segment.is_alike(passed) {
+            let channel = segment.number(passed);
+            if channel >= other || !taken(channel) {
+                break;
+            }
+            passed += 1;
+        }
+        let found = last.map(|found| found.alike(passed - next, pieces));
+        self.last.set(Last { next: passed, pieces, offset, found });
     }
 
     /// From where on a channel shows nothing else, and up to where. `since` is a function of the
@@ -296,7 +375,7 @@ impl<'a> Moment<'a> {
     /// That, and from which revision on what isn't sealed shows nothing there.
     fn gap(&self, channel: u32) -> Result<(u64, Revision), Damage> {
         let (view, time, revision) = (self.view, self.time, self.revision);
-        let recent = view.recent.get(&channel);
+        let recent = self.timeline(channel);
         let (mut since, from) = recent.map_or((0, 0), |recent| recent.gap(time, revision));
         if let Some(block) = self.block {
             let near = self.before(channel)?.map(
@@ -335,8 +414,18 @@ impl<'a> Moment<'a> {
         Ok(end.min(next.unwrap_or(u64::MAX)).min(base.end(block)))
     }
 
+    /// The first channel from this one on of which something came since that may concern the time.
+    fn first_recent(&self, channel: u32) -> Option<(u32, &'a Timeline)> {
+        self.ahead.as_ref()?.borrow_mut().first(channel)
+    }
+
+    fn timeline(&self, channel: u32) -> Option<&'a Timeline> {
+        let (first, timeline) = self.first_recent(channel)?;
+        (first == channel).then_some(timeline)
+    }
+
     fn recent(&self, channel: u32) -> Recent {
-        match self.view.recent.get(&channel) {
+        match self.timeline(channel) {
             Some(recent) => recent.at(self.time, self.revision, &self.near),
             None => Recent::Unknown,
         }

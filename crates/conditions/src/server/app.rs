@@ -1,6 +1,6 @@
 //! What all handlers share.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use axum::http::Uri;
@@ -43,13 +43,23 @@ pub(crate) struct App {
     pub(crate) storage: Storage,
     pub(crate) unsent: Unsent,
     pub(crate) counts: Counts,
+    /// Whether a question may have to fetch what it needs: then none is answered on the thread of
+    /// connections.
+    is_partial: Arc<AtomicBool>,
 }
 
 impl App {
     pub(super) fn new(state: Shared, writer: Writer, storage: Storage) -> Self {
         let (slices, leads, counts) = (Slices::default(), Mutex::default(), Counts::default());
         let (bodies, unsent) = (Arc::new(Semaphore::new(BODIES_KIB)), Unsent::default());
-        Self { state, writer, slices, leads, bodies, storage, unsent, counts }
+        let is_partial = Arc::default();
+        Self { state, writer, slices, leads, bodies, storage, unsent, counts, is_partial }
+    }
+
+    /// The same over a state that may have to fetch segments, for as long as this is true.
+    #[cfg(feature = "tier")]
+    pub(super) fn partial(self, is_partial: Arc<AtomicBool>) -> Self {
+        Self { is_partial, ..self }
     }
 
     /// The counters, for Prometheus.
@@ -60,11 +70,14 @@ impl App {
         let folders = state.under("/").count() as u64;
         let objects = state.under("/").map(|folder| folder.size().0).sum();
         let iovs = state.nopayload().iov_count() as u64;
+        let (segments, segment_bytes) = state.sealed_size();
         drop(state);
         page.add(Kind::Gauge, "payload_iovs", "Payload IOVs.", iovs);
         page.add(Kind::Gauge, "revision", "The last change.", revision);
         page.add(Kind::Gauge, "folders", "Folders.", folders);
         page.add(Kind::Gauge, "objects", "Objects that were inserted.", objects);
+        page.add(Kind::Gauge, "segments", "Segments.", segments as u64);
+        page.add(Kind::Gauge, "segment_bytes", "Bytes of segments.", segment_bytes);
         for (name, help, count) in [
             ("reads", "Questions answered, slices left out.", &self.counts.reads),
             ("changes", "Changes made.", &self.counts.changes),
@@ -89,7 +102,7 @@ impl App {
         is_little: impl FnOnce(&Self, &State, &Q) -> bool,
         work: impl FnOnce(&Self, Reading<'_>, Q) -> T + Send + 'static,
     ) -> Option<T> {
-        {
+        if !self.is_partial.load(Relaxed) {
             let state = self.state.free().await;
             if is_little(self, &state, &question) {
                 return Some(work(self, state, question));

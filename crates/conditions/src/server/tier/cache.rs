@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
 
@@ -25,6 +26,8 @@ pub(super) struct Kept {
     folder: PathBuf,
     /// The most bytes of them.
     most_bytes: u64,
+    /// How many have been written: two may be of one segment at a time.
+    written: AtomicU64,
 }
 
 /// The name of a segment's object.
@@ -42,7 +45,7 @@ impl Kept {
                 fs::remove_file(file.path())?;
             }
         }
-        Ok(Self { bucket, folder: folder.to_owned(), most_bytes })
+        Ok(Self { bucket, folder: folder.to_owned(), most_bytes, written: AtomicU64::new(0) })
     }
 
     /// The numbers of all segments that are kept.
@@ -73,7 +76,8 @@ impl Kept {
             tracing::error!("{name} is missing or damaged in the object store");
             return Ok(());
         };
-        let new = self.folder.join(format!("{name}{NEW}"));
+        let number = self.written.fetch_add(1, Relaxed);
+        let new = self.folder.join(format!("{name}.{number}{NEW}"));
         let mut file = fs::File::create(&new)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
