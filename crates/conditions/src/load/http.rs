@@ -6,29 +6,35 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use load::{Caller, Op, Outcome, Stopwatch, scramble};
+use load::{Caller, Op, Outcome, Stopwatch, Took, scramble};
 use serde::Deserialize;
 use serde_json::json;
 use wire::ProtocolError;
 
 use super::browse::{self, Shown};
+use super::bulk::{READ, bulk, floats, folders_of_insertions, path};
 use super::check::Check;
 use super::connection::{Body, Connection, Failed, Head, outcome};
 use super::made::{Made, Piece};
 use super::operations::Do;
-use super::written::{Written, read, right, with_server_time, wrong_answer};
+use super::written::{Written, loaded, read, right, with_server_time, wrong_answer};
 use crate::client::{Client, ClientError};
-use crate::model::{Answer, ColumnSpec, Kind, MAX_TIME, Versioning};
-use crate::protocol::{BASE, BatchBody, FolderBody, InsertBody, ObjectBody, decode_slice};
+use crate::model::{Answer, Versioning};
+use crate::protocol::{
+    BASE, BatchBody, FolderBody, InsertBody, ObjectBody, decode_slice, encode_insert,
+};
 
 /// How long one request may take; the engine's own time-out is shorter.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// The set of the folders that are read.
-const READ: &str = "/load/read";
-
 /// The folder that slots insert into.
 const WRITTEN: &str = "/load/written";
+
+/// The set of what is loaded anew, a set each time.
+const LOADED: &str = "/load/anew";
+
+/// What the server says of the bytes of its segments, in its counters.
+const SEGMENT_BYTES: &str = "conditions_segment_bytes ";
 
 /// One slot, with a channel of its own.
 pub(super) struct Slot {
@@ -100,8 +106,8 @@ impl Slot {
         self.connection.get(format_args!("{BASE}{target}"), tag, &mut self.bodies[0])
     }
 
-    /// Reads an interval of what is below these paths, a request each.
-    fn read(&mut self, op: Op, paths: &[String]) -> Result<Outcome, Failed> {
+    /// Reads an interval of what is below these paths of a set, a request each.
+    fn read(&mut self, op: Op, set: &str, paths: &[String]) -> Result<Outcome, Failed> {
         let interval = self.made.interval(op.what);
         let time = self.made.time(interval);
         self.bodies.resize_with(paths.len().max(self.bodies.len()), Body::default);
@@ -117,7 +123,7 @@ impl Slot {
         let mut check = Check::new(&self.made, interval);
         for body in &self.bodies[..paths.len()] {
             match decode_slice(body.bytes()) {
-                Ok((_, folders)) => folders.iter().for_each(|one| see(&mut check, one)),
+                Ok((_, folders)) => folders.iter().for_each(|one| see(&mut check, set, one)),
                 Err(error) => check.unreadable(error.to_string()),
             }
         }
@@ -125,18 +131,18 @@ impl Slot {
     }
 
     fn slice(&mut self, op: Op) -> Result<Outcome, Failed> {
-        self.read(op, &[READ.to_owned()])
+        self.read(op, READ, &[READ.to_owned()])
     }
 
     fn read_folders(&mut self, op: Op) -> Result<Outcome, Failed> {
-        let paths: Vec<String> = (0..self.made.spec.folders).map(path).collect();
-        self.read(op, &paths)
+        let paths = (0..self.made.spec.folders).map(|folder| path(READ, folder));
+        self.read(op, READ, &paths.collect::<Vec<_>>())
     }
 
     fn browse(&mut self, op: Op) -> Result<Outcome, Failed> {
         let (folder, intervals) = self.made.browsed(op.what);
         let (since, until) = self.made.range(&intervals);
-        let (path, last) = (path(folder), until - 1);
+        let (path, last) = (path(READ, folder), until - 1);
         let watch = Stopwatch::start();
         let head =
             self.ask(format_args!("/browse?folder={path}&since={since}&until={last}"), None)?;
@@ -197,7 +203,7 @@ impl Slot {
         let number = self.made.look_up(scramble(drawn));
         let (folder, channel, interval, time) = self.made.looked_up(number);
         let tag = self.lookups.tags.remove(&number);
-        let (target, body) = (path(folder), &mut self.bodies[0]);
+        let (target, body) = (path(READ, folder), &mut self.bodies[0]);
         let target =
             format_args!("folder={target}&t={time}&channels={channel}&revision={revision}");
         let watch = Stopwatch::start();
@@ -229,39 +235,59 @@ impl Slot {
     fn prepare(&self, piece: Piece) -> Result<(), ClientError> {
         match piece {
             Piece::Begin => self.client.post("/folders", &folder(WRITTEN.to_owned(), 1)).map(drop),
-            Piece::Objects { folder: number, intervals } => {
-                if intervals.start == 0 {
-                    self.client.post("/folders", &folder(path(number), self.made.spec.fields))?;
-                }
-                self.add(number, intervals)
-            }
+            Piece::Objects { folder, intervals } => self.fill(READ, folder, intervals).map(drop),
             Piece::End => Ok(()),
         }
     }
 
-    /// Inserts the objects of a folder that begin in these intervals.
-    fn add(&self, number: u32, intervals: Range<u32>) -> Result<(), ClientError> {
-        let object = |(interval, channel): (u32, u32)| {
-            let (since, until) = self.made.times(number, channel, interval);
-            let values: Vec<f32> = self.made.floats(number, channel, interval).collect();
-            let (until, values) = ((until < MAX_TIME).then_some(until), Some(json!(values)));
-            ObjectBody { channel, since, until, values, records: None }
-        };
-        let objects = self.made.objects(number, intervals).map(object).collect();
-        let batch = BatchBody { folder: path(number), tag: None, only_tag: false, objects };
-        self.client.post("/objects", &InsertBody { batches: vec![batch] }).map(drop)
+    /// Inserts the objects of a folder that begin in these intervals, and with the first of them
+    /// makes it. Returns how long that took, without what the client needs to make them up.
+    fn fill(&self, set: &str, number: u32, intervals: Range<u32>) -> Result<Took, ClientError> {
+        let is_new = intervals.start == 0;
+        let insertion = encode_insert([bulk(&self.made, set, number, intervals)].iter());
+        let watch = Stopwatch::start();
+        if is_new {
+            self.client.post("/folders", &folder(path(set, number), self.made.spec.fields))?;
+        }
+        self.client.insert(&insertion)?;
+        Ok(watch.stop())
     }
 
-    /// Appends an interval, a request for each folder.
+    /// Appends an interval.
     fn append(&self) -> Result<Outcome, Failed> {
         let interval = self.made.append();
-        for folder in 0..self.made.spec.folders {
-            self.add(folder, interval..interval + 1).map_err(|error| match error {
-                ClientError::Refused { .. } => Failed::Refused,
-                error => Failed::Broken(std::io::Error::other(error.to_string())),
-            })?;
+        for folders in folders_of_insertions(&self.made) {
+            let of = |folder| bulk(&self.made, READ, folder, interval..interval + 1);
+            let bulks: Vec<_> = folders.map(of).collect();
+            self.client.insert(&encode_insert(bulks.iter())).map_err(failed)?;
         }
         Ok(Outcome::right())
+    }
+
+    /// Loads everything into folders of its own, and reads an interval of it. What it takes on the
+    /// disk is looked up when it is sealed, which is not waited for to read it.
+    fn load(&mut self, op: Op) -> Result<Outcome, Failed> {
+        let made = Arc::clone(&self.made);
+        let before = self.sealed_bytes()?;
+        let set = format!("{LOADED}/n{:05}", made.load());
+        let mut loading = Took::default();
+        for part in 0..made.parts() {
+            if let Piece::Objects { folder, intervals } = made.piece(part) {
+                loading.add(self.fill(&set, folder, intervals).map_err(failed)?);
+            }
+        }
+        let read = self.read(op, &set, std::slice::from_ref(&set))?;
+        Ok(loaded(read, loading, self.sealed_bytes()? - before))
+    }
+
+    /// How many bytes there are once all is sealed.
+    fn sealed_bytes(&mut self) -> Result<f64, Failed> {
+        self.client.compact().map_err(failed)?;
+        self.connection.get(format_args!("/metrics"), None, &mut self.bodies[0])?;
+        let text = String::from_utf8_lossy(self.bodies[0].bytes());
+        let stated = text.lines().find_map(|line| line.strip_prefix(SEGMENT_BYTES));
+        let bytes = stated.and_then(|bytes| bytes.parse().ok());
+        Ok(bytes.ok_or_else(|| std::io::Error::other("it states no bytes of segments"))?)
     }
 
     /// Leaves the connection of the job before, and reads by a new one.
@@ -274,20 +300,21 @@ impl Slot {
     }
 }
 
-fn path(folder: u32) -> String {
-    format!("{READ}/f{folder:05}")
-}
-
-fn folder(path: String, floats: u32) -> FolderBody {
-    let column = |number| ColumnSpec { name: format!("v{number}"), kind: Kind::Float };
-    let columns = (0..floats).map(column).collect();
-    let description = "of the load".to_owned();
+fn folder(path: String, columns: u32) -> FolderBody {
+    let (columns, description) = (floats(columns), "of the load".to_owned());
     FolderBody { path, description, versioning: Versioning::Single, columns }
 }
 
-/// Checks what a folder shows.
-fn see(check: &mut Check<'_>, answer: &Answer) {
-    let number = answer.folder.strip_prefix(READ).and_then(|rest| rest.strip_prefix("/f"));
+fn failed(error: ClientError) -> Failed {
+    match error {
+        ClientError::Refused { .. } => Failed::Refused,
+        error => Failed::Broken(std::io::Error::other(error.to_string())),
+    }
+}
+
+/// Checks what a folder of a set shows.
+fn see(check: &mut Check<'_>, set: &str, answer: &Answer) {
+    let number = answer.folder.strip_prefix(set).and_then(|rest| rest.strip_prefix("/f"));
     let Some(number) = number.and_then(|number| number.parse().ok()) else {
         return check.unreadable(format!("{}: there is no such folder", answer.folder));
     };
@@ -336,6 +363,7 @@ impl Caller for Slot {
             Do::Append => self.append(),
             Do::LookUp => self.look_up(op),
             Do::Browse => self.browse(op),
+            Do::Load => self.load(op),
         })
     }
 }

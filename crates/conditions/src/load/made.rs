@@ -38,6 +38,8 @@ pub(super) struct Made {
     appended: AtomicU32,
     /// How many different look-ups were made.
     looked_up: AtomicU64,
+    /// How often everything was loaded anew.
+    loaded: AtomicU32,
     /// The values of the slices that were read last.
     kept: Mutex<VecDeque<(u32, Arc<[f32]>)>>,
 }
@@ -45,8 +47,8 @@ pub(super) struct Made {
 impl Made {
     pub(super) fn new(spec: Spec, seed: u64) -> Self {
         let (next, appended) = (AtomicU32::new(0), AtomicU32::new(0));
-        let looked_up = AtomicU64::new(0);
-        Self { spec, seed, next, appended, looked_up, kept: Mutex::default() }
+        let (looked_up, loaded) = (AtomicU64::new(0), AtomicU32::new(0));
+        Self { spec, seed, next, appended, looked_up, loaded, kept: Mutex::default() }
     }
 
     /// The same, about another target.
@@ -205,6 +207,11 @@ impl Made {
     /// The interval that is appended next: it follows the last one.
     pub(super) fn append(&self) -> u32 {
         self.spec.intervals.saturating_add(self.appended.fetch_add(1, Relaxed))
+    }
+
+    /// The number of the next time that everything is loaded anew.
+    pub(super) fn load(&self) -> u32 {
+        self.loaded.fetch_add(1, Relaxed)
     }
 
     /// The number of the look-up that is made where `drawn` is drawn: one that was made before, or

@@ -5,9 +5,11 @@
 //! dialect, and what it answers is checked as our own server's answers are.
 
 mod browse;
+mod bulk;
 mod check;
 mod connection;
 mod http;
+mod loopback;
 mod made;
 mod nopayload;
 mod operations;
@@ -54,6 +56,11 @@ pub static SERVICE: Service = Service {
         postgres("postgres-vector", "PostgreSQL: a row for all channels of a folder."),
         postgres("postgres-naive", "PostgreSQL: `since <= t and until > t`."),
         SQLITE,
+        DialectRow::new(
+            "loopback",
+            "As many bytes as a slice has, and nothing else.",
+            Reach::Calls,
+        ),
     ],
 };
 
@@ -90,7 +97,7 @@ fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
     }
     let spec: Spec = part.read()?;
     spec.check().map_err(|(key, why)| part.error(key, why))?;
-    Ok(Arc::new(Conditions::new(Made::new(spec, part.seed), false)))
+    Ok(Arc::new(Conditions::new(Made::new(spec, part.seed), Does::default())))
 }
 
 /// The options of a target's dialect.
@@ -104,13 +111,21 @@ fn read_options<T: serde::de::DeserializeOwned>(speaks: &Speaks) -> Result<T, Pr
 struct Conditions {
     made: Arc<Made>,
     slots: AtomicU32,
-    /// Whether slots are jobs, each of which is connected from the beginning on.
-    are_jobs: bool,
+    does: Does,
+}
+
+/// What is particular of what slots do.
+#[derive(Clone, Copy, Debug, Default)]
+struct Does {
+    /// They are jobs, each of which is connected from the beginning on.
+    jobs: bool,
+    /// One loads everything anew: nothing is prepared.
+    loads: bool,
 }
 
 impl Conditions {
-    fn new(made: Made, are_jobs: bool) -> Self {
-        Self { made: Arc::new(made), slots: AtomicU32::new(0), are_jobs }
+    fn new(made: Made, does: Does) -> Self {
+        Self { made: Arc::new(made), slots: AtomicU32::new(0), does }
     }
 }
 
@@ -125,6 +140,11 @@ impl Workload for Conditions {
             let why = "append goes on from intervals one after another: leave `long` out";
             return Err(SpecError::new("workload.long", why));
         }
+        let loads = operations.iter().filter(|one| Do::of(**one) == Do::Load).count();
+        if loads > 0 && loads < operations.len() {
+            let why = "load makes everything anew: give it a suite of its own, without others";
+            return Err(SpecError::new("workload.operation", why));
+        }
         Ok(())
     }
 
@@ -133,6 +153,9 @@ impl Workload for Conditions {
     }
 
     fn preparation(&self) -> Preparation {
+        if self.does.loads {
+            return Preparation::default();
+        }
         let spec = &self.made.spec;
         let bytes = u64::from(spec.intervals) * (72 * spec.objects() + 4 * spec.values());
         Preparation {
@@ -146,8 +169,9 @@ impl Workload for Conditions {
     }
 
     fn begin(self: Arc<Self>, operations: &[usize]) -> Arc<dyn Workload> {
-        let are_jobs = operations.iter().any(|one| Do::of(*one) == Do::Job);
-        Arc::new(Self::new(self.made.again(), are_jobs))
+        let is_any = |wanted: Do| operations.iter().any(|one| Do::of(*one) == wanted);
+        let does = Does { jobs: is_any(Do::Job), loads: is_any(Do::Load) };
+        Arc::new(Self::new(self.made.again(), does))
     }
 
     fn draw(&self, _: u64) -> Box<dyn Draw> {
@@ -176,14 +200,21 @@ impl Workload for Conditions {
             return Err(ProtocolError::new("the target has to be at ADDRESS:PORT"));
         };
         let (made, channel) = (Arc::clone(&self.made), self.slots.fetch_add(1, Relaxed));
+        if self.does.loads && channel > 0 {
+            return Err(ProtocolError::new("load is the work of one slot: connections = 1"));
+        }
         match speaks.dialect.name {
             "conditions" => {
                 let mut slot = http::Slot::new(*address, made, channel);
-                if self.are_jobs {
+                if self.does.jobs {
                     slot.connect()?;
                 }
                 Ok(Box::new(slot))
             }
+            "loopback" => match loopback::Slot::connect(*address, &made) {
+                Ok(slot) => Ok(Box::new(slot)),
+                Err(error) => Err(ProtocolError::new(error.to_string())),
+            },
             #[cfg(feature = "sqlite")]
             "sqlite" => {
                 Ok(Box::new(sqlite::Slot::open(read_options(speaks)?, *address, made, channel)?))

@@ -14,10 +14,11 @@ pub(super) enum Do {
     Append,
     LookUp,
     Browse,
+    Load,
 }
 
 /// [`load::Op::operation`] is an index into them.
-pub(super) static OPERATIONS: [Operation; 9] = [
+pub(super) static OPERATIONS: [Operation; 10] = [
     Operation::new("slice", Kind::Read, "Reads what all folders show at a time, at once."),
     Operation::new("read-folders", Kind::Read, "Reads the same with a request for each folder."),
     Operation::new("insert", Kind::Write, "Inserts the next object of the slot's own channel."),
@@ -27,6 +28,7 @@ pub(super) static OPERATIONS: [Operation; 9] = [
     Operation::new("append", Kind::Write, "Inserts the next interval of all channels."),
     Operation::new("look-up", Kind::Read, "Looks up one object by time, most of them again."),
     Operation::new("browse", Kind::Read, "Reads all that a folder shows in `browse` intervals."),
+    Operation::new("load", Kind::Write, "Loads everything anew, until it can be read."),
 ];
 
 /// Why other dialects have no look-ups.
@@ -37,7 +39,7 @@ pub(super) const OVER_HTTP: &str =
 impl Do {
     /// What the operation of this index is.
     pub(super) fn of(operation: usize) -> Self {
-        use Do::{Append, Browse, Find, Insert, InsertBulk, Job, LookUp, ReadFolders, Slice};
-        [Slice, ReadFolders, Insert, InsertBulk, Find, Job, Append, LookUp, Browse][operation]
+        use Do::{Append, Browse, Find, Insert, InsertBulk, Job, Load, LookUp, ReadFolders, Slice};
+        [Slice, ReadFolders, Insert, InsertBulk, Find, Job, Append, LookUp, Browse, Load][operation]
     }
 }

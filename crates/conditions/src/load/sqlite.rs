@@ -18,7 +18,7 @@ use super::check::Check;
 use super::made::{Made, Piece};
 use super::operations::{Do, OVER_HTTP};
 use super::options::SqliteOptions;
-use super::written::{Written, read, refused, right, with_connecting, wrong_answer};
+use super::written::{Written, loaded, read, refused, right, with_connecting, wrong_answer};
 
 /// How long the target may take to say its folder, and a statement to get a lock.
 const WAIT: Duration = Duration::from_secs(10);
@@ -245,15 +245,34 @@ impl Slot {
                 objects.sort_unstable_by_key(|(interval, channel)| (*channel, *interval));
                 self.add(folder, &objects)
             }
-            Piece::End => {
-                self.database.execute_batch("COMMIT")?;
-                if self.options.analyze {
-                    self.database.execute_batch("ANALYZE")?;
-                }
-                // What is kept of it begins with nothing left in the log.
-                self.database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            }
+            Piece::End => self.database.execute_batch("COMMIT"),
         }
+    }
+
+    /// What is done once all is filled.
+    fn settle(&self) -> rusqlite::Result<()> {
+        if self.options.analyze {
+            self.database.execute_batch("ANALYZE")?;
+        }
+        // What is kept of it begins with nothing left in the log.
+        self.database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    }
+
+    /// Loads everything into tables that are made anew, and reads an interval of it.
+    fn load(&self, op: Op) -> rusqlite::Result<Outcome> {
+        for table in ["conditions", "written", "channels"] {
+            self.database.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
+        }
+        let watch = Stopwatch::start();
+        for part in 0..self.made.parts() {
+            self.fill(self.made.piece(part))?;
+        }
+        let loading = Took { by_target: true, ..watch.stop() };
+        self.settle()?;
+        let read = self.read(op, true)?;
+        let number = |pragma| self.database.query_row(pragma, [], |row| row.get::<_, i64>(0));
+        let pages = number("PRAGMA page_count")? - number("PRAGMA freelist_count")?;
+        Ok(loaded(read, loading, (pages * number("PRAGMA page_size")?) as f64))
     }
 }
 
@@ -290,7 +309,12 @@ fn outcome(asked: rusqlite::Result<Outcome>) -> Result<Outcome, ProtocolError> {
 
 impl Caller for Slot {
     fn prepare(&mut self, part: u64) -> Result<Outcome, ProtocolError> {
-        self.fill(self.made.piece(part)).map_err(fault)?;
+        let piece = self.made.piece(part);
+        let is_last = piece == Piece::End;
+        self.fill(piece).map_err(fault)?;
+        if is_last {
+            self.settle().map_err(fault)?;
+        }
         Ok(Outcome::right())
     }
 
@@ -304,6 +328,7 @@ impl Caller for Slot {
             Do::Job => self.job(op),
             Do::Append => self.append(),
             Do::Browse => self.browse(op),
+            Do::Load => self.load(op),
             Do::LookUp => return Err(ProtocolError::new(OVER_HTTP)),
         })
     }

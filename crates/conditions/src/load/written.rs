@@ -61,14 +61,28 @@ pub(super) fn with_server_time(mut outcome: Outcome, server_ns: Option<f64>) -> 
     outcome
 }
 
-/// The outcome of a call that has connected first.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub(super) fn with_connecting(outcome: Outcome, connecting: Took) -> Outcome {
+/// The outcome of a call before which something took a while, which counts.
+fn after(outcome: Outcome, before: Took) -> Outcome {
     let both = |mut took: Took| {
-        took.add(connecting);
+        took.add(before);
         took
     };
     Outcome { took: outcome.took.map(both), ..outcome }
+}
+
+/// The outcome of a call that has connected first.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(super) fn with_connecting(outcome: Outcome, connecting: Took) -> Outcome {
+    after(outcome, connecting)
+}
+
+/// The figure of how many bytes on the disk what was loaded takes.
+const DISK: &str = "disk_bytes";
+
+/// The outcome of a read of what was loaded before: how long both took, and the bytes on the disk.
+pub(super) fn loaded(read: Outcome, loading: Took, disk_bytes: f64) -> Outcome {
+    let figures = vec![(DISK.to_owned(), disk_bytes)];
+    Outcome { figures, ..after(read, loading) }
 }
 
 pub(super) fn wrong_answer(op: Op, key: &str, expected: &str, received: &str) -> Outcome {

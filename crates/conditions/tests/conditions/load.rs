@@ -41,6 +41,21 @@ pub(crate) fn holds(made: &dyn Workload, slot: &mut dyn Caller) {
         assert_eq!((outcome.answers, outcome.wrong, outcome.refused), (1, 0, 0));
     }
     reads(slot);
+    loads(slot);
+    reads(slot);
+}
+
+/// Has everything loaded anew, twice, and read.
+fn loads(slot: &mut dyn Caller) {
+    for interval in [4, 0] {
+        let outcome = call(slot, "load", interval);
+        assert_eq!((outcome.answers, outcome.wrong, outcome.refused), (1, 0, 0), "{outcome:?}");
+        assert!(outcome.took.expect("a time").elapsed_ns > 0);
+        let [(name, bytes)] = &outcome.figures[..] else { panic!("one figure: {outcome:?}") };
+        // 60 objects of 2 floats, in whole pages or blocks.
+        assert_eq!(name, "disk_bytes");
+        assert!((480.0..1e6).contains(bytes), "{bytes}");
+    }
 }
 
 /// Has every interval answered rightly by every operation that reads.

@@ -139,6 +139,14 @@ pub(super) const ROWS: &[Row] = &[
     conditions("conditions-insert", "run suites/conditions-insert.toml"),
     conditions("conditions-nopayloaddb", "run suites/conditions-nopayloaddb.toml"),
     Row { crates: CONDITIONS, ..printed("conditions-cache", "run suites/conditions-cache.toml") },
+    Row { crates: CONDITIONS, ..printed("conditions-load", "run suites/conditions-load.toml") },
+    conditions("conditions-again", "run suites/conditions-again.toml"),
+    conditions("conditions-atlas", "run suites/conditions-atlas.toml"),
+    conditions("conditions-lhcb", "run suites/conditions-lhcb.toml"),
+    conditions("conditions-year", "run suites/conditions-year.toml"),
+    conditions("conditions-long", "run suites/conditions-long.toml"),
+    conditions("conditions-payload", "run suites/conditions-payload.toml"),
+    conditions("conditions-memory", "run suites/conditions-memory.toml"),
 ];
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(super) const SCHEMAS: &[Schema] = &[
         name: "postgres-gist",
         shape: Shape::Ranges,
         tables: "
-            CREATE EXTENSION btree_gist;
+            CREATE EXTENSION IF NOT EXISTS btree_gist;
             CREATE TABLE conditions (folder int4 NOT NULL, channel int4 NOT NULL,
                                      period int8range NOT NULL, {columns});
             CREATE TABLE written (channel int4, period int8range NOT NULL, value float4 NOT NULL);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use load::{Caller, Op, Outcome, Stopwatch};
+use load::{Caller, Op, Outcome, Stopwatch, Took};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Config, Error, NoTls, Row, Statement};
@@ -20,7 +20,7 @@ use super::super::made::{Made, Piece};
 use super::super::operations::{Do, OVER_HTTP};
 use super::super::options::PostgresOptions;
 use super::super::written::{
-    Written, read, refused, right, with_connecting, with_server_time, wrong_answer,
+    Written, loaded, read, refused, right, with_connecting, with_server_time, wrong_answer,
 };
 use super::copy::Rows;
 use super::schema::{LISTS, Schema, Shape, fill};
@@ -216,30 +216,57 @@ impl Slot {
     }
 
     /// Everything is loaded in one transaction, which makes the tables: so nothing of it is logged
-    /// where `wal_level` is minimal, and rows are frozen from the start.
-    fn fill(&mut self, piece: &Piece) -> Result<(), Error> {
+    /// where `wal_level` is minimal, and rows are frozen from the start. Returns how long this part
+    /// took until it was done, without what the client needs to make it up.
+    fn fill(&mut self, piece: &Piece) -> Result<Took, Error> {
         let (made, schema) = (Arc::clone(&self.made), self.schema);
+        let timed = |result: Result<(), Error>, watch: Stopwatch| result.map(|()| watch.stop());
         match piece {
             Piece::Begin => {
                 let tables = fill(&[LISTS, schema.tables].concat(), &made.spec);
-                self.client.batch_execute(&format!("BEGIN; {tables}"))
+                let watch = Stopwatch::start();
+                timed(self.client.batch_execute(&format!("BEGIN; {tables}")), watch)
             }
             Piece::Objects { folder, intervals } => {
                 let mut rows = Rows::begin();
                 add(&mut rows, schema.shape, &made, *folder, intervals.clone());
-                self.copy("COPY conditions FROM STDIN (FORMAT binary, FREEZE)", rows)
+                let watch = Stopwatch::start();
+                timed(self.copy("COPY conditions FROM STDIN (FORMAT binary, FREEZE)", rows), watch)
             }
             Piece::End => {
                 let indexes = if self.options.index { schema.indexes } else { "" };
-                self.client.batch_execute(&format!("{indexes} COMMIT"))?;
-                if self.options.analyze {
-                    self.client.batch_execute("VACUUM ANALYZE")?;
-                }
-                // What is kept of it begins with nothing left to be written.
-                self.client.batch_execute("CHECKPOINT")?;
-                self.wait_for_replicas()
+                let watch = Stopwatch::start();
+                let took = timed(self.client.batch_execute(&format!("{indexes} COMMIT")), watch)?;
+                self.settle()?;
+                Ok(took)
             }
         }
+    }
+
+    /// What is done once all is filled.
+    fn settle(&mut self) -> Result<(), Error> {
+        if self.options.analyze {
+            self.client.batch_execute("VACUUM ANALYZE")?;
+        }
+        // What is kept of it begins with nothing left to be written.
+        self.client.batch_execute("CHECKPOINT")?;
+        self.wait_for_replicas()
+    }
+
+    /// Loads everything into tables that are made anew, and reads an interval of it.
+    fn load(&mut self, op: Op) -> Result<Outcome, Error> {
+        let made = Arc::clone(&self.made);
+        self.prepared.clear();
+        let tables = "DROP TABLE IF EXISTS conditions, written, channels, folders";
+        self.client.batch_execute(tables)?;
+        let mut loading = Took::default();
+        for part in 0..made.parts() {
+            loading.add(self.fill(&made.piece(part))?);
+        }
+        let read = self.read(op, true)?;
+        let size = "SELECT pg_total_relation_size('conditions')";
+        let bytes = self.client.query_one(size, &[])?.try_get::<_, i64>(0)?;
+        Ok(loaded(read, loading, bytes as f64))
     }
 }
 
@@ -413,6 +440,7 @@ impl Caller for Slot {
             Do::Job => self.job(op),
             Do::Append => self.append(),
             Do::Browse => self.browse(op),
+            Do::Load => self.load(op),
             Do::LookUp => return Err(ProtocolError::new(OVER_HTTP)),
         })
     }
