@@ -135,6 +135,48 @@ fn nginx_answers_rightly_over_tls_and_in_http_2() {
     assert_all_right(&run(&again), 3);
 }
 
+/// An nginx that takes ten requests a second and answers all others with 503.
+const LIMITED: &str = "title = 'Limited'\n[[target]]\nname = 'nginx'\nspeaks = 'http'\n\
+     command = ['nginx', '-p', '{dir}/', '-c', 'nginx.conf', '-e', 'stderr']\n\
+     setup = ['sh', '-c', \"\"\"mkdir -p '{dir}/files' && cd '{dir}'\necho hi > files/index.html\n\
+     cat > nginx.conf <<END\ndaemon off;\nuser root;\npid nginx.pid;\nevents {}\nhttp {\n\
+     access_log off;\nclient_body_temp_path temp;\nproxy_temp_path temp;\n\
+     fastcgi_temp_path temp;\nuwsgi_temp_path temp;\nscgi_temp_path temp;\n\
+     limit_req_zone \\\\$remote_addr zone=all:1m rate=10r/s;\n\
+     server { listen 127.0.0.1:{port}; root files; limit_req zone=all burst=1 nodelay; }\n\
+     }\nEND\n\"\"\"]\n\
+     [workload]\nservice = 'http'\noperation = 'index'\n\
+     [[workload.request]]\nname = 'index'\npath = '/'\n[[clients]]\nconnections = 2\n\
+     [rounds]\nmeasure = '60ms'\nslice = 'none'\nwarm_up = '0s'\nat_least = 5\nat_most = 5\n\
+     disturbed = 'ignore'\n[require]\nwrong = '= 0'\n";
+
+#[test]
+fn a_server_that_refuses_what_is_too_much_is_not_wrong_and_fast_only_where_that_is_allowed() {
+    if !are_here(&["nginx"]) {
+        return;
+    }
+    let run = |require: &str, codes: &[i32]| {
+        let place = Place::with(&format!("{LIMITED}{require}\n"));
+        let json = place.json(&["run", "suite.toml", "--wait", "--json"], codes);
+        let said = stdout(&place.loadline(&["report"]));
+        (json, said)
+    };
+    let (json, said) = run("", &[4]);
+    let trial = &json["trials"][0];
+    assert_eq!((&trial["validity"], &trial["wrong"]), (&"invalid".into(), &0.into()), "{said}");
+    assert!(trial["refused"].as_u64() > Some(0), "{trial:#}");
+    assert!(trial["refused"].as_u64() < trial["operations"].as_u64(), "{trial:#}");
+    let reason = trial["reason"].as_str().expect("why");
+    assert!(reason.starts_with("operations were refused: the status is 503, not 200"), "{reason}");
+    assert!(said.contains("refusals of nginx, round 1:"), "{said}");
+    assert!(said.contains(" refused\n") && said.contains("\nnginx refused "), "{said}");
+    let (json, said) = run("refused = '< 100%'", &[0, 4]);
+    assert_eq!(json["trials"][0]["validity"], "valid", "{said}");
+    let (json, said) = run("refused = '< 1%'", &[3]);
+    assert!(said.contains("require refused < 1%: broken, "), "{said}");
+    assert_eq!(json["trials"][0]["validity"], "invalid", "{said}");
+}
+
 /// An nginx of the script of a suite, which is ended with it.
 struct Nginx {
     process: Child,

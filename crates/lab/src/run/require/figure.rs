@@ -106,6 +106,11 @@ pub(super) fn needs_checks(figure: &Expression) -> bool {
     figure.names().iter().any(|name| ["wrong", ERRORS].contains(&base(name)))
 }
 
+/// Whether refusals are counted in it.
+pub(super) fn is_about_refusals(figure: &Expression) -> bool {
+    figure.names().iter().any(|name| ["refused", ERRORS].contains(&base(name)))
+}
+
 /// The name without what makes it a share.
 fn base(name: &str) -> &str {
     name.strip_suffix(OF_THOSE_ASKED).unwrap_or(name)

@@ -13,7 +13,7 @@ mod figure;
 
 use ledger::{PointId, RequirementOutcome, RequirementRow, RunId, Validity};
 
-use self::figure::{Influence, Kind, good_side, needs_checks};
+use self::figure::{Influence, Kind, good_side, is_about_refusals, needs_checks};
 use super::distribution::Distribution;
 use super::trial::Trial;
 use crate::drive::Figure;
@@ -137,7 +137,10 @@ pub(super) fn judge_requirement(
             rounds(all).count()
         }
         // Errors make a trial invalid; how many there are is asked here.
-        Kind::Share(outcome) => rounds(undisturbed(measured, proves, least)).share(outcome),
+        Kind::Share(outcome) => {
+            let proves = proving(requirement);
+            rounds(undisturbed(measured, proves, least)).share(outcome)
+        }
         Kind::Greatest => rounds(usable()).greatest(),
         Kind::EachRound => rounds(usable()).each_round(),
         Kind::Percentile(figure, part) => {
@@ -190,6 +193,7 @@ impl<'a> Rounds<'a> {
     fn count(self) -> Judgement {
         let all = self.seen(|_| true);
         let sum = (!all.is_empty()).then(|| all.iter().sum::<f64>());
+        let proves = proving(self.requirement);
         let proving = self.trials.iter().filter(|trial| proves(trial)).count();
         let unseen = self.unseen_in(proves);
         let pairs = self.trials.iter().zip(&self.values);
@@ -234,8 +238,8 @@ impl<'a> Rounds<'a> {
             return self.unseen();
         };
         let [low, high] = [interval.low, interval.high];
-        let proving = self.seen(proves).len();
-        let unseen = self.unseen_in(proves);
+        let proves = proving(self.requirement);
+        let (proving, unseen) = (self.seen(proves).len(), self.unseen_in(proves));
         match self.told_by(low, high) {
             _ if proving < self.terms.least_rounds => self.too_few(interval.share, proving),
             Some(holds) => self.estimate(interval.share, holds, unseen),
@@ -500,13 +504,20 @@ fn unreported<'a>(requirement: &'a Requirement, trials: &[&Trial]) -> Option<&'a
     Some(name.strip_suffix(OF_THOSE_ASKED).unwrap_or(name))
 }
 
-/// Whether a trial can show that a count holds: answers were checked while it was measured. One
-/// that is invalid for another reason than errors measured something else.
-fn proves(trial: &Trial) -> bool {
-    let is_measured = trial.measured_ns > 0 && trial.counts.operations > 0;
-    let has_broken = trial.counts.broken > 0 && !trial.has_failed();
-    let has_errors = trial.counts.wrong + trial.counts.refused > 0 || has_broken;
-    is_measured && (trial.validity != Validity::Invalid || has_errors)
+/// Which trials can show that a count holds: those in which answers were checked. One that is
+/// invalid for another reason than errors measured something else, and a refusal shows only what is
+/// required of refusals: one that does nothing is never wrong.
+fn proving(requirement: &Requirement) -> fn(&Trial) -> bool {
+    fn proves(trial: &Trial) -> bool {
+        let is_measured = trial.measured_ns > 0 && trial.counts.operations > 0;
+        let has_broken = trial.counts.broken > 0 && !trial.has_failed();
+        let has_errors = trial.counts.wrong > 0 || has_broken;
+        is_measured && (trial.validity != Validity::Invalid || has_errors)
+    }
+    match is_about_refusals(&requirement.figure) {
+        true => |trial| proves(trial) || (trial.measured_ns > 0 && trial.counts.refused > 0),
+        false => proves,
+    }
 }
 
 /// Whether any of its answers were checked, if there were any.

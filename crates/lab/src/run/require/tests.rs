@@ -211,6 +211,13 @@ fn refusals_are_not_wrong_and_spoil_a_trial_unless_as_many_are_allowed() {
     assert_eq!(judged(&few, &share(50)).outcome, Held);
     let judgement = judged(&few, &share(300));
     assert_eq!((judgement.outcome, judgement.value), (Broken, Some(0.03)));
+    let mut refused = showing("wrong", &[Some(0.0); 5]);
+    for trial in &mut refused {
+        trial.counts.refused = 10_000;
+        trial.judge_answers(&[]);
+    }
+    let judgement = judged(&requirement("wrong", Equal, 0.0), &refused);
+    assert_eq!(judgement.outcome, CantTell, "what does nothing is never wrong");
     let none = requirement("refused", Equal, 0.0);
     let mut counted = showing("refused", &[Some(0.0), Some(7.0)]);
     counted.iter_mut().for_each(|trial| trial.counts.refused = 1);
