@@ -149,6 +149,11 @@ fn own_line(stream: &mut impl Read, mut line: Vec<u8>) -> std::io::Result<(Encod
     }
 }
 
+/// A connection, encrypted or not.
+trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
+
 /// A client of one server.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -208,6 +213,21 @@ impl Client {
         }
     }
 
+    /// What the server sends to a request of whatever protocol, both as they go over a connection.
+    ///
+    /// # Errors
+    /// As of [`ask`](Self::ask).
+    pub fn relay(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let relayed = self.connected(|stream| {
+            stream.write_all(bytes)?;
+            stream.flush()?;
+            let mut answer = Vec::new();
+            stream.take(MAX_ANSWER_BYTES).read_to_end(&mut answer)?;
+            Ok(answer)
+        });
+        relayed.map_err(|why| self.broken(why))
+    }
+
     /// Whether the server is one of this program's, and so speaks its own protocol, too: asked in
     /// ecFlow's.
     ///
@@ -255,6 +275,14 @@ impl Client {
     }
 
     fn exchange(&self, request: &[u8]) -> std::io::Result<Answered> {
+        self.connected(|stream| converse(stream, request))
+    }
+
+    /// Has `talk` use a connection.
+    fn connected<T>(
+        &self,
+        talk: impl FnOnce(&mut dyn Stream) -> std::io::Result<T>,
+    ) -> std::io::Result<T> {
         use std::io::{Error, ErrorKind};
         let mut connected = Err(Error::new(ErrorKind::NotFound, "the host has no address"));
         for address in &self.resolved {
@@ -263,21 +291,21 @@ impl Client {
                 break;
             }
         }
-        let stream = connected?;
+        let mut stream = connected?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(self.within))?;
         stream.set_write_timeout(Some(self.within))?;
-        let Some(tls) = &self.tls else { return converse(stream, request) };
+        let Some(tls) = &self.tls else { return talk(&mut stream) };
         let name = self.address.rsplit_once(':').map_or("", |(name, _)| name);
         let name = name.trim_start_matches('[').trim_end_matches(']');
-        let stream = tls.connect(stream, name).map_err(|why| match why.kind() {
+        let mut stream = tls.connect(stream, name).map_err(|why| match why.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
                 Error::new(why.kind(), "it closed the connection: does it encrypt (--ssl)?")
             }
             ErrorKind::WouldBlock => Error::new(ErrorKind::TimedOut, "no TLS in time"),
             _ => why,
         })?;
-        converse(stream, request)
+        talk(&mut stream)
     }
 
     fn bad(&self, why: impl ToString) -> ClientError {

@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::server::{ServerArgs, failure};
 use crate::client::Client;
 use crate::protocol::frame::{HEAD_BYTES, frame, length};
-use crate::protocol::{Command, ServerCommand, read, write};
+use crate::protocol::{Command, ServerCommand, header, read, write};
 use crate::traffic::{Answered, Exchange, Header, VERSION, without_passwords};
 
 const EXAMPLES: &str = "\
@@ -37,7 +37,8 @@ log, which have those of jobs, by length and checksum. Jobs ask the server that 
 ECF_PORT of their scripts name. Clients' connections here are not encrypted; --ssl is for the
 server's.
 
-Requests that the server has not answered in time are kept, too: it may have done them.
+Requests that the server has not answered in time are kept, too: it may have done them. Those in
+this program's own protocol (get --level) are passed on, and counted as not understood.
 
 Exit codes: 0 ended by Ctrl-C, SIGTERM or --for; 1 the server can't be reached at the start, the
 address of --listen can't be had, or the file can't be written; 2 the file is there already.";
@@ -195,6 +196,9 @@ impl Recording {
         stream.set_write_timeout(Some(PATIENCE))?;
         let mut head = [0; HEAD_BYTES];
         stream.read_exact(&mut head)?;
+        if head[0] == header::FIRST {
+            return self.pass_on(stream, &head);
+        }
         let bytes = length(head, REQUEST_BYTES).map_err(Error::other)?;
         let long = (bytes > LONG_BYTES).then(|| self.long.lock());
         let mut request = Vec::new();
@@ -223,6 +227,27 @@ impl Recording {
         self.keep(at, took, &request, Some(&answer));
         drop(long);
         sent
+    }
+
+    /// A request in this program's own protocol, which is not kept.
+    fn pass_on(&self, mut stream: TcpStream, begun: &[u8]) -> std::io::Result<()> {
+        use std::io::Error;
+        self.counts.unread.fetch_add(1, Ordering::Relaxed);
+        let mut request = begun.to_vec();
+        while !request.ends_with(b"\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte)?;
+            request.extend(byte);
+            if request.len() > header::LINE_LIMIT {
+                return Err(Error::other("a line without an end"));
+            }
+        }
+        let mut head = [0; HEAD_BYTES];
+        stream.read_exact(&mut head)?;
+        request.extend(head);
+        let bytes = length(head, LONG_BYTES).map_err(Error::other)?;
+        (&mut stream).take(bytes).read_to_end(&mut request)?;
+        stream.write_all(&self.server.relay(&request).map_err(Error::other)?)
     }
 
     fn keep(&self, at: Duration, took: Duration, request: &[u8], answer: Option<&[u8]>) {

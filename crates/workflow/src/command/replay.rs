@@ -246,7 +246,7 @@ impl Replay<'_> {
         let (left_out, request) = within_the_tree(request);
         self.lock().left_out += left_out;
         let Some(mut request) = request else { return Ok(()) };
-        with_passwords(&mut request, &self.password);
+        with_passwords(&mut request, &self.password, &recorded.answer);
         self.renumber(&mut request);
         let begun = Clock::now();
         let answer = self.client.send(&write(&request));

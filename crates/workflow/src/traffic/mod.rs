@@ -21,6 +21,9 @@ pub const KEPT_BYTES: usize = 64 << 10;
 /// The kind of what is no answer, or never came.
 const NO_ANSWER: &str = "no answer";
 
+/// The kind of what a zombie is answered.
+const BLOCKED: &str = "BlockClientZombieCmd";
+
 /// The variable of a job's password.
 const PASSWORD: &str = "ECF_PASS";
 
@@ -29,6 +32,9 @@ const OF_STATE: &str = " passwd:";
 
 /// The password that jobs of any task may use, in place of their own.
 const ANY_JOB: &str = "_DJP_";
+
+/// A password that is no job's: a task that has not been submitted has an empty one.
+const NO_JOB: &str = "zombie";
 
 /// The first line.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
@@ -163,9 +169,11 @@ pub fn without_passwords(request: &mut Request) {
 }
 
 /// Gives a request passwords again: users what `of` says for their names, jobs the one that those
-/// of any task may use.
-pub fn with_passwords(request: &mut Request, of: &impl Fn(&str) -> String) {
-    change_passwords(request, of, ANY_JOB);
+/// of any task may use, unless they were answered to be zombies, which a right one would make the
+/// task's job.
+pub fn with_passwords(request: &mut Request, of: &impl Fn(&str) -> String, before: &Answered) {
+    let is_zombie = before.kind == BLOCKED;
+    change_passwords(request, of, if is_zombie { NO_JOB } else { ANY_JOB });
 }
 
 fn change_passwords(request: &mut Request, of: &impl Fn(&str) -> String, job: &str) {
@@ -298,7 +306,11 @@ mod tests {
         let mut request = user("secret", Command::Group(group));
         without_passwords(&mut request);
         assert!(!format!("{request:?}").contains("secret"), "{request:?}");
-        with_passwords(&mut request, &|name| format!("of {name}"));
+        let blocked = Answered { kind: BLOCKED.to_owned(), ..Answered::none() };
+        let mut zombie = request.clone();
+        with_passwords(&mut zombie, &|name| format!("of {name}"), &blocked);
+        assert!(!format!("{zombie:?}").contains(ANY_JOB), "{zombie:?}");
+        with_passwords(&mut request, &|name| format!("of {name}"), &Answered::none());
         let shown = format!("{request:?}");
         assert_eq!(shown.matches("of me").count(), 2, "{shown}");
         assert_eq!(shown.matches(ANY_JOB).count(), 1, "{shown}");

@@ -99,7 +99,12 @@ fn every_change_of_a_state_is_kept_in_sqlite_by_the_log_and_by_following() {
         let all = changes(&read);
         place.until("the follower has all", || changes(&followed) == all);
         follower.terminate();
-        follower.end();
+        let (_, error, code) = follower.end();
+        assert_eq!(code, 0, "{error}");
+        // All is in the one file.
+        let alone = followed.with_file_name("alone.sqlite");
+        std::fs::copy(&followed, &alone).expect("a copy");
+        assert_eq!(changes(&alone), all);
         // Once more, from where it ended.
         place.told(&["--requeue=force", "/s"]);
         place.until_state("/s", "complete");
@@ -347,6 +352,20 @@ fn a_file_that_is_something_else_is_refused() {
     assert!(code == 2 && error.contains("a database of something else"), "{error}");
     let (_, error, code) = run(&["history", log, "--to", log]);
     assert!(code == 2 && error.contains("not a database"), "{error}");
+    // What is no log leaves no file.
+    let definition = place.write("x.def", "suite s\n").display().to_string();
+    let new = place.home().with_file_name("new.sqlite");
+    let to = new.to_str().expect("a path");
+    let folder = place.home().display().to_string();
+    for (no_log, meant) in [
+        (&*definition, "no server's log"),
+        (&folder, "regular file"),
+        ("/dev/zero", "regular file"),
+    ] {
+        let (_, error, code) = run(&["history", no_log, "--to", to]);
+        assert!(code == 2 && error.contains(meant), "{error}");
+        assert!(!new.exists(), "{no_log}");
+    }
     let (_, error, code) = run(&["history", "--follow", "localhost:1"]);
     assert!(code == 2 && error.contains("--to"), "{error}");
 }

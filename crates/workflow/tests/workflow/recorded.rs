@@ -7,7 +7,9 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value as Json;
 use workflow::protocol::frame::frame;
-use workflow::protocol::{Body, Command, Reply, Request, ServerCommand, User, write};
+use workflow::protocol::{
+    Body, Child, Command, Reply, Report, Request, ServerCommand, User, write,
+};
 
 use crate::commands::{Running, printed, run};
 use crate::definition::has_ecflow;
@@ -156,6 +158,11 @@ fn what_acts_beyond_the_tree_is_not_asked_again_nor_done_by_a_server_without_job
     ask(&["--begin=s"]);
     first.until_state("/s/t", "submitted");
     as_job(&first, &["--init=1"], &port);
+    // A zombie, which is none again.
+    let [path, password, process_id] = ["/s/u", "of-a-zombie", "9"].map(ToOwned::to_owned);
+    let zombie = Child { path, password, process_id, try_no: 1 };
+    assert!(asked(&port, Body::Child(zombie, Report::Init(Vec::new()))));
+    ask(&["--zombie_get"]);
     // What tells those who ask the passwords of jobs that run.
     for words in [&["--migrate"][..], &["--migrate=/s/t"], &["--sync_full", "0"], &["--log=get"]] {
         ask(words);
@@ -167,12 +174,17 @@ fn what_acts_beyond_the_tree_is_not_asked_again_nor_done_by_a_server_without_job
     let is_there = |place: &Place, name: &str| place.home().join(name).exists();
     first.until("ECF_KILL_CMD has run", || is_there(&first, "killed"));
     first.until("ECF_STATUS_CMD has run", || is_there(&first, "asked"));
+    // In this program's own protocol.
+    let through = format!("localhost:{port}");
+    assert!(printed(&["get", &through, "--level", "1"]).contains("suite s"));
     ask(&["--group=suspend=/s/u; kill=/s/t; terminate=yes"]);
     recording.terminate();
     let (out, error, code) = recording.end();
-    assert!(code == 0 && out.contains(" 0 not answered"), "{out}{error}");
+    let meant = " 1 were not understood, 0 not answered";
+    assert!(code == 0 && out.contains(meant), "{out}{error}");
     let lines = std::fs::read_to_string(&file).expect("a recording");
     assert!(!lines.contains(password.expect("a password")), "passwords are left out");
+    assert!(lines.contains("BlockClientZombieCmd") && !lines.contains("of-a-zombie"), "{lines}");
     let mode = std::fs::metadata(&file).expect("a recording").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     drop(served);
@@ -233,10 +245,9 @@ fn what_is_no_recording_is_refused_with_its_line() {
     printed(&["replay", &file, &address]);
 }
 
-/// Asks at a port of this machine what a user asks, and returns whether an answer came.
-fn asked(port: &str, command: Command) -> bool {
-    let user = User { name: "tester".to_owned(), ..User::default() };
-    let request = Request { host: "h".to_owned(), body: Body::User(user, command) };
+/// Asks at a port of this machine, and returns whether an answer came.
+fn asked(port: &str, body: Body) -> bool {
+    let request = Request { host: "h".to_owned(), body };
     let mut bytes = Vec::new();
     frame(&mut bytes, |out| out.extend_from_slice(&write(&request)));
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).expect("it listens");
@@ -266,7 +277,8 @@ fn a_request_that_is_not_answered_in_time_is_replayed_and_compared_with_nothing(
     let line = recording.line();
     let at = line.split(' ').next().unwrap_or_default();
     let port = at.rsplit(':').next().expect("a port");
-    assert!(!asked(port, Command::Server(ServerCommand::Ping)));
+    let ping = Command::Server(ServerCommand::Ping);
+    assert!(!asked(port, Body::User(User::default(), ping)));
     recording.terminate();
     let (out, error, code) = recording.end();
     assert!(code == 0 && out.starts_with("1 requests recorded; "), "{out}{error}");

@@ -2,10 +2,13 @@
 //! Control plane.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Clock};
 
 use base::units::Span;
 use service::{Failure, Outcome, out};
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::store::Store;
 use crate::client::{Client, ClientError, Follower};
@@ -24,6 +27,9 @@ const MOST: i64 = 100_000_000;
 
 /// How many lines are taken of a log of which none was read before.
 const BEGINNING: i64 = 10_000;
+
+/// How often it is looked whether this ends.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The shortest time between two requests.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -69,12 +75,21 @@ fn follow(args: &FollowArgs, client: &Client, store: &mut Store) -> Outcome {
     let interval = args.interval.duration().max(SHORTEST);
     // Whether the log has what is not taken yet, and why the last look failed, if it did.
     let (mut is_behind, mut away) = (false, None);
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&is_over))?;
+    }
     loop {
         let left = end.map(|end| end.saturating_duration_since(Clock::now()));
-        if left.is_some_and(|left| left.is_zero()) {
+        let is_asked = is_over.load(Ordering::Relaxed);
+        if is_asked || left.is_some_and(|left| left.is_zero()) {
+            // The file is closed: all of it is in it, not beside it in its `-wal`.
             return away.map_or(Ok(ExitCode::SUCCESS), |why| Err(failure(why)));
         }
-        std::thread::sleep(left.map_or(interval, |left| left.min(interval)));
+        let next = Clock::now() + left.map_or(interval, |left| left.min(interval));
+        while Clock::now() < next && !is_over.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK.min(next.saturating_duration_since(Clock::now())));
+        }
         let before = numbers(&follower);
         // The log is asked for where something has changed: it notes each time that it is.
         let taken = match follower.changes() {

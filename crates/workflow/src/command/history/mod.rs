@@ -67,6 +67,10 @@ pub(super) fn run(args: &HistoryArgs) -> Outcome {
         let under = &args.under;
         return Err(Failure::Usage(format!("--under {under}: write a path: /suite/family")));
     }
+    // Before a file is made.
+    for log in &args.logs {
+        open(log)?;
+    }
     let mut store = match &args.to {
         Some(file) => Store::open(file)?,
         None => Store::in_memory()?,
@@ -88,22 +92,30 @@ pub(super) fn run(args: &HistoryArgs) -> Outcome {
     show(args, &store)
 }
 
-/// Takes what a log has behind what was read of it before.
-fn read(log: &Path, store: &mut Store) -> Result<(), Failure> {
+/// Opens a log, and reads its first line.
+fn open(log: &Path) -> Result<(BufReader<File>, String), Failure> {
     let wrong = |why: std::io::Error| Failure::Usage(format!("{}: {why}", log.display()));
-    let name = log.canonicalize().map_err(wrong)?.display().to_string();
-    let mut reader = BufReader::with_capacity(1 << 16, File::open(log).map_err(wrong)?);
+    let file = File::open(log).map_err(wrong)?;
+    if !file.metadata().map_err(wrong)?.is_file() {
+        let why = "a server's log is a regular file";
+        return Err(Failure::Usage(format!("{}: {why}", log.display())));
+    }
+    let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut line = Vec::new();
-    let mut first = |reader: &mut BufReader<File>| {
-        line.clear();
-        reader.take(LINE).read_until(b'\n', &mut line).map_err(wrong)?;
-        Ok::<_, Failure>(String::from_utf8_lossy(&line).into_owned())
-    };
-    let first_line = first(&mut reader)?;
+    (&mut reader).take(LINE).read_until(b'\n', &mut line).map_err(wrong)?;
+    let first_line = String::from_utf8_lossy(&line).into_owned();
     if !first_line.is_empty() && first_line.get(3..5) != Some(":[") {
         let why = "this is no server's log: its lines begin with their kind and time, as MSG:[…]";
         return Err(Failure::Usage(format!("{}:1: {why}", log.display())));
     }
+    Ok((reader, first_line))
+}
+
+/// Takes what a log has behind what was read of it before.
+fn read(log: &Path, store: &mut Store) -> Result<(), Failure> {
+    let wrong = |why: std::io::Error| Failure::Usage(format!("{}: {why}", log.display()));
+    let (mut reader, first_line) = open(log)?;
+    let name = log.canonicalize().map_err(wrong)?.display().to_string();
     let length = reader.get_ref().metadata().map_err(wrong)?.len();
     // It may have been renamed. One that begins otherwise, or is shorter, is another one.
     let known = store.read(&first_line, length)?;
