@@ -165,10 +165,14 @@ pub(crate) fn confidence(confidence: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A ratio without its sign: `10.4`, `2.31`, `1.031`, `0.104`. Near 1 three decimals are shown,
-/// as differences of a few percent are what is decided there.
+/// A ratio without its sign: `10.4`, `2.31`, `1.031`, `0.104`, `0.00029`. Near 1 three decimals are
+/// shown, as differences of a few percent are what is decided there; a small one has two digits.
 pub fn ratio(ratio: f64) -> String {
     match ratio {
+        r if r > 0.0 && r < 0.009_95 => {
+            let zeros = -r.log10().floor() as usize;
+            format!("{r:.*}", zeros + 1)
+        }
         r if r >= 99.95 => format!("{r:.0}"),
         r if r >= 9.995 => format!("{r:.1}"),
         r if r >= 1.9995 => format!("{r:.2}"),
@@ -260,6 +264,8 @@ mod tests {
         assert_eq!([share(0.8734), share(1.0), share(0.0)], ["87.3 %", "100 %", "0 %"]);
         assert_eq!([percent(0.019), percent(0.62), percent(0.0004)], ["1.9 %", "62 %", "0.04 %"]);
         assert_eq!([ratio(10.44), ratio(1.0312), ratio(0.1039)], ["10.4", "1.031", "0.104"]);
+        assert_eq!([ratio(0.033), ratio(0.003), ratio(0.000_287)], ["0.033", "0.0030", "0.00029"]);
+        assert_eq!([ratio(0.0), ratio(1e-30).len().to_string()], ["0.000", "33"]);
         assert_eq!([bytes(512.0), bytes(268_435_456.0)], ["512 B", "256 MiB"]);
         assert_eq!(
             [plain(0.0), plain(3.0), plain(1.23456), plain(0.001_234_5)],
