@@ -30,6 +30,13 @@ impl<D: Duplex> Carrier for OverDuplex<D> {
         }
     }
 
+    fn receive_now(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        match self.duplex.has_bytes()? {
+            true => self.duplex.receive(space),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
     fn wait_for_room(&mut self, until: Option<Instant>) -> io::Result<bool> {
         match self.duplex.wait(For::BytesOrRoom, until) {
             Ok(_) => self.duplex.has_bytes(),

@@ -32,6 +32,15 @@ pub trait Carrier: fmt::Debug + Send {
     /// when the connection has broken, or nothing can come any more.
     fn receive(&mut self, space: &mut [u8], until: Option<Instant>) -> io::Result<usize>;
 
+    /// Takes bytes that have come, as [`Carrier::receive`] does, without waiting. Where looking for
+    /// them is a system call, it leaves them to that.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when nothing has come that is found so; others as there.
+    fn receive_now(&mut self, _space: &mut [u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
     /// Waits until there are bytes, there is room, or `until` has come; returns whether there are
     /// bytes, or the end of them.
     ///

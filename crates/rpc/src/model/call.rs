@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use prost::Message;
 
-use crate::protocol::message::{decode, encode};
+use crate::protocol::message::{decode, decode_part, encode};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::prefix::{PREFIX_BYTES, take_prefix};
 use crate::protocol::status::{Code, Status};
@@ -198,10 +198,12 @@ impl Call {
         &mut self,
     ) -> Result<Option<(M, bool)>, Status> {
         if let Some(length) = self.next_ready() {
-            return Ok(Some((decode((&mut self.ready).take(length))?, false)));
+            let message = decode_part(&self.ready, self.ready.get(..length).unwrap_or_default())?;
+            self.ready.advance(length);
+            return Ok(Some((message, false)));
         }
         let Some((bytes, was_compressed)) = self.receive_bytes().await else { return Ok(None) };
-        Ok(Some((decode(bytes)?, was_compressed)))
+        Ok(Some((decode(&bytes)?, was_compressed)))
     }
 
     /// The next message; `None` at the end.

@@ -53,7 +53,7 @@ impl Function {
         Q: Message + Default,
         A: Message,
     {
-        let run = move |info: &Info, request| Ok(encode(&run(info, decode(request)?)?));
+        let run = move |info: &Info, request: Bytes| Ok(encode(&run(info, decode(&request)?)?));
         Self::of(name, Run::AtOnce(Box::new(run)))
     }
 

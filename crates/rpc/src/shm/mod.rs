@@ -45,6 +45,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Looks of a spinning side between two of its clock.
 const LOOKS: u32 = 32;
 
+/// For so long there is no pause between two looks, which would take longer than a look: most
+/// answers come meanwhile.
+const EAGER: Duration = Duration::from_micros(1);
+
 /// Lines of the head, the server's behind the client's: whether a side is parked, the core that it
 /// waited on last, and its position as a reader.
 const PARKED: usize = 0;
@@ -179,8 +183,11 @@ impl Link {
                     return Ok(false);
                 }
             }
+            let pauses = now - begun >= EAGER;
             for _ in 0..LOOKS {
-                std::hint::spin_loop();
+                if pauses {
+                    std::hint::spin_loop();
+                }
                 if self.is_ready(what)? {
                     return Ok(true);
                 }
@@ -271,7 +278,12 @@ impl Duplex for Link {
             return Ok(true);
         }
         let begun = Instant::now();
-        let ready = self.spin(what, begun, until)? || self.park(what, until)?;
+        if self.spin(what, begun, until)? {
+            // It has paid, and no more than the budget: no clock is read before an answer is taken.
+            self.budget = MOST_SPIN;
+            return Ok(true);
+        }
+        let ready = self.park(what, until)?;
         // What spinning would have brought it may bring the next time; else it ends by halves.
         self.budget = match begun.elapsed() <= SHORT_WAIT {
             true => MOST_SPIN,

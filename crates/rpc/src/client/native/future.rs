@@ -7,7 +7,7 @@
 //! the session's until the server has ended it: both are empty when nothing is outstanding.
 
 use std::collections::HashMap;
-use std::io::{self, IoSlice};
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,9 +30,6 @@ const AGAIN: Duration = Duration::from_millis(1);
 
 /// Looks of a thread that spins between two of its clock.
 const LOOKS: u32 = 64;
-
-/// Pieces of one write.
-const MOST_PIECES: usize = 64;
 
 /// How an answer is handed to the thread that waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -161,12 +158,10 @@ impl State {
     /// Sends once; `false` when there is nothing left.
     fn send(&mut self) -> io::Result<bool> {
         let Some(sender) = &self.sender else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        let mut slices = [IoSlice::new(&[]); MOST_PIECES];
-        let count = self.session.out().slices(&mut slices);
-        if count == 0 {
+        if self.session.out().is_empty() {
             return Ok(false);
         }
-        let sent = sender.send(slices.get(..count).unwrap_or_default())?;
+        let sent = self.session.out().with_slices(|slices| sender.send(slices))?;
         self.session.out().advance(sent);
         self.traffic.writes += 1;
         self.traffic.written_bytes += sent as u64;

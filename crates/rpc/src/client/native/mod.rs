@@ -89,6 +89,8 @@ pub struct NativeClient {
     reading: reading::Reading,
     input: Box<[u8]>,
     traffic: Traffic,
+    /// The call under way, and how long it may take once this side first waits for it.
+    untimed: Option<(u64, Duration)>,
 }
 
 fn unavailable(words: impl fmt::Display) -> Status {
@@ -109,6 +111,7 @@ impl NativeClient {
             reading: reading::Reading::new(options.reads.filter(|_| options.buffered.is_none())),
             input: vec![0; INPUT_BYTES].into(),
             traffic: Traffic::default(),
+            untimed: None,
         };
         let until = Instant::now() + options.connect_timeout;
         client.flush()?;
@@ -200,9 +203,10 @@ impl NativeClient {
     /// # Errors
     /// When the message is larger than the server takes, or the connection has ended.
     pub fn send(&mut self, id: u64, message: &Bytes) -> Result<(), Status> {
+        let mut again = false;
         while !self.session.send(id, message)? {
             self.flush()?;
-            self.receive()?;
+            self.receive(std::mem::replace(&mut again, true))?;
         }
         self.flush()
     }
@@ -225,7 +229,8 @@ impl NativeClient {
         self.flush()
     }
 
-    /// One call: waits for its answer. What happens to other calls is kept.
+    /// One call: waits for its answer, for as long as `timeout` from when it first has to wait. What
+    /// happens to other calls is kept.
     ///
     /// # Errors
     /// As the call ends, or the connection.
@@ -235,7 +240,7 @@ impl NativeClient {
         request: &Bytes,
         timeout: Option<Duration>,
     ) -> Result<Bytes, Status> {
-        self.call_with(method, request, &Begin::within(timeout, Instant::now))
+        self.call_with(method, request, &Begin { timeout, ..Begin::default() })
     }
 
     /// One call with metadata.
@@ -249,8 +254,9 @@ impl NativeClient {
         how: &Begin<'_>,
     ) -> Result<Bytes, Status> {
         let id = self.start_with(method, request, how)?;
+        self.untimed = how.timeout.filter(|_| how.now.is_none()).map(|timeout| (id, timeout));
+        let (mut answer, mut again) = (None, false);
         self.flush()?;
-        let mut answer = None;
         loop {
             while let Some(event) = self.session.next_event_of(id) {
                 if let Some(result) = settle(event.what, &mut answer) {
@@ -258,7 +264,7 @@ impl NativeClient {
                 }
             }
             self.flush()?;
-            self.receive()?;
+            self.receive(std::mem::replace(&mut again, true))?;
         }
     }
 
@@ -282,6 +288,7 @@ impl NativeClient {
     /// When the connection has ended; no call is outstanding then.
     pub fn next_event(&mut self) -> Result<Option<Event>, Status> {
         self.flush_unless_over()?;
+        let mut again = false;
         loop {
             if let Some(event) = self.session.next_event() {
                 return Ok(Some(event));
@@ -293,7 +300,7 @@ impl NativeClient {
                 };
             }
             self.flush()?;
-            self.receive()?;
+            self.receive(std::mem::replace(&mut again, true))?;
         }
     }
 
@@ -320,8 +327,9 @@ impl NativeClient {
                     self.traffic.written_bytes += count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    match self.carrier.wait_for_room(self.session.deadline()) {
-                        Ok(true) => self.read(None)?,
+                    let deadline = self.deadline();
+                    match self.carrier.wait_for_room(deadline) {
+                        Ok(true) => drop(self.read(None)?),
                         Ok(false) => self.session.expire(Instant::now()),
                         Err(error) => return Err(self.session.breaks(unavailable(error))),
                     }
@@ -341,37 +349,68 @@ impl NativeClient {
         Ok(())
     }
 
-    /// Waits for answers, or the first deadline.
-    fn receive(&mut self) -> Result<(), Status> {
+    /// Takes what has come, or waits for that until the first deadline. Where it is waited `again`
+    /// for the same, what comes meanwhile doesn't put that deadline off.
+    fn receive(&mut self, again: bool) -> Result<(), Status> {
         if let Some(status) = self.session.broken() {
             return Err(status.clone());
         }
-        let deadline = self.session.deadline();
-        self.read(deadline)?;
-        if deadline.is_some() {
+        // An answer that is there needs no clock.
+        if !again && self.read_now()? {
+            return Ok(());
+        }
+        let deadline = self.deadline();
+        let is_over = again && deadline.is_some_and(|deadline| deadline <= Instant::now());
+        if is_over || !self.read(deadline)? && deadline.is_some() {
             self.session.expire(Instant::now());
         }
         Ok(())
     }
 
-    /// Reads once, until a time, and takes what has come.
-    fn read(&mut self, until: Option<Instant>) -> Result<(), Status> {
-        // A greeting is no frame.
-        let is_greeting = self.session.is_greeting();
+    /// The first deadline. The time of the call under way begins now, if it hasn't.
+    fn deadline(&mut self) -> Option<Instant> {
+        if let Some((id, timeout)) = self.untimed.take()
+            && let Some(deadline) = Instant::now().checked_add(timeout)
+        {
+            self.session.ends_by(id, deadline);
+        }
+        self.session.deadline()
+    }
+
+    /// Reads once, until a time, and takes what has come; returns whether anything has.
+    fn read(&mut self, until: Option<Instant>) -> Result<bool, Status> {
+        let most = self.most();
+        let read = self.carrier.receive(&mut self.input[..most], until);
+        self.take(read)
+    }
+
+    /// As [`NativeClient::read`], without waiting.
+    fn read_now(&mut self) -> Result<bool, Status> {
+        let most = self.most();
+        let read = self.carrier.receive_now(&mut self.input[..most]);
+        self.take(read)
+    }
+
+    /// How much is read at once.
+    fn most(&self) -> usize {
         let all = self.input.len();
-        let most = if is_greeting { all } else { self.reading.most(all) };
-        match self.carrier.receive(&mut self.input[..most], until) {
+        // A greeting is no frame.
+        if self.session.is_greeting() { all } else { self.reading.most(all) }
+    }
+
+    fn take(&mut self, read: io::Result<usize>) -> Result<bool, Status> {
+        match read {
             Ok(0) => Err(self.session.closed()),
             Ok(count) => {
                 self.traffic.reads += 1;
                 self.traffic.read_bytes += count as u64;
                 let came = self.input.get(..count).unwrap_or_default();
-                if !is_greeting {
+                if !self.session.is_greeting() {
                     self.reading.note(came);
                 }
-                self.session.receive(came)
+                self.session.receive(came).map(|()| true)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(error) => Err(self.session.breaks(unavailable(format!("cannot read: {error}")))),
         }
     }

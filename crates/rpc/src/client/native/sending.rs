@@ -10,9 +10,6 @@ use crate::carriers::Carrier;
 use crate::protocol::native::Outbox;
 use crate::protocol::native::frame::{FIELD_ENDS, HEADER_BYTES, Header};
 
-/// Pieces of one write.
-const MOST_PIECES: usize = 64;
-
 /// How requests are divided into writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Writes {
@@ -74,10 +71,8 @@ impl Sending {
         carrier: &mut dyn Carrier,
         out: &mut Outbox,
     ) -> io::Result<usize> {
-        let mut slices = [IoSlice::new(&[]); MOST_PIECES];
         if self.writes == Writes::Array {
-            let count = out.slices(&mut slices);
-            let sent = carrier.send(slices.get(..count).unwrap_or_default())?;
+            let sent = out.with_slices(|slices| carrier.send(slices))?;
             out.advance(sent);
             return Ok(sent);
         }

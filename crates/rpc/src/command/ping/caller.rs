@@ -57,6 +57,14 @@ pub(in crate::command) struct How {
     pub(super) future: FutureKind,
 }
 
+/// A function that is called, as the other side knows it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::command) struct Method {
+    path: &'static str,
+    /// Its number in the greeting of own frames.
+    number: u32,
+}
+
 /// A connection.
 pub(in crate::command) enum Caller {
     Native(Box<NativeClient>, CallOptions),
@@ -127,23 +135,27 @@ impl Caller {
         }
     }
 
+    /// Finds a function by its path, which is done once.
+    pub(in crate::command) fn find(&self, path: &'static str) -> Result<Method, Status> {
+        let number = match self {
+            Self::Native(client, _) => client.method(path)?,
+            Self::Future(client, _) => client.method(path)?,
+            Self::Grpc(..) | Self::Within(_) => 0,
+        };
+        Ok(Method { path, number })
+    }
+
     /// One call.
     pub(in crate::command) fn call(
         &mut self,
-        path: &str,
+        method: Method,
         request: &Bytes,
     ) -> Result<Bytes, Status> {
         match self {
-            Self::Native(client, options) => {
-                let method = client.method(path)?;
-                client.call(method, request, options.timeout)
-            }
-            Self::Future(client, options) => {
-                let method = client.method(path)?;
-                client.call(method, request, options.timeout)
-            }
-            Self::Within(within) => within.call(path, request),
-            Self::Grpc(client) => client.call(path, request),
+            Self::Native(client, options) => client.call(method.number, request, options.timeout),
+            Self::Future(client, options) => client.call(method.number, request, options.timeout),
+            Self::Within(within) => within.call(method.path, request),
+            Self::Grpc(client) => client.call(method.path, request),
         }
     }
 }
@@ -160,6 +172,7 @@ pub(in crate::command) struct Work {
     pub(in crate::command) function: Function,
     pub(in crate::command) bytes: usize,
     request: Bytes,
+    method: Option<Method>,
     /// The server's total before the first call, and after the last.
     totals: Option<(i64, i64)>,
     calls: u64,
@@ -174,7 +187,8 @@ impl Work {
                 Sample { blob, ..Sample::default() }.encode_to_vec()
             }
         };
-        Self { function, bytes: request.len(), request: request.into(), totals: None, calls: 0 }
+        let bytes = request.len();
+        Self { function, bytes, request: request.into(), method: None, totals: None, calls: 0 }
     }
 
     /// What is sent, and with echo returned.
@@ -200,7 +214,11 @@ impl Work {
             self.calls += 1;
             return self.is_next(total);
         }
-        let answer = caller.call(self.function.path(), &self.request).map_err(failed)?;
+        let method = match self.method {
+            Some(method) => method,
+            None => *self.method.insert(caller.find(self.function.path()).map_err(failed)?),
+        };
+        let answer = caller.call(method, &self.request).map_err(failed)?;
         self.calls += 1;
         match self.function {
             Function::Echo if answer == self.request => Ok(()),

@@ -62,7 +62,7 @@ impl Within {
     pub(super) fn call(&self, path: &str, request: &Bytes) -> Result<Bytes, Status> {
         match self.rung {
             Rung::Direct | Rung::Codec => {
-                let Number { value } = decode(black_box(request).clone())?;
+                let Number { value } = decode(black_box(request))?;
                 Ok(encode(&Number { value: self.add(value) }))
             }
             Rung::Table => {

@@ -60,7 +60,8 @@ pub(super) struct WhyArgs {
 
 /// Where a server is, and what it has done until now.
 fn who(caller: &mut Caller) -> anyhow::Result<Place> {
-    let answer = caller.call(WHO, &Bytes::new()).map_err(anyhow::Error::new)?;
+    let answer = caller.find(WHO).and_then(|who| caller.call(who, &Bytes::new()));
+    let answer = answer.map_err(anyhow::Error::new)?;
     Place::decode(answer).context("the answer to Who")
 }
 
@@ -131,7 +132,7 @@ fn idle(caller: &mut Caller, server: &Server) -> anyhow::Result<Idle> {
     let now = || (Used::of(std::process::id()), server.used());
     let (reads, before, begun) = (who(caller)?.reads, now(), Instant::now());
     let pause = Pause { ns: IDLE.as_nanos() as u64 }.encode_to_vec();
-    if caller.call(SLEEP, &pause.into()).is_err() {
+    if caller.find(SLEEP).and_then(|sleep| caller.call(sleep, &pause.into())).is_err() {
         return Ok(Idle::default());
     }
     let (after, took) = (now(), begun.elapsed().as_nanos() as f64);

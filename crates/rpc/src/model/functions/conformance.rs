@@ -105,7 +105,7 @@ async fn answered(
 
 pub(super) async fn unary(mut call: Call) -> Result<(), Status> {
     let (bytes, _) = call.receive_only().await?;
-    let request: UnaryRequest = decode(bytes.clone())?;
+    let request: UnaryRequest = decode(&bytes)?;
     let requests = vec![any("UnaryRequest", bytes)];
     let payload = answered(&mut call, request.response_definition, requests).await?;
     call.send(&UnaryResponse { payload }).await;
@@ -114,7 +114,7 @@ pub(super) async fn unary(mut call: Call) -> Result<(), Status> {
 
 pub(super) async fn idempotent(mut call: Call) -> Result<(), Status> {
     let (bytes, _) = call.receive_only().await?;
-    let request: IdempotentUnaryRequest = decode(bytes.clone())?;
+    let request: IdempotentUnaryRequest = decode(&bytes)?;
     let requests = vec![any("IdempotentUnaryRequest", bytes)];
     let payload = answered(&mut call, request.response_definition, requests).await?;
     call.send(&IdempotentUnaryResponse { payload }).await;
@@ -125,7 +125,7 @@ pub(super) async fn client_stream(mut call: Call) -> Result<(), Status> {
     let mut kept = Vec::new();
     let mut definition = None;
     while let Some((bytes, _)) = call.receive_bytes().await {
-        let request: ClientStreamRequest = decode(bytes.clone())?;
+        let request: ClientStreamRequest = decode(&bytes)?;
         if kept.is_empty() {
             definition = request.response_definition;
         }
@@ -139,7 +139,7 @@ pub(super) async fn client_stream(mut call: Call) -> Result<(), Status> {
 
 pub(super) async fn server_stream(mut call: Call) -> Result<(), Status> {
     let (bytes, _) = call.receive_only().await?;
-    let request: ServerStreamRequest = decode(bytes.clone())?;
+    let request: ServerStreamRequest = decode(&bytes)?;
     let Some(definition) = request.response_definition else { return Ok(()) };
     let StreamResponseDefinition { response_headers, response_trailers, .. } = definition;
     add(&call, response_headers, response_trailers);
@@ -158,7 +158,7 @@ pub(super) async fn bidi(mut call: Call) -> Result<(), Status> {
     let (mut definition, mut is_first, mut is_full) = (None, true, false);
     let (mut sent, mut data) = (0, Vec::new().into_iter());
     while let Some((bytes, _)) = call.receive_bytes().await {
-        let request: BidiStreamRequest = decode(bytes.clone())?;
+        let request: BidiStreamRequest = decode(&bytes)?;
         call.keep(bytes.len() + KEPT_BYTES);
         kept.push(any("BidiStreamRequest", bytes));
         if std::mem::take(&mut is_first) {

@@ -28,7 +28,7 @@ fn now(call: &Call) -> ServingStatus {
 
 pub(super) async fn check(mut call: Call) -> Result<(), Status> {
     let (bytes, _) = call.receive_only().await?;
-    let HealthCheckRequest { service } = decode(bytes)?;
+    let HealthCheckRequest { service } = decode(&bytes)?;
     if !is_known(&service) {
         let words = format!("there is no service \"{service}\" here: list them by reflection");
         return Err(Status::new(Code::NotFound, words));
@@ -40,7 +40,7 @@ pub(super) async fn check(mut call: Call) -> Result<(), Status> {
 
 pub(super) async fn watch(mut call: Call) -> Result<(), Status> {
     let (bytes, _) = call.receive_only().await?;
-    let HealthCheckRequest { service } = decode(bytes)?;
+    let HealthCheckRequest { service } = decode(&bytes)?;
     let is_known = is_known(&service);
     let first = if is_known { now(&call) } else { ServingStatus::ServiceUnknown };
     call.send(&answer(first)).await;

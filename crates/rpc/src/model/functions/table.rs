@@ -28,7 +28,7 @@ struct Nested {
 
 /// Returns the message as it came, with fields that are not known here.
 pub(super) fn echo(message: Bytes) -> Result<Bytes, Status> {
-    decode::<Nested>(message.clone())?;
+    decode::<Nested>(&message)?;
     Ok(message)
 }
 
@@ -41,7 +41,7 @@ pub(super) fn add(total: &AtomicI64, number: Number) -> Result<Number, Status> {
 /// Returns after a time.
 pub(super) async fn sleep(mut call: Call) -> Result<(), Status> {
     let (bytes, _) = call.receive_only().await?;
-    let Pause { ns } = decode(bytes)?;
+    let Pause { ns } = decode(&bytes)?;
     let time = Duration::from_nanos(ns);
     if time > MOST_SLEEP {
         let words = format!("{ns} ns are more than the 60 s that a call may sleep");
@@ -71,7 +71,7 @@ mod tests {
         let chain = |depth| (1..depth).fold(Sample::default(), |inner, _| within(inner));
         for depth in 1..130 {
             let message = encode(&chain(depth));
-            let is_read = decode::<Sample>(message.clone()).is_ok();
+            let is_read = decode::<Sample>(&message).is_ok();
             assert_eq!(echo(message.clone()).is_ok(), is_read, "{depth}");
             assert_eq!(is_read, depth <= 101, "a message, and 100 within it");
         }

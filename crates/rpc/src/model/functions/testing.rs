@@ -68,7 +68,7 @@ fn expect(compressed: Option<BoolValue>, was_compressed: bool) -> Result<(), Sta
 
 pub(super) async fn empty(mut call: Call) -> Result<(), Status> {
     let (bytes, _) = call.receive_only().await?;
-    decode::<Empty>(bytes)?;
+    decode::<Empty>(&bytes)?;
     echo_metadata(&call);
     call.send(&Empty {}).await;
     Ok(())
@@ -77,7 +77,7 @@ pub(super) async fn empty(mut call: Call) -> Result<(), Status> {
 pub(super) async fn unary(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
     let (bytes, was_compressed) = call.receive_only().await?;
-    let request: SimpleRequest = decode(bytes)?;
+    let request: SimpleRequest = decode(&bytes)?;
     expect(request.expect_compressed, was_compressed)?;
     check(request.response_status)?;
     let payload = payload(request.response_size)?;
@@ -111,7 +111,7 @@ async fn send_all(call: &mut Call, parameters: &[ResponseParameters]) -> Result<
 pub(super) async fn output(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
     let (bytes, _) = call.receive_only().await?;
-    let request: StreamingOutputCallRequest = decode(bytes)?;
+    let request: StreamingOutputCallRequest = decode(&bytes)?;
     call.keep(KEPT_BYTES * request.response_parameters.len());
     send_all(&mut call, &request.response_parameters).await?;
     check(request.response_status)

@@ -12,6 +12,7 @@ use super::fault::Fault;
 use super::fields;
 use super::frame::{Header, Kind, METADATA, OPEN, WINDOW_BYTES, cost};
 use super::greeting::{ClientGreeting, Method, ServerGreeting};
+use super::numbers::ByNumber;
 use super::{Decoder, Item, Outbox};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::status::{Code, Ended, Status};
@@ -89,7 +90,9 @@ pub struct ClientSession {
     max_calls: u32,
     /// The server's greeting is still to come.
     is_greeting: bool,
-    calls: HashMap<u64, Outstanding>,
+    calls: ByNumber<Outstanding>,
+    /// No call's deadline is earlier; that of one that has ended may be later.
+    first_due: Option<Instant>,
     events: VecDeque<Event>,
     next_id: u64,
     broken: Option<Status>,
@@ -107,7 +110,8 @@ impl ClientSession {
             max_message: 0,
             max_calls: 0,
             is_greeting: true,
-            calls: HashMap::new(),
+            calls: ByNumber::default(),
+            first_due: None,
             events: VecDeque::new(),
             next_id: 1,
             broken: None,
@@ -157,12 +161,10 @@ impl ClientSession {
         }
         let id = self.next_id;
         self.next_id += 1;
-        // A deadline of less than a microsecond is one, and a longer one than fits is the client's.
-        let in_us = |timeout: Duration| timeout.as_nanos().div_ceil(1_000).max(1);
-        let timeout_us = how.timeout.map_or(0, in_us).try_into().unwrap_or(u32::MAX);
+        let timeout_us = how.timeout.map_or(0, in_us);
         let window = WINDOW_BYTES.into();
         let call = Outstanding {
-            deadline: how.deadline(),
+            deadline: None,
             is_given_up: false,
             is_open,
             has_head: false,
@@ -171,6 +173,9 @@ impl ClientSession {
             owed: 0,
         };
         self.calls.insert(id, call);
+        if let Some(deadline) = how.deadline() {
+            self.ends_by(id, deadline);
+        }
         Ok(Header { timeout_us, ..Header::of(Kind::Call, id) })
     }
 
@@ -267,19 +272,31 @@ impl ClientSession {
         }
     }
 
-    /// The first deadline of an outstanding call.
+    /// Sets the deadline of a call that is outstanding.
+    pub fn ends_by(&mut self, id: u64, deadline: Instant) {
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.deadline = Some(deadline);
+            let others = self.first_due.filter(|_| self.calls.len() > 1);
+            self.first_due = Some(others.map_or(deadline, |first| first.min(deadline)));
+        }
+    }
+
+    /// When [`ClientSession::expire`] is to be called: with the first deadline of an outstanding
+    /// call, or with an earlier one of a call that has ended.
     pub fn deadline(&self) -> Option<Instant> {
-        self.calls.values().filter(|call| !call.is_given_up).filter_map(|call| call.deadline).min()
+        self.first_due.filter(|_| !self.calls.is_empty())
     }
 
     /// Ends the calls whose deadlines have passed.
     pub fn expire(&mut self, now: Instant) {
-        let is_due = |call: &Outstanding| {
-            !call.is_given_up && call.deadline.is_some_and(|deadline| deadline <= now)
-        };
-        let due: Vec<_> =
-            self.calls.iter().filter_map(|(id, call)| is_due(call).then_some(*id)).collect();
-        for id in due {
+        if self.first_due.is_none_or(|first| first > now) {
+            return;
+        }
+        let deadlines = self.calls.iter().filter(|(_, call)| !call.is_given_up);
+        let deadlines = deadlines.filter_map(|(id, call)| Some((*id, call.deadline?)));
+        let (due, later): (Vec<_>, Vec<_>) = deadlines.partition(|(_, deadline)| *deadline <= now);
+        self.first_due = later.into_iter().map(|(_, deadline)| deadline).min();
+        for (id, _) in due {
             let words = "the deadline of the call has passed";
             self.give_up(id, Status::new(Code::DeadlineExceeded, words));
         }
@@ -446,6 +463,15 @@ impl ClientSession {
     }
 }
 
+/// A timeout as frames have it. One of less than a microsecond is one, and a longer one than fits
+/// is the client's alone.
+fn in_us(timeout: Duration) -> u32 {
+    // No division of 128 bits, which takes as long as all the rest of a header.
+    let us = u64::from(timeout.subsec_nanos().div_ceil(1_000));
+    let us = timeout.as_secs().saturating_mul(1_000_000).saturating_add(us);
+    us.max(1).try_into().unwrap_or(u32::MAX)
+}
+
 fn ended(status: Status, trailers: Metadata) -> Ended {
     Ended { status, trailers }
 }
@@ -510,6 +536,48 @@ mod tests {
         let status = session.receive(&come).expect_err("too much");
         assert!(status.message.contains("than its credit"), "{status}");
         assert_eq!(session.outstanding(), 0);
+    }
+
+    #[test]
+    fn the_first_deadline_is_that_of_a_call_that_is_outstanding_once_it_has_been_looked_at() {
+        let mut session = greeted();
+        let now = Instant::now();
+        let in_s = |seconds| Some(Duration::from_secs(seconds));
+        let begin = |timeout| Begin { timeout, now: Some(now), metadata: None };
+        let ids = [3, 1, 2].map(|seconds| {
+            session.call(0, &Bytes::new(), &begin(in_s(seconds))).expect("a call").id
+        });
+        assert_eq!(session.deadline(), now.checked_add(Duration::from_secs(1)));
+        session.receive(&frame(Header::of(Kind::Answer, ids[1]), &[])).expect("an answer");
+        assert_eq!(session.next_event().map(|event| event.id), Some(ids[1]));
+        session.expire(now + Duration::from_secs(1));
+        assert_eq!(session.next_event(), None, "it has ended in time");
+        assert_eq!(session.deadline(), now.checked_add(Duration::from_secs(2)));
+        session.expire(now + Duration::from_secs(2));
+        let Some(Event { id, what: What::Ended(ended) }) = session.next_event() else {
+            panic!("no end")
+        };
+        assert_eq!((id, ended.status.code), (ids[2], Code::DeadlineExceeded));
+        assert_eq!(session.deadline(), now.checked_add(Duration::from_secs(3)));
+        for id in [ids[0], ids[2]] {
+            session.receive(&frame(Header::of(Kind::Answer, id), &[])).expect("an answer");
+        }
+        assert_eq!(session.deadline(), None);
+        let later = Begin { now: Some(now + Duration::from_secs(9)), ..begin(in_s(9)) };
+        session.call(0, &Bytes::new(), &later).expect("a call");
+        assert_eq!(session.deadline(), now.checked_add(Duration::from_secs(18)));
+    }
+
+    #[test]
+    fn a_timeout_is_in_whole_microseconds_and_one_at_least() {
+        let cases = [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (2_500_000_000, 2_500_000)];
+        for (ns, us) in cases {
+            assert_eq!(in_us(Duration::from_nanos(ns)), us, "{ns} ns");
+        }
+        assert_eq!(in_us(Duration::from_secs(4_294)), 4_294_000_000);
+        for long in [Duration::from_secs(4_295), Duration::MAX] {
+            assert_eq!(in_us(long), u32::MAX);
+        }
     }
 
     #[test]

@@ -93,6 +93,9 @@ impl Decoder {
             return Ok(None);
         }
         self.header = None;
+        if length == 0 {
+            return Ok(Some(Item::Frame(header, Bytes::new())));
+        }
         let payload = self.buffer.split_to(length).freeze();
         if length > MOST_ROOM_BYTES {
             // What is behind a large frame would keep the room of it.

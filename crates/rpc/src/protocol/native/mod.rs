@@ -8,6 +8,7 @@ mod fault;
 pub mod fields;
 pub mod frame;
 pub mod greeting;
+mod numbers;
 mod outbox;
 
 pub use client::{Begin, ClientSession, Event, What};

@@ -11,6 +11,9 @@ use super::frame::Header;
 /// A payload from here on is a piece of its own; a smaller one is copied.
 const APART_FROM_BYTES: usize = 4 << 10;
 
+/// Pieces of one write.
+const MOST_PIECES: usize = 64;
+
 /// Frames that wait to be sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
@@ -51,15 +54,23 @@ impl Outbox {
         self.pieces.is_empty() && self.tail.is_empty()
     }
 
-    /// Fills `slices` with the first pieces; returns how many.
-    pub fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    /// Hands the first pieces to one vectored write; none where nothing waits. What that has taken
+    /// is taken off by [`Outbox::advance`].
+    pub fn with_slices<R>(&self, write: impl FnOnce(&[IoSlice<'_>]) -> R) -> R {
+        if self.pieces.is_empty() {
+            return match self.tail.is_empty() {
+                true => write(&[]),
+                false => write(&[IoSlice::new(&self.tail)]),
+            };
+        }
         let all = self.pieces.iter().map(|piece| &piece[..]).chain([&self.tail[..]]);
+        let mut slices = [IoSlice::new(&[]); MOST_PIECES];
         let mut count = 0;
         for (slice, piece) in slices.iter_mut().zip(all.filter(|piece| !piece.is_empty())) {
             *slice = IoSlice::new(piece);
             count += 1;
         }
-        count
+        write(slices.get(..count).unwrap_or_default())
     }
 
     /// This many bytes are sent.

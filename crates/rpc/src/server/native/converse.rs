@@ -2,7 +2,7 @@
 //! one vectored write.
 
 use std::future::{Future as _, poll_fn};
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -15,9 +15,7 @@ use tokio::time::{sleep, sleep_until, timeout};
 use super::super::shared::{FORCED, NextStage, Shared, Stage, next_stage};
 use super::super::work::{has_read, has_written};
 use super::session::Session;
-
-/// Pieces of one write.
-const MOST_PIECES: usize = 64;
+use super::when::When;
 
 /// What is read and dropped after the end, so that the client reads why it came.
 const MOST_DROPPED_BYTES: usize = 4 << 20;
@@ -33,7 +31,7 @@ pub(in crate::server) async fn converse<S>(
 {
     let mut session = Session::new(Arc::clone(&shared), carrier, Instant::now());
     session.space().extend_from_slice(&early);
-    session.receive(Instant::now());
+    session.receive(&When::default());
     let mut stage = Stage::Serving;
     let mut changed = next_stage(Arc::clone(&shared), stage);
     loop {
@@ -52,25 +50,25 @@ pub(in crate::server) async fn converse<S>(
             continue;
         }
         if session.is_paused() {
-            session.receive(Instant::now());
+            session.receive(&When::default());
             continue;
         }
-        let now = match next_read(&mut stream, &mut session, &mut changed).await {
+        let read = next_read(&mut stream, &mut session, &mut changed).await;
+        let now = When::default();
+        match read {
             Some(Ok(0)) => {
                 session.closed();
                 continue;
             }
             Some(Ok(_)) => {
                 has_read();
-                let now = Instant::now();
-                session.receive(now);
-                now
+                session.receive(&now);
             }
             Some(Err(_)) => return,
-            None => Instant::now(),
-        };
-        if session.due().is_some_and(|due| due <= now) {
-            session.expire(now);
+            None => {}
+        }
+        if session.due().is_some_and(|due| due <= now.get()) {
+            session.expire(now.get());
         }
     }
     // Else the reason of the end would be lost with what the client still sends.
@@ -124,16 +122,13 @@ where
         return Ok(());
     }
     while !out.is_empty() {
-        let mut slices = [IoSlice::new(&[]); MOST_PIECES];
-        let count = out.slices(&mut slices);
-        let slices = &slices[..count];
         // Most writes wait for nothing.
         let mut late = None;
         let written = poll_fn(|context| {
-            if let Poll::Ready(written) =
-                Pin::new(&mut *stream).poll_write_vectored(context, slices)
-            {
-                return Poll::Ready(written);
+            let stream = Pin::new(&mut *stream);
+            let written = out.with_slices(|slices| stream.poll_write_vectored(context, slices));
+            if written.is_ready() {
+                return written;
             }
             let begin = || Box::pin(sleep(shared.settings.take_timeout));
             let late = late.get_or_insert_with(begin).as_mut().poll(context);

@@ -1,7 +1,7 @@
 //! Connections over shared memory or MPI, a thread each: it waits for them itself, which no runtime
 //! can.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,12 +10,10 @@ use super::super::settings::Settings;
 use super::super::shared::Shared;
 use super::super::work::{has_read, has_written, system_calls_are};
 use super::session::Session;
+use super::when::When;
 use crate::duplex::{Duplex, For};
 use crate::mpi;
 use crate::shm::Link;
-
-/// Pieces of one write.
-const MOST_PIECES: usize = 64;
 
 /// What is taken at once.
 const INPUT_BYTES: usize = 32 << 10;
@@ -56,7 +54,7 @@ fn serve(mut link: impl Duplex, carrier: &'static str, shared: Arc<Shared>) -> i
             continue;
         }
         if session.is_paused() {
-            session.receive(now);
+            session.receive(&now.into());
             continue;
         }
         let look = now + LOOK;
@@ -83,7 +81,7 @@ fn take(link: &mut impl Duplex, session: &mut Session, input: &mut [u8]) -> io::
     has_read();
     system_calls_are(link.system_calls());
     session.space().extend_from_slice(&input[..count]);
-    session.receive(Instant::now());
+    session.receive(&When::default());
     Ok(())
 }
 
@@ -91,10 +89,7 @@ fn take(link: &mut impl Duplex, session: &mut Session, input: &mut [u8]) -> io::
 fn flush(link: &mut impl Duplex, session: &mut Session, shared: &Shared) -> io::Result<()> {
     let was_empty = session.out().is_empty();
     while !session.out().is_empty() {
-        let mut slices = [IoSlice::new(&[]); MOST_PIECES];
-        let out = session.out();
-        let count = out.slices(&mut slices);
-        match link.send(&slices[..count])? {
+        match session.out().with_slices(|slices| link.send(slices))? {
             0 => {
                 let until = Instant::now() + shared.settings.take_timeout;
                 if !link.wait(For::Room, Some(until))? {

@@ -5,11 +5,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Buf as _;
-
 use super::super::settings::Settings;
 use super::super::shared::Shared;
 use super::session::Session;
+use super::when::When;
 
 /// A server with one connection, and no socket.
 pub(crate) struct Local(Session);
@@ -22,7 +21,7 @@ impl Local {
     /// Takes what the client sends.
     pub(crate) fn send(&mut self, piece: &[u8]) {
         self.0.space().extend_from_slice(piece);
-        self.0.receive(Instant::now());
+        self.0.receive(&When::default());
     }
 
     /// Calls whose functions wait.
@@ -51,24 +50,32 @@ impl Local {
         space: &mut [u8],
         until: Option<Instant>,
     ) -> io::Result<usize> {
-        if !self.wait(until) {
-            return match (self.0.is_over(), until) {
-                (true, _) => Ok(0),
-                (false, Some(_)) => Err(io::ErrorKind::WouldBlock.into()),
-                (false, None) => Err(io::Error::other("no answer will ever come")),
+        if !self.wait(until) && !self.0.is_over() && until.is_none() {
+            return Err(io::Error::other("no answer will ever come"));
+        }
+        self.receive_now(space)
+    }
+
+    /// Gives what it has for the client now.
+    pub(crate) fn receive_now(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let length = self.0.out().with_slices(|slices| {
+            let piece = slices.first().map_or(&[][..], |slice| slice);
+            let length = piece.len().min(space.len());
+            space[..length].copy_from_slice(&piece[..length]);
+            length
+        });
+        if length == 0 {
+            return match self.0.is_over() {
+                true => Ok(0),
+                false => Err(io::ErrorKind::WouldBlock.into()),
             };
         }
-        let mut slices = [io::IoSlice::new(&[])];
         let out = self.0.out();
-        let count = out.slices(&mut slices);
-        let mut piece = slices[..count].first().map_or(&[][..], |slice| slice);
-        let length = piece.len().min(space.len());
-        piece.copy_to_slice(&mut space[..length]);
         out.advance(length);
         if out.is_empty() {
             self.0.count_memory();
             if self.0.is_paused() {
-                self.0.receive(Instant::now());
+                self.0.receive(&When::default());
             }
         }
         Ok(length)

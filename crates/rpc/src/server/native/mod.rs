@@ -9,6 +9,7 @@ mod methods;
 mod session;
 mod standard;
 mod waiting;
+mod when;
 
 pub(super) use converse::converse;
 pub(crate) use duplex::serve_rank;

@@ -16,6 +16,7 @@ use super::super::memory::Taken;
 use super::super::shared::{HEALTH, Shared, Stage};
 use super::super::work::here;
 use super::waiting::{Step, Waiting, Wake};
+use super::when::When;
 use crate::model::call::{Call, Info, Shared as Exchanged};
 use crate::model::function::{Function, Run};
 use crate::protocol::metadata::Metadata;
@@ -23,6 +24,9 @@ use crate::protocol::native::frame::{Header, Kind, MOST_TEXT_BYTES, OPEN, PROTOB
 use crate::protocol::native::greeting::{ClientGreeting, Method, ServerGreeting};
 use crate::protocol::native::{Decoder, Fault, Item, Outbox, fields};
 use crate::protocol::status::{Code, Status};
+
+/// What memory is counted in.
+const GRAIN_BYTES: usize = 1 << 10;
 
 /// What may wait to be sent before the next calls are looked at.
 const PAUSE_BYTES: usize = 256 << 10;
@@ -105,18 +109,18 @@ impl Session {
     }
 
     /// Takes what has come.
-    pub(in crate::server) fn receive(&mut self, now: Instant) {
+    pub(in crate::server) fn receive(&mut self, now: &When) {
         if self.senders > 0 {
             let ready = |(id, call): (&u64, &Waiting)| call.may_go_on_sending().then_some(*id);
             let ready: Vec<_> = self.waiting.iter().filter_map(ready).collect();
-            ready.into_iter().for_each(|id| self.resume(id, now));
+            ready.into_iter().for_each(|id| self.resume(id, now.get()));
         }
         if let Err(fault) = self.take(now) {
             self.end(Code::Internal, &fault.to_string());
         }
         self.count_memory();
         let is_partial = self.decoder.kept_bytes() > 0 && !self.is_paused && !self.is_over;
-        self.stalled = is_partial.then(|| self.stalls_from(now));
+        self.stalled = is_partial.then(|| self.stalls_from(now.get()));
     }
 
     /// When a frame that isn't whole is looked at.
@@ -242,7 +246,7 @@ impl Session {
         }
     }
 
-    fn take(&mut self, now: Instant) -> Result<(), Fault> {
+    fn take(&mut self, now: &When) -> Result<(), Fault> {
         if self.client.is_none() && !self.is_over {
             let Some(client) = ClientGreeting::decode(self.decoder.buffer())? else {
                 return Ok(());
@@ -296,7 +300,7 @@ impl Session {
         Status::new(Code::ResourceExhausted, words)
     }
 
-    fn frame(&mut self, header: &Header, payload: Bytes, now: Instant) -> Result<(), Fault> {
+    fn frame(&mut self, header: &Header, payload: Bytes, now: &When) -> Result<(), Fault> {
         let id = header.id;
         match header.kind {
             Kind::Call => return self.call(header, payload, now),
@@ -327,7 +331,7 @@ impl Session {
     }
 
     /// A message of an open call. Those of a call that has ended are passed over.
-    fn message(&mut self, id: u64, payload: &Bytes, now: Instant) -> Result<(), Fault> {
+    fn message(&mut self, id: u64, payload: &Bytes, now: &When) -> Result<(), Fault> {
         let Some(mut call) = self.remove(id) else { return Ok(()) };
         if !call.is_open() {
             self.put(id, call);
@@ -347,10 +351,10 @@ impl Session {
         Ok(())
     }
 
-    fn resume_if_ready(&mut self, id: u64, now: Instant) {
+    fn resume_if_ready(&mut self, id: u64, now: &When) {
         let has_room = self.has_room();
         if self.waiting.get(&id).is_some_and(|call| call.is_ready(has_room)) {
-            self.resume(id, now);
+            self.resume(id, now.get());
         }
     }
 
@@ -360,24 +364,24 @@ impl Session {
     }
 
     /// Begins a call, and ends it too where its function doesn't wait.
-    fn call(&mut self, header: &Header, mut request: Bytes, now: Instant) -> Result<(), Fault> {
+    fn call(&mut self, header: &Header, mut request: Bytes, now: &When) -> Result<(), Fault> {
         let id = header.id;
         if self.waiting.contains_key(&id) {
             return Err(Fault::Id(id));
         }
         let metadata = fields::take(header, &mut request)?;
-        let shared = Arc::clone(&self.shared);
-        let (method, function) = match self.admit(header, &metadata, request.len(), &shared) {
+        let (method, function) = match self.admit(header, &metadata, request.len()) {
             Ok(admitted) => admitted,
             Err(status) => {
                 self.refuse(id, status);
                 return Ok(());
             }
         };
-        let counters = &shared.counters;
-        counters.calls.fetch_add(1, Relaxed);
-        let is_open = header.has(OPEN);
-        counters.received.fetch_add(u64::from(!is_open), Relaxed);
+        let (shared, is_open) = (&self.shared, header.has(OPEN));
+        shared.counters.calls.fetch_add(1, Relaxed);
+        if !is_open {
+            shared.counters.received.fetch_add(1, Relaxed);
+        }
         let timeout = Duration::from_micros(header.timeout_us.into());
         let timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
         let info = Info {
@@ -404,28 +408,27 @@ impl Session {
                 let kept = info.metadata.kept_bytes();
                 exchanged.with(|exchange| exchange.kept_bytes = kept);
                 let function = run(Call::new(exchanged.clone(), info));
-                let deadline = timeout.and_then(|timeout| now.checked_add(timeout));
+                let deadline = timeout.and_then(|timeout| now.get().checked_add(timeout));
                 let streams = method.server_streams;
                 let call = Waiting::new(function, exchanged, request, streams, deadline);
                 self.put(id, call);
-                self.resume(id, now);
+                self.resume(id, now.get());
             }
         }
         Ok(())
     }
 
     /// The method and function of a call that may be made.
-    fn admit<'a>(
+    fn admit(
         &self,
         header: &Header,
         metadata: &Metadata,
         message_bytes: usize,
-        shared: &'a Shared,
-    ) -> Result<&'a (Method, Arc<Function>), Status> {
+    ) -> Result<&(Method, Arc<Function>), Status> {
         if self.stage != Stage::Serving {
             return Err(stops());
         }
-        let settings = &shared.settings;
+        let (shared, settings) = (&self.shared, &self.shared.settings);
         if message_bytes > settings.max_message_bytes {
             return Err(self.too_large(message_bytes));
         }
@@ -493,9 +496,11 @@ impl Session {
         self.answer_with(id, result, &trailers);
     }
 
-    /// What counts as memory: what isn't whole, isn't sent, or is held by calls that wait.
+    /// What counts as memory: what isn't whole, isn't sent, or is held by calls that wait; in whole
+    /// [`GRAIN_BYTES`], so that a small call changes nothing that all connections share.
     fn counted(&self) -> usize {
-        self.decoder.kept_bytes() + self.out.bytes() + self.held
+        let bytes = self.decoder.kept_bytes() + self.out.bytes() + self.held;
+        bytes - bytes % GRAIN_BYTES
     }
 
     /// Counts it with what all connections may take. Without room the connection ends; answers are

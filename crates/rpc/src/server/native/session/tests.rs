@@ -31,7 +31,7 @@ fn greeted(shared: &Arc<Shared>) -> Session {
 
 fn send(session: &mut Session, bytes: &[u8]) {
     session.space().extend_from_slice(bytes);
-    session.receive(Instant::now());
+    session.receive(&When::default());
 }
 
 fn call(session: &Session, id: u64, method: &str, payload: &[u8]) -> Vec<u8> {
@@ -211,7 +211,7 @@ proptest! {
             send(&mut session, piece);
             while session.is_paused() {
                 session.out = Outbox::default();
-                session.receive(Instant::now());
+                session.receive(&When::default());
             }
             if session.is_over() {
                 break;
