@@ -26,6 +26,7 @@ mod command;
 mod left_out;
 mod serve;
 pub mod waiting;
+pub mod writes;
 
 use ::service::{Service, Subcommand};
 

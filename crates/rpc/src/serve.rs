@@ -54,6 +54,14 @@ pub(crate) struct RpcArgs {
     #[arg(long, value_name = "HOW", default_value = "hybrid", requires = "shm")]
     wait: crate::waiting::Wait,
 
+    /// Divide each answer of own frames into writes, to see what that costs
+    #[arg(long, value_name = "HOW", default_value = "array")]
+    writes: crate::writes::Writes,
+
+    /// Leave Nagle's algorithm on, to see what that costs (TCP)
+    #[arg(long)]
+    nagle: bool,
+
     #[command(flatten)]
     threads: ThreadArgs,
 
@@ -159,6 +167,8 @@ impl Run for RpcArgs {
             tls,
             handshake_timeout: self.encryption.handshake_timeout(),
             wait: self.wait,
+            writes: self.writes,
+            nagle: self.nagle,
             ..crate::server::Settings::default()
         };
         if self.pipe {

@@ -182,7 +182,7 @@ impl Accepted {
             Socket::Tcp(socket) => {
                 let Ok(stream) = TcpStream::from_std(socket) else { return };
                 // Else an answer of several writes waits for the client's acknowledgement.
-                let _ = stream.set_nodelay(true);
+                let _ = stream.set_nodelay(!shared.settings.nagle);
                 match tls {
                     // Each in a box: the task of a connection is as large as its largest way.
                     None => Box::pin(converse(stream, "tcp", shared)).await,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use service::Tokens;
 
 use crate::waiting::Wait;
+use crate::writes::Writes;
 
 /// How a server serves.
 #[derive(Clone, Debug)]
@@ -33,6 +34,10 @@ pub struct Settings {
     pub take_timeout: Duration,
     /// How a connection over shared memory waits for its client.
     pub wait: Wait,
+    /// How answers of own frames are divided into writes.
+    pub writes: Writes,
+    /// Leaves Nagle's algorithm on.
+    pub nagle: bool,
 }
 
 impl Default for Settings {
@@ -50,6 +55,8 @@ impl Default for Settings {
             handshake_timeout: Duration::from_secs(10),
             take_timeout: Duration::from_secs(30),
             wait: Wait::default(),
+            writes: Writes::default(),
+            nagle: false,
         }
     }
 }

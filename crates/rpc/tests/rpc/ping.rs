@@ -200,7 +200,12 @@ fn what_a_command_has_started_ends_with_it() {
 
 /// What `why` finds at a server of its own.
 fn found(more: &[&str]) -> serde_json::Value {
-    let server = format!("exec {PROGRAM} serve --listen 127.0.0.1:0");
+    found_at("", more)
+}
+
+/// What it finds at one that is started with these arguments.
+fn found_at(served: &str, more: &[&str]) -> serde_json::Value {
+    let server = format!("exec {PROGRAM} serve --listen 127.0.0.1:0 {served}");
     let args = ["why", "tcp:", "--server", &server, "--time", "100ms", "--json"];
     let out = rpc(&[&args, more].concat());
     assert!(out.status.success(), "{more:?}: {}", said(&out));
@@ -241,6 +246,24 @@ fn why_finds_each_cause_that_is_planted() {
             assert_eq!(causes.iter().filter(is_other).count(), expected, "{planted:?}: {found}");
         }
     }
+}
+
+#[test]
+fn why_finds_what_is_planted_at_the_server() {
+    for (served, writes) in [("--writes struct", 2.0), ("--writes field", 8.0)] {
+        let found = found_at(served, &[]);
+        let count = found["server_did"]["writes"].as_f64().expect("a count");
+        // The call that asks for the count has a larger answer.
+        assert!((writes * 0.9..writes * 1.2).contains(&count), "{served}: {found}");
+        let causes = found["causes"].to_string();
+        let words = format!("the server sends an answer by {writes} writes");
+        assert!(causes.contains(&words), "{served}: {causes}");
+        assert!(!causes.contains("per request"), "{served}: {causes}");
+    }
+    let found = found_at("--writes struct --nagle", &["--writes", "struct", "--nagle"]);
+    let cause = found["cause"].as_str().expect("words");
+    let words = "Nagle + delayed acknowledgement: 2 writes per request, and 2 of the server";
+    assert!(cause.contains(words), "{found}");
 }
 
 #[test]

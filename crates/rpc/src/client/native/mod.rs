@@ -4,8 +4,6 @@
 //! [`FutureClient`] has a thread that reads, so that several threads may call by one connection.
 
 mod future;
-mod reading;
-mod sending;
 
 use std::fmt;
 use std::io;
@@ -17,9 +15,18 @@ use crate::carriers::{Carrier, Peer};
 use crate::protocol::native::greeting::ClientGreeting;
 use crate::protocol::native::{Begin, ClientSession, Event, What};
 use crate::protocol::status::{Code, Ended, Status};
+use crate::writes::{Cuts, Sending, Writes};
 
 pub use future::{CallFuture, FutureClient, FutureKind};
-pub use sending::{Flush, Writes};
+
+/// When a buffer is flushed, which gathers what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Flush {
+    /// With each write, so that it gathers nothing
+    Each,
+    /// Once a message is whole
+    Message,
+}
 
 /// How long is waited for what a server has sent last, once it takes nothing.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -85,8 +92,8 @@ pub struct Reply {
 pub struct NativeClient {
     carrier: Box<dyn Carrier>,
     session: ClientSession,
-    sending: sending::Sending,
-    reading: reading::Reading,
+    sending: Sending,
+    reading: Cuts,
     input: Box<[u8]>,
     traffic: Traffic,
     /// The call under way, and how long it may take once this side first waits for it.
@@ -104,11 +111,15 @@ impl NativeClient {
     /// When no server of own frames answers in time.
     pub fn connect(carrier: Box<dyn Carrier>, options: &NativeOptions) -> Result<Self, Status> {
         let (token, max_message) = (options.token.clone(), options.max_message_bytes);
+        let writes = match options.buffered {
+            Some(Flush::Message) => Writes::Buffer,
+            _ => options.writes,
+        };
         let mut client = Self {
             carrier,
             session: ClientSession::new(&ClientGreeting { max_message, token }),
-            sending: sending::Sending::new(options.writes, options.buffered),
-            reading: reading::Reading::new(options.reads.filter(|_| options.buffered.is_none())),
+            sending: Sending::new(writes),
+            reading: Cuts::of_reads(options.reads.filter(|_| options.buffered.is_none())),
             input: vec![0; INPUT_BYTES].into(),
             traffic: Traffic::default(),
             untimed: None,
@@ -184,9 +195,7 @@ impl NativeClient {
         request: &Bytes,
         how: &Begin<'_>,
     ) -> Result<u64, Status> {
-        let header = self.session.call(method, request, how)?;
-        self.sending.note(&header);
-        Ok(header.id)
+        Ok(self.session.call(method, request, how)?.id)
     }
 
     /// Begins a call whose messages [`NativeClient::send`] sends.
@@ -321,8 +330,10 @@ impl NativeClient {
             return Err(status.clone());
         }
         while !self.session.out().is_empty() {
-            match self.sending.send(&mut *self.carrier, self.session.out()) {
+            let (out, carrier) = (self.session.out(), &mut self.carrier);
+            match self.sending.with_slices(out, |slices| carrier.send(slices)) {
                 Ok(count) => {
+                    self.sending.sent(out, count);
                     self.traffic.writes += 1;
                     self.traffic.written_bytes += count as u64;
                 }
@@ -395,7 +406,7 @@ impl NativeClient {
     fn most(&self) -> usize {
         let all = self.input.len();
         // A greeting is no frame.
-        if self.session.is_greeting() { all } else { self.reading.most(all) }
+        if self.session.is_greeting() { all } else { self.reading.next(all) }
     }
 
     fn take(&mut self, read: io::Result<usize>) -> Result<bool, Status> {
@@ -406,7 +417,7 @@ impl NativeClient {
                 self.traffic.read_bytes += count as u64;
                 let came = self.input.get(..count).unwrap_or_default();
                 if !self.session.is_greeting() {
-                    self.reading.note(came);
+                    self.reading.pass(came);
                 }
                 self.session.receive(came).map(|()| true)
             }

@@ -14,10 +14,11 @@ use super::rung::Within;
 use crate::carriers::{CarrierAddress, Peer, Tuning};
 use crate::client::CallOptions;
 use crate::client::native::{
-    Flush, FutureClient, FutureKind, NativeClient, NativeOptions, Traffic, Writes,
+    Flush, FutureClient, FutureKind, NativeClient, NativeOptions, Traffic,
 };
 use crate::protocol::status::Status;
 use crate::protocol::table::{Number, Sample};
+use crate::writes::Writes;
 
 /// The exit code of a call is for its status; here any status is a failure.
 fn failed(status: Status) -> anyhow::Error {

@@ -15,10 +15,11 @@ use service::{Failure, Outcome, out};
 
 use super::args::{self, SessionArgs};
 use crate::carriers::{CarrierAddress, Tuning};
-use crate::client::native::{Flush, FutureKind, Writes};
+use crate::client::native::{Flush, FutureKind};
 use crate::mpi::World;
 use crate::server::native::serve_rank;
 use crate::waiting::Wait;
+use crate::writes::Writes;
 use caller::{Caller, Function, How};
 use rung::{Rung, Within};
 use started::{Cpus, Started};

@@ -152,9 +152,14 @@ impl Facts {
         let is_waiting = is_delayed && self.off_share() > 0.8;
         let ms = self.median_ns / 1e6;
         if is_waiting && self.has_nagle && writes >= 1.5 {
+            let theirs = self.server_did.map_or(1.0, |did| did.writes);
+            let theirs = match theirs >= 1.5 {
+                true => format!(", and {theirs:.0} of the server per answer"),
+                false => String::new(),
+            };
             return Some(format!(
-                "{ms:.0} ms = Nagle + delayed acknowledgement: {writes:.0} writes per request. \
-                 Write each request at once, or set TCP_NODELAY.",
+                "{ms:.0} ms = Nagle + delayed acknowledgement: {writes:.0} writes per \
+                 request{theirs}. Write each request at once, or set TCP_NODELAY.",
             ));
         }
         let reads = self.reads.filter(|reads| is_waiting && *reads >= 1.5)?;
@@ -212,17 +217,19 @@ impl Facts {
     }
 
     fn several_reads(&self) -> Option<String> {
-        let reads = self.reads.filter(|reads| *reads >= 1.5)?;
+        let reads = self.reads?;
         let their_writes = self.server_did.map_or(1.0, |did| did.writes);
-        Some(match their_writes >= 1.5 {
-            true => format!(
-                "{reads:.0} reads per answer, which the server sends by {their_writes:.0} writes: \
-                 it should write each answer at once."
-            ),
-            false => format!(
+        if their_writes >= 1.5 {
+            return Some(format!(
+                "the server sends an answer by {their_writes:.0} writes, which this side takes by \
+                 {reads:.1} reads: it should write each answer at once."
+            ));
+        }
+        (reads >= 1.5).then(|| {
+            format!(
                 "{reads:.0} reads per answer: each is a system call. Read all that has come at \
                  once."
-            ),
+            )
         })
     }
 
@@ -339,6 +346,9 @@ mod tests {
         let planted = facts(44e6, 2.0, 10e3);
         let words = "44 ms = Nagle + delayed acknowledgement: 2 writes per request.";
         assert!(first(planted).starts_with(words), "{}", first(planted));
+        let did = Some(Did { reads: 2.0, writes: 2.0, system_calls: 4.0 });
+        let both = first(Facts { server_did: did, ..facts(88e6, 2.0, 10e3) });
+        assert!(both.contains("2 writes per request, and 2 of the server per answer"), "{both}");
         // One write has nothing to wait for, whatever else takes 44 ms.
         assert!(!first(facts(44e6, 1.0, 10e3)).contains("Nagle"));
         // A server that works for 44 ms.
@@ -360,7 +370,7 @@ mod tests {
         assert!(first(reads).starts_with("4 reads per answer: each is"), "{}", first(reads));
         let did = Some(Did { reads: 1.0, writes: 3.0, system_calls: 4.0 });
         let sent = first(Facts { server_did: did, ..reads });
-        assert!(sent.contains("by 3 writes: it should write"), "{sent}");
+        assert!(sent.contains("by 3 writes, which this side takes by 4.0 reads"), "{sent}");
         let future = |ns| first(Facts { future_ns: Some(ns), ..plain });
         assert!(future(5e3).starts_with("the future: 5.000 μs of 15.000 μs"), "{}", future(5e3));
         assert!(!future(2e3).contains("future"));

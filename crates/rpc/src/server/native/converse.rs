@@ -2,7 +2,7 @@
 //! one vectored write.
 
 use std::future::{Future as _, poll_fn};
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -16,6 +16,7 @@ use super::super::shared::{FORCED, NextStage, Shared, Stage, next_stage};
 use super::super::work::{has_read, has_written};
 use super::session::Session;
 use super::when::When;
+use crate::writes::Sending;
 
 /// What is read and dropped after the end, so that the client reads why it came.
 const MOST_DROPPED_BYTES: usize = 4 << 20;
@@ -32,10 +33,11 @@ pub(in crate::server) async fn converse<S>(
     let mut session = Session::new(Arc::clone(&shared), carrier, Instant::now());
     session.space().extend_from_slice(&early);
     session.receive(&When::default());
+    let mut sending = Sending::new(shared.settings.writes);
     let mut stage = Stage::Serving;
     let mut changed = next_stage(Arc::clone(&shared), stage);
     loop {
-        if flush(&mut stream, &mut session, &shared).await.is_err() {
+        if flush(&mut stream, &mut session, &mut sending, &shared).await.is_err() {
             return;
         }
         if session.is_over() {
@@ -113,7 +115,12 @@ where
 }
 
 /// Writes all that waits. A client that takes nothing for too long is an error.
-async fn flush<S>(stream: &mut S, session: &mut Session, shared: &Shared) -> io::Result<()>
+async fn flush<S>(
+    stream: &mut S,
+    session: &mut Session,
+    sending: &mut Sending,
+    shared: &Shared,
+) -> io::Result<()>
 where
     S: AsyncWrite + Unpin,
 {
@@ -126,7 +133,8 @@ where
         let mut late = None;
         let written = poll_fn(|context| {
             let stream = Pin::new(&mut *stream);
-            let written = out.with_slices(|slices| stream.poll_write_vectored(context, slices));
+            let write = |slices: &[IoSlice<'_>]| stream.poll_write_vectored(context, slices);
+            let written = sending.with_slices(out, write);
             if written.is_ready() {
                 return written;
             }
@@ -138,7 +146,7 @@ where
             0 => return Err(io::ErrorKind::WriteZero.into()),
             count => {
                 has_written();
-                out.advance(count);
+                sending.sent(out, count);
             }
         }
     }

@@ -14,6 +14,7 @@ use super::when::When;
 use crate::duplex::{Duplex, For};
 use crate::mpi;
 use crate::shm::Link;
+use crate::writes::Sending;
 
 /// What is taken at once.
 const INPUT_BYTES: usize = 32 << 10;
@@ -41,8 +42,9 @@ fn serve(mut link: impl Duplex, carrier: &'static str, shared: Arc<Shared>) -> i
     let mut session = Session::new(Arc::clone(&shared), carrier, Instant::now());
     let mut stage = shared.stage_now();
     let mut input = vec![0; INPUT_BYTES];
+    let mut sending = Sending::new(shared.settings.writes);
     loop {
-        flush(&mut link, &mut session, &shared)?;
+        flush(&mut link, &mut session, &mut sending, &shared)?;
         if session.is_over() {
             return Ok(());
         }
@@ -86,10 +88,15 @@ fn take(link: &mut impl Duplex, session: &mut Session, input: &mut [u8]) -> io::
 }
 
 /// Writes all that waits.
-fn flush(link: &mut impl Duplex, session: &mut Session, shared: &Shared) -> io::Result<()> {
+fn flush(
+    link: &mut impl Duplex,
+    session: &mut Session,
+    sending: &mut Sending,
+    shared: &Shared,
+) -> io::Result<()> {
     let was_empty = session.out().is_empty();
     while !session.out().is_empty() {
-        match session.out().with_slices(|slices| link.send(slices))? {
+        match sending.with_slices(session.out(), |slices| link.send(slices))? {
             0 => {
                 let until = Instant::now() + shared.settings.take_timeout;
                 if !link.wait(For::Room, Some(until))? {
@@ -98,7 +105,7 @@ fn flush(link: &mut impl Duplex, session: &mut Session, shared: &Shared) -> io::
             }
             count => {
                 has_written();
-                session.out().advance(count);
+                sending.sent(session.out(), count);
             }
         }
     }
