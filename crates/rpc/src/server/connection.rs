@@ -31,7 +31,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 /// What small frames may take, by h2's count of up to 256 bytes each, until a call has taken them.
 const FRAME_BYTES: usize = 1 << 20;
 
-/// How many requests are taken before the first of them is answered.
+/// How many calls begin before what they have answered is written.
 const MOST_AT_ONCE: usize = 64;
 
 /// Serves one connection of HTTP/2, whose preface is the beginning of `early`.
@@ -50,7 +50,6 @@ where
         carrier,
         gate: Arc::default(),
         calls: JoinSet::new(),
-        batch: Vec::new(),
         next_stage: next_stage(Arc::clone(&shared), Stage::Serving),
         end: None,
         stuck: None,
@@ -84,7 +83,6 @@ struct Conversation<S: AsyncRead + AsyncWrite + Unpin> {
     gate: Arc<Gate>,
     /// Calls that wait for something.
     calls: JoinSet<()>,
-    batch: Vec<(Request<RecvStream>, SendResponse<Bytes>)>,
     next_stage: NextStage,
     /// When it ends whatever is in flight.
     end: Option<Pin<Box<Sleep>>>,
@@ -99,8 +97,6 @@ struct Conversation<S: AsyncRead + AsyncWrite + Unpin> {
 
 /// What there is to do.
 enum Event {
-    /// Calls have begun.
-    Calls,
     /// The server is at another stage.
     Stage(Stage),
     /// The client asks for too much.
@@ -113,11 +109,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
     async fn run(&mut self) {
         loop {
             match poll_fn(|context| self.poll(context)).await {
-                Event::Calls => {
-                    let mut batch = std::mem::take(&mut self.batch);
-                    batch.drain(..).for_each(|(request, respond)| self.begin(request, respond));
-                    self.batch = batch;
-                }
                 Event::Stage(stage) => {
                     self.next_stage = next_stage(Arc::clone(&self.shared), stage);
                     match stage {
@@ -142,9 +133,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
         if self.pipe.is_too_much() && !self.is_calmed {
             return Poll::Ready(Event::TooMuch);
         }
-        if !self.batch.is_empty() {
-            return Poll::Ready(Event::Calls);
-        }
         while let Poll::Ready(Some(_)) = self.calls.poll_join_next(context) {}
         let has_passed = |timer: &mut Pin<Box<Sleep>>| timer.as_mut().poll(context).is_ready();
         if self.end.as_mut().is_some_and(has_passed) {
@@ -156,16 +144,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
         Poll::Pending
     }
 
-    /// Takes the requests that have come, and writes what there is; ready once the connection has
+    /// Begins the calls that have come, and writes what there is; ready once the connection has
     /// ended.
     fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
             if self.gate.is_sending() {
                 self.pipe.sent();
             }
-            while self.batch.len() < MOST_AT_ONCE && !self.is_over {
+            let mut begun = 0;
+            while begun < MOST_AT_ONCE && !self.is_over {
                 match self.h2.poll_accept(context) {
-                    Poll::Ready(Some(Ok(call))) => self.batch.push(call),
+                    Poll::Ready(Some(Ok((request, respond)))) => {
+                        self.begin(request, respond);
+                        begun += 1;
+                    }
                     Poll::Ready(Some(Err(_)) | None) => self.is_over = true,
                     Poll::Pending => break,
                 }
@@ -184,6 +176,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
                         continue;
                     }
                     self.gate.clear();
+                    if begun == MOST_AT_ONCE {
+                        // Others have their turn before the calls that are left.
+                        context.waker().wake_by_ref();
+                    }
                 }
                 Poll::Ready(Err(_)) => return Poll::Ready(()),
                 Poll::Pending => return self.poll_stuck(context),
