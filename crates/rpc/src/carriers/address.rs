@@ -21,6 +21,8 @@ use crate::shm::Link;
 pub enum CarrierAddress {
     /// Within this process.
     Here,
+    /// Within this process, by the frames that others carry.
+    Frames,
     /// The file of a Unix socket.
     Unix(PathBuf),
     /// The file of a Unix socket, over which the server passes memory.
@@ -41,7 +43,7 @@ impl fmt::Display for BadCarrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "\"{}\" names no carrier and its place: write here:, shm:PATH, unix:PATH, \
+            "\"{}\" names no carrier and its place: write here:, frames:, shm:PATH, unix:PATH, \
              tcp:HOST:PORT, pipe:COMMAND, mpi: or grpc://HOST:PORT",
             self.0
         )
@@ -57,6 +59,7 @@ impl FromStr for CarrierAddress {
         let bad = || BadCarrier(typed.to_owned());
         match typed.split_once(':').ok_or_else(bad)? {
             ("here", "") => Ok(Self::Here),
+            ("frames", "") => Ok(Self::Frames),
             ("unix", path) if !path.is_empty() => Ok(Self::Unix(path.into())),
             ("shm", path) if !path.is_empty() => Ok(Self::Shm(path.into())),
             ("tcp", address) => {
@@ -79,6 +82,7 @@ impl fmt::Display for CarrierAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Here => f.write_str("here:"),
+            Self::Frames => f.write_str("frames:"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Shm(path) => write!(f, "shm:{}", path.display()),
             Self::Tcp(address) => write!(f, "tcp:{address}"),
@@ -95,7 +99,8 @@ impl CarrierAddress {
     /// When nothing is there, or the command can't be started.
     pub fn connect(&self, tuning: Tuning, limit: Duration) -> io::Result<Box<dyn Carrier>> {
         Ok(match self {
-            Self::Here => Box::new(Here::default()),
+            Self::Here => Box::new(Here::new(false)),
+            Self::Frames => Box::new(Here::new(true)),
             Self::Unix(path) => Box::new(Stream::unix(path, tuning)?),
             Self::Shm(path) => {
                 let socket = UnixStream::connect(path)?;
@@ -122,6 +127,7 @@ mod tests {
     fn an_address_names_its_carrier() {
         for typed in [
             "here:",
+            "frames:",
             "unix:/run/a",
             "shm:/run/b",
             "tcp:localhost:7",

@@ -13,6 +13,11 @@ use std::fmt;
 use std::io::{self, IoSlice};
 use std::time::Instant;
 
+use bytes::Bytes;
+
+use crate::protocol::native::Begin;
+use crate::protocol::status::Status;
+
 pub use address::{BadCarrier, CarrierAddress};
 pub use sender::Sender;
 pub use stream::Tuning;
@@ -39,6 +44,17 @@ pub trait Carrier: fmt::Debug + Send {
     /// [`io::ErrorKind::WouldBlock`] when nothing has come that is found so; others as there.
     fn receive_now(&mut self, _space: &mut [u8]) -> io::Result<usize> {
         Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    /// Makes a call without frames, where its function is in this process and doesn't wait; `None`
+    /// where frames carry it.
+    fn call_within(
+        &mut self,
+        _method: u32,
+        _request: &Bytes,
+        _how: &Begin<'_>,
+    ) -> Option<Result<Bytes, Status>> {
+        None
     }
 
     /// Waits until there are bytes, there is room, or `until` has come; returns whether there are

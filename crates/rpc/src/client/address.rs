@@ -44,7 +44,10 @@ impl FromStr for ServerAddress {
 
     fn from_str(typed: &str) -> Result<Self, BadAddress> {
         let bad = || BadAddress(typed.to_owned());
-        if ["tcp:", "shm:", "pipe:", "here:"].iter().any(|scheme| typed.starts_with(scheme)) {
+        if ["tcp:", "shm:", "pipe:", "here:", "frames:"]
+            .iter()
+            .any(|scheme| typed.starts_with(scheme))
+        {
             return Err(bad());
         }
         if let Some(path) = typed.strip_prefix("unix:") {

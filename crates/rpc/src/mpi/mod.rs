@@ -245,6 +245,9 @@ impl Link {
         while self.look(For::Bytes, until)? && !self.is_over() {
             self.receive(&mut space)?;
         }
+        if !self.is_over() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         self.receives.iter_mut().for_each(Buffer::cancel);
         for buffer in self.receives.iter_mut().chain(&mut self.sends) {
             while buffer.take()?.is_none() && until.is_some_and(|until| Instant::now() < until) {
@@ -307,9 +310,11 @@ impl Duplex for Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // A rank that has ended without a word ends the job.
-        let _ = self.end();
-        self.world.leave();
+        // Leaving waits for the other side. Where that is silent, this process ends without it, and
+        // with it the job.
+        if self.end().is_ok() {
+            self.world.leave();
+        }
     }
 }
 

@@ -37,6 +37,7 @@ mod protobuf_conformance;
 mod raw;
 #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
 mod served;
+mod session;
 mod shared_memory;
 #[cfg(feature = "grpc")]
 mod stopping;

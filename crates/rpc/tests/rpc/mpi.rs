@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use crate::peers::on_path;
 use crate::served::{PROGRAM, lines, rpc, said};
@@ -30,6 +30,41 @@ fn two_ranks_have_exact_totals_however_they_wait() {
         assert_eq!(all[0]["samples"], 200);
         assert_eq!((total(0), total(1)), (0, all[0]["calls"].as_i64().expect("calls")), "{wait}");
     }
+}
+
+#[test]
+fn a_rank_that_hangs_ends_the_other_with_an_error_in_time() {
+    let Some(mpirun) = on_path("mpirun") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("1");
+    let mut command = Command::new(mpirun);
+    command.env("TMPDIR", folder.path()).env("PIDS", folder.path());
+    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", "2"]);
+    let script = "echo $$ > $PIDS/$OMPI_COMM_WORLD_RANK; exec \"$@\"";
+    command.args(["sh", "-c", script, "sh", PROGRAM, "rpc", "ping", "mpi:", "--wait", "spin"]);
+    command.args(["--time", "60s", "--count", "10000000", "--timeout", "1s"]);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    // MPI begins within a fraction of a second of CPU time; what takes more of it are calls.
+    let stat = || {
+        let pid = std::fs::read_to_string(&file).ok()?.trim().to_owned();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let ticks = stat.rsplit_once(") ")?.1.split(' ').nth(11)?.parse::<u64>().ok()?;
+        (ticks > 200).then_some(pid)
+    };
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(50);
+    let pid = loop {
+        if let Some(pid) = stat() {
+            break pid;
+        }
+        assert!(std::time::Instant::now() < until, "rank 1 does nothing");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let stopped = Command::new("kill").args(["-STOP", &pid]).status().expect("it runs");
+    assert!(stopped.success());
+    let out = child.wait_with_output().expect("it ends");
+    assert!(!out.status.success(), "{}", said(&out));
+    assert!(said(&out).contains("deadline of the call has passed"), "{}", said(&out));
 }
 
 #[test]

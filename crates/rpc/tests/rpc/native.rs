@@ -60,7 +60,7 @@ pub(crate) fn over_every_carrier(mut check: impl FnMut(&str, NativeClient)) {
     let tcp = format!("tcp:{}", server.address());
     let shm = format!("shm:{shared}");
     let pipe = format!("pipe:exec {PROGRAM} serve --pipe");
-    for address in ["here:", &pipe, &tcp, &format!("unix:{path}"), &shm] {
+    for address in ["here:", "frames:", &pipe, &tcp, &format!("unix:{path}"), &shm] {
         check(address, connect(address));
     }
 }

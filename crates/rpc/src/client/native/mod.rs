@@ -238,8 +238,8 @@ impl NativeClient {
         self.flush()
     }
 
-    /// One call: waits for its answer, for as long as `timeout` from when it first has to wait. What
-    /// happens to other calls is kept.
+    /// One call: waits for its answer, for as long as `timeout` from when it first has to wait.
+    /// What happens to other calls is kept.
     ///
     /// # Errors
     /// As the call ends, or the connection.
@@ -262,6 +262,11 @@ impl NativeClient {
         request: &Bytes,
         how: &Begin<'_>,
     ) -> Result<Bytes, Status> {
+        if self.session.broken().is_none()
+            && let Some(result) = self.carrier.call_within(method, request, how)
+        {
+            return result;
+        }
         let id = self.start_with(method, request, how)?;
         self.untimed = how.timeout.filter(|_| how.now.is_none()).map(|timeout| (id, timeout));
         let (mut answer, mut again) = (None, false);

@@ -10,6 +10,7 @@ pub(super) mod trial;
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use base::units::{ByteCount, Span};
 use service::{Failure, Outcome, out};
 
@@ -32,7 +33,8 @@ pub(super) struct ToArgs {
     /// (its standard input and output) or mpi: (rank 1 of a job of Open MPI, in which this is
     /// rank 0; mpi:2 is rank 2) by own frames, or grpc://HOST:PORT. For ping with add also what
     /// a call within this process is made of: direct: (the function alone), codec: (and its
-    /// messages encoded and decoded), table: (and found by its name)
+    /// messages encoded and decoded), table: (and found by its name); and frames: (here: by the
+    /// frames that the others carry)
     pub(super) address: String,
 
     /// Start this command of the shell as the server, and end it afterwards. It prints a ready
@@ -128,16 +130,16 @@ impl ToArgs {
         }
         if self.cpus.server.is_some_and(|server| self.cpus.client != Some(server))
             && self.server.is_none()
-            && !is_of(&["pipe:", "here:", "mpi:"])
+            && !is_of(&["pipe:", "here:", "frames:", "mpi:"])
         {
             let words = "--cpus CLIENT,SERVER: the server has to be started here, by --server or \
                          pipe:; of one that runs already only the client's core can be said";
             return Err(Failure::Usage(words.to_owned()));
         }
         let is_divided = self.writes != Writes::default() || self.reads.is_some() || self.buffered;
-        if caller::is_grpc(&self.address) && is_divided {
+        if (caller::is_grpc(&self.address) || is_of(&["here:"])) && is_divided {
             let words = "--writes, --reads and --buffered are for own frames: tcp:, unix:, pipe:, \
-                         shm:, mpi: and here:";
+                         shm:, mpi: and frames:";
             return Err(Failure::Usage(words.to_owned()));
         }
         if self.future != FutureKind::Caller && is_divided {
@@ -161,9 +163,13 @@ impl ToArgs {
             return Ok(None);
         }
         started::pin(self.cpus.server)?;
-        // What is wrong with the job rank 0 says for all.
-        let served = world.link(server, self.wait.unwrap_or_default()).and_then(serve_rank);
-        Ok(Some(if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
+        let rank = world.rank();
+        let Ok(link) = world.link(server, self.wait.unwrap_or_default()) else {
+            // What is wrong with the job rank 0 says for all.
+            return Ok(Some(ExitCode::FAILURE));
+        };
+        serve_rank(link).with_context(|| format!("rank {rank} can't serve rank 0"))?;
+        Ok(Some(ExitCode::SUCCESS))
     }
 
     /// The connection that is typed; the server, where it is started, stays with `server`.

@@ -177,6 +177,8 @@ fn count(
     })?;
     let (after, took) = (now(), begun.elapsed());
     let passed = traffic.zip(caller.traffic()).map(|(before, after)| since(before, after));
+    // Within this process nothing passes.
+    let passed = passed.filter(|passed| passed.writes > 0);
     let handed = handed.zip(caller.handed_ns()).map(|(before, after)| after - before);
     let since = |before: Option<Used>, after: Option<Used>| Some(after?.since(before?));
     let done = who(caller)?;
@@ -254,11 +256,13 @@ fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
         ready_ns: per_call(used.ready_ns),
         switches: per_call(used.switches),
     };
+    // The call that asks for the server's count is one of those that it has counted.
+    let per_served = |sum: u64| sum as f64 / (counted.calls + 1) as f64;
     let passed = counted.traffic;
     let of = |get: fn(Traffic) -> u64| passed.map(|passed| per_call(get(passed)));
     // Rings and messages of MPI are read and written without the system.
     let system_calls = match args.to.address.split(':').next() {
-        Some("here") => None,
+        Some("here" | "frames") => None,
         Some("shm" | "mpi") => of(|passed| passed.waits),
         _ => of(|passed| passed.writes + passed.reads + passed.waits),
     };
@@ -277,9 +281,9 @@ fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
         here: counted.here.map(side),
         server: counted.server.map(side),
         server_did: counted.did.as_ref().map(|did| Did {
-            reads: per_call(did.reads),
-            writes: per_call(did.writes),
-            system_calls: per_call(did.system_calls),
+            reads: per_served(did.reads),
+            writes: per_served(did.writes),
+            system_calls: per_served(did.system_calls),
         }),
         future_ns: counted.handed_ns.map(per_call),
         encode_ns: parts.encode_ns,

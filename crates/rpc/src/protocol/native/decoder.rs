@@ -42,11 +42,23 @@ impl Decoder {
     pub fn space(&mut self) -> &mut BytesMut {
         let missing = self.header.map_or(0, |header| header.length as usize);
         let missing = missing.saturating_sub(self.buffer.len()).max(self.skip);
+        self.shrink();
+        self.buffer.reserve(missing.clamp(KEPT_BYTES, MOST_ROOM_BYTES));
+        &mut self.buffer
+    }
+
+    /// Gives up the room of a large frame that was taken.
+    fn shrink(&mut self) {
         if self.buffer.is_empty() && self.buffer.capacity() > MOST_ROOM_BYTES {
             self.buffer = BytesMut::new();
         }
-        self.buffer.reserve(missing.clamp(KEPT_BYTES, MOST_ROOM_BYTES));
-        &mut self.buffer
+    }
+
+    /// Appends bytes that have come. The room for them is that of those before.
+    #[inline]
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.shrink();
+        self.buffer.extend_from_slice(bytes);
     }
 
     /// The bytes that have come and are not taken yet.
@@ -63,12 +75,15 @@ impl Decoder {
     ///
     /// # Errors
     /// When the bytes are none; then the connection has to end.
+    #[inline]
     pub fn next_item(&mut self) -> Result<Option<Item>, Fault> {
-        let skipped = self.skip.min(self.buffer.len());
-        self.buffer.advance(skipped);
-        self.skip -= skipped;
         if self.skip > 0 {
-            return Ok(None);
+            let skipped = self.skip.min(self.buffer.len());
+            self.buffer.advance(skipped);
+            self.skip -= skipped;
+            if self.skip > 0 {
+                return Ok(None);
+            }
         }
         let header = match self.header {
             Some(header) => header,

@@ -161,16 +161,20 @@ impl Header {
         self.flags & flag != 0
     }
 
+    /// Its bytes, as three little-endian words: they are written with three stores.
+    #[inline]
+    pub(super) fn words(&self) -> [u64; 3] {
+        let kinds = u64::from(self.kind as u8) << 32 | u64::from(self.codec) << 40;
+        let first = u64::from(self.length) | kinds | u64::from(self.flags) << 48;
+        [first, self.id, u64::from(self.method) | u64::from(self.timeout_us) << 32]
+    }
+
     /// Its bytes.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
-        bytes[..4].copy_from_slice(&self.length.to_le_bytes());
-        bytes[4] = self.kind as u8;
-        bytes[5] = self.codec;
-        bytes[6..8].copy_from_slice(&self.flags.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.id.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.method.to_le_bytes());
-        bytes[20..].copy_from_slice(&self.timeout_us.to_le_bytes());
+        for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.words()) {
+            *to = word.to_le_bytes();
+        }
         bytes
     }
 
@@ -178,6 +182,7 @@ impl Header {
     ///
     /// # Errors
     /// When its kind or flags are unknown, or a payload that is no message is too long.
+    #[inline]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, Fault> {
         let [a, b, c, d, kind, codec, e, f, rest @ ..] = *bytes;
         let [i0, i1, i2, i3, i4, i5, i6, i7, m0, m1, m2, m3, t0, t1, t2, t3] = rest;

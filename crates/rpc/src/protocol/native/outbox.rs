@@ -6,7 +6,7 @@ use std::io::IoSlice;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
-use super::frame::Header;
+use super::frame::{HEADER_BYTES, Header};
 
 /// A payload from here on is a piece of its own; a smaller one is copied.
 const APART_FROM_BYTES: usize = 4 << 10;
@@ -29,8 +29,14 @@ impl Outbox {
 
     /// Adds a frame whose payload is in two parts.
     pub fn push_parts(&mut self, header: &Header, first: &[u8], rest: &Bytes) {
-        self.raw().put_slice(&header.encode());
-        self.tail.put_slice(first);
+        let small = if rest.len() < APART_FROM_BYTES { rest.len() } else { 0 };
+        self.tail.reserve(HEADER_BYTES + first.len() + small);
+        for word in header.words() {
+            self.tail.put_u64_le(word);
+        }
+        if !first.is_empty() {
+            self.tail.put_slice(first);
+        }
         if rest.len() < APART_FROM_BYTES {
             self.tail.put_slice(rest);
         } else {
@@ -46,6 +52,9 @@ impl Outbox {
 
     /// How many bytes wait.
     pub fn bytes(&self) -> usize {
+        if self.pieces.is_empty() {
+            return self.tail.len();
+        }
         self.pieces.iter().map(Bytes::len).sum::<usize>() + self.tail.len()
     }
 

@@ -31,7 +31,7 @@ pub(in crate::server) async fn converse<S>(
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut session = Session::new(Arc::clone(&shared), carrier, Instant::now());
-    session.space().extend_from_slice(&early);
+    session.append(&early);
     session.receive(&When::default());
     let mut sending = Sending::new(shared.settings.writes);
     let mut stage = Stage::Serving;
@@ -44,11 +44,8 @@ pub(in crate::server) async fn converse<S>(
             break;
         }
         // A client that sends without end delays neither this nor what is due.
-        let new = shared.stage_now();
-        if new != stage {
-            stage = new;
+        if follow(&shared, &mut stage, &mut session) {
             changed = next_stage(Arc::clone(&shared), stage);
-            session.stage_is(stage, Instant::now());
             continue;
         }
         if session.is_paused() {
@@ -64,6 +61,10 @@ pub(in crate::server) async fn converse<S>(
             }
             Some(Ok(_)) => {
                 has_read();
+                // What comes once another client knows that the server stops is refused.
+                if follow(&shared, &mut stage, &mut session) {
+                    changed = next_stage(Arc::clone(&shared), stage);
+                }
                 session.receive(&now);
             }
             Some(Err(_)) => return,
@@ -87,6 +88,17 @@ pub(in crate::server) async fn converse<S>(
     };
     // The connection has ended, whichever way it goes.
     let _ = timeout(FORCED, linger).await;
+}
+
+/// Has the session follow the server to another stage; returns whether it is at one.
+fn follow(shared: &Shared, stage: &mut Stage, session: &mut Session) -> bool {
+    let new = shared.stage_now();
+    let is_other = new != *stage;
+    if is_other {
+        *stage = new;
+        session.stage_is(new, Instant::now());
+    }
+    is_other
 }
 
 /// Reads what has come; nothing once something is due, or the server is at another stage. Where

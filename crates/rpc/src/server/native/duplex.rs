@@ -22,6 +22,9 @@ const INPUT_BYTES: usize = 32 << 10;
 /// How often a thread that waits looks whether the server stops.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How long a rank waits for the greeting of rank 0: longer than any job.
+const MOST_WAIT: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
+
 /// Serves a client over shared memory, until it ends. One that takes nothing for too long is an
 /// end, too.
 pub(in crate::server) fn serve_shared(socket: UnixStream, shared: Arc<Shared>) {
@@ -35,7 +38,9 @@ pub(in crate::server) fn serve_shared(socket: UnixStream, shared: Arc<Shared>) {
 /// # Errors
 /// When MPI has failed, or rank 0 takes nothing.
 pub(crate) fn serve_rank(link: mpi::Link) -> io::Result<()> {
-    serve(link, "mpi", Arc::new(Shared::new(Settings::default())))
+    // A rank that isn't asked waits for the end of the job.
+    let settings = Settings { handshake_timeout: MOST_WAIT, ..Settings::default() };
+    serve(link, "mpi", Arc::new(Shared::new(settings)))
 }
 
 fn serve(mut link: impl Duplex, carrier: &'static str, shared: Arc<Shared>) -> io::Result<()> {
@@ -82,7 +87,7 @@ fn take(link: &mut impl Duplex, session: &mut Session, input: &mut [u8]) -> io::
     let count = link.receive(input)?;
     has_read();
     system_calls_are(link.system_calls());
-    session.space().extend_from_slice(&input[..count]);
+    session.append(&input[..count]);
     session.receive(&When::default());
     Ok(())
 }

@@ -5,10 +5,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
+
 use super::super::settings::Settings;
 use super::super::shared::Shared;
 use super::session::Session;
 use super::when::When;
+use crate::protocol::native::Begin;
+use crate::protocol::status::Status;
 
 /// A server with one connection, and no socket.
 pub(crate) struct Local(Session);
@@ -20,8 +24,18 @@ impl Local {
 
     /// Takes what the client sends.
     pub(crate) fn send(&mut self, piece: &[u8]) {
-        self.0.space().extend_from_slice(piece);
+        self.0.append(piece);
         self.0.receive(&When::default());
+    }
+
+    /// Makes a call without frames, where its function doesn't wait and no frame is under way.
+    pub(crate) fn call_at_once(
+        &mut self,
+        method: u32,
+        request: &Bytes,
+        how: &Begin<'_>,
+    ) -> Option<Result<Bytes, Status>> {
+        self.0.call_at_once(method, request, how)
     }
 
     /// Calls whose functions wait.

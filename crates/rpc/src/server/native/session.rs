@@ -4,6 +4,7 @@
 //! [`Session::stage_is`], and so answers come out of order.
 
 mod answers;
+mod within;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -78,6 +79,11 @@ impl Session {
     /// Where the bytes that come are appended; [`Session::receive`] then takes them.
     pub(in crate::server) fn space(&mut self) -> &mut BytesMut {
         self.decoder.space()
+    }
+
+    /// Appends bytes that have come.
+    pub(in crate::server) fn append(&mut self, bytes: &[u8]) {
+        self.decoder.append(bytes);
     }
 
     /// What waits to be sent.
@@ -384,14 +390,7 @@ impl Session {
         }
         let timeout = Duration::from_micros(header.timeout_us.into());
         let timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
-        let info = Info {
-            pid: shared.pid,
-            here,
-            carrier: self.carrier,
-            metadata,
-            timeout,
-            is_stopping: false,
-        };
+        let info = self.info(metadata, timeout);
         match &function.run {
             Run::AtOnce(_) if is_open => {
                 let words = "the function takes one message: send it with the call";
@@ -416,6 +415,12 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// What a function knows of its call.
+    fn info(&self, metadata: Metadata, timeout: Option<Duration>) -> Info {
+        let (pid, carrier) = (self.shared.pid, self.carrier);
+        Info { pid, here, carrier, metadata, timeout, is_stopping: false }
     }
 
     /// The method and function of a call that may be made.

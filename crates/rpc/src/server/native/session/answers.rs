@@ -38,7 +38,7 @@ impl Session {
     }
 
     /// The answer of a call, if the client and the memory take it.
-    fn room_for(&mut self, answer: Bytes) -> Result<Bytes, Status> {
+    pub(super) fn room_for(&mut self, answer: Bytes) -> Result<Bytes, Status> {
         let (length, most) = (answer.len(), self.client.as_ref().map_or(0, |one| one.max_message));
         let why = if length > most as usize {
             format!("is over the client's {most}")
