@@ -11,6 +11,11 @@ use std::sync::{Arc, OnceLock};
 /// The most that is read with one call, unless a group is larger.
 pub(crate) const WINDOW_BYTES: usize = 1 << 20;
 
+/// The most that is written with one call. A kernel that doesn't preempt itself (PREEMPT_NONE) keeps
+/// the core for as long as a call copies: of a group of 16 MiB tens of milliseconds, in which no
+/// thread that answers runs there.
+const PIECE_BYTES: usize = 256 << 10;
+
 /// A directory, of which a journal makes these calls and no others.
 ///
 /// # Errors
@@ -175,7 +180,8 @@ impl DiskFile for File {
     }
 
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        std::os::unix::fs::FileExt::write_at(self, bytes, offset)
+        let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
+        std::os::unix::fs::FileExt::write_at(self, piece, offset)
     }
 
     fn set_size(&mut self, bytes: u64) -> io::Result<()> {
