@@ -11,9 +11,9 @@ use std::sync::{Arc, OnceLock};
 /// The most that is read with one call, unless a group is larger.
 pub(crate) const WINDOW_BYTES: usize = 1 << 20;
 
-/// The most that is written with one call. A kernel that doesn't preempt itself (PREEMPT_NONE) keeps
-/// the core for as long as a call copies: of a group of 16 MiB tens of milliseconds, in which no
-/// thread that answers runs there.
+/// The most that is written with one call. A kernel that doesn't preempt itself (PREEMPT_NONE)
+/// keeps the core for as long as a call copies: of a group of 16 MiB tens of milliseconds, in which
+/// no thread that answers runs there.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// A directory, of which a journal makes these calls and no others.

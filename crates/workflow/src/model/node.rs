@@ -170,6 +170,14 @@ impl Arena {
         self.len
     }
 
+    /// Whether another one has some of its nodes.
+    #[cfg(test)]
+    pub(super) fn is_shared(&self) -> bool {
+        self.pages.iter().any(|page| {
+            Arc::strong_count(page) > 1 || page.iter().any(|chunk| Arc::strong_count(chunk) > 1)
+        })
+    }
+
     pub(super) fn get(&self, id: NodeId) -> Option<&Node> {
         let index = id.index();
         self.pages.get(index / PAGE)?.get(index / CHUNK % CHUNK)?.get(index % CHUNK)

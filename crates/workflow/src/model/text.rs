@@ -158,6 +158,12 @@ impl<T: Clone + Default + for<'a> From<&'a str> + PartialEq<str>> Texts<T> {
         recent.clone()
     }
 
+    /// Whether none is remembered.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
     fn make_room(&mut self) {
         let count = self.places.len();
         if count == RECENT || self.new < count / 2 && count > 0 {

@@ -543,3 +543,26 @@ impl Tree {
         root.flags = flags;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_tree_without_nodes_nothing_is_kept() {
+        let text = "suite s\n  limit l 3\n  task a\n    edit V 'a value of more than 23 bytes'\n  \
+                    task b\n    trigger a == complete\n    inlimit l\n    time 10:00\nendsuite\n";
+        let mut tree = crate::definition::parse(text, "t").expect("a definition").tree;
+        tree.index_all();
+        let snapshot = tree.snapshot();
+        assert!(!tree.texts.is_empty() && !tree.own_texts.is_empty());
+        let gone = tree.remove_all();
+        assert_eq!((gone.count(), tree.now.arena.len(), tree.count()), (4, 1, 0));
+        assert!(tree.texts.is_empty() && tree.own_texts.is_empty() && tree.free.is_empty());
+        let Waiting { by_node, by_limit, missing, timed } = &tree.waiting;
+        assert!(by_node.is_empty() && by_limit.is_empty());
+        assert!(missing.is_empty() && timed.is_empty());
+        drop(gone);
+        assert!(!snapshot.arena.is_shared(), "only the snapshot has the nodes");
+    }
+}

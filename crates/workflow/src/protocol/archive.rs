@@ -1,8 +1,7 @@
 //! Writing JSON as cereal's archives have it: each member on a line, a type's version where the
 //! type comes first in the document, and numbers for pointers and for the types behind them.
 
-use memchr::memchr2;
-
+use super::escape::{escape, escape_piece};
 use super::source::Source;
 
 /// Set in the number of a pointer or type that comes for the first time.
@@ -21,13 +20,18 @@ pub(super) struct Archive<'a> {
     /// Types behind pointers, in the order of their numbers.
     kinds: Vec<&'static str>,
     pointers: u32,
+    /// Whether long texts are left out, which are sent from elsewhere.
+    pub(super) leaves_out: bool,
+    /// Where the last one belongs that was left out.
+    pub(super) left_out_at: Option<usize>,
 }
 
 impl<'a> Archive<'a> {
     /// A document at the end of `out`.
     pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
         let (versions, kinds) = (Vec::new(), Vec::new());
-        Self { out, is_first: true, versions, kinds, pointers: 0 }
+        let (leaves_out, left_out_at) = (false, None);
+        Self { out, is_first: true, versions, kinds, pointers: 0, leaves_out, left_out_at }
     }
 
     /// The bytes of the document so far, and of what lies before it.
@@ -190,8 +194,10 @@ impl<'a> Archive<'a> {
     pub(super) fn source(&mut self, name: &str, source: Option<&Source>) {
         self.name(name);
         self.out.push(b'"');
-        if let Some(source) = source {
-            source.each(&mut |piece| escape_piece(self.out, piece));
+        match source {
+            Some(_) if self.leaves_out => self.left_out_at = Some(self.out.len()),
+            Some(source) => source.each(&mut |piece| escape_piece(self.out, piece)),
+            None => {}
         }
         self.out.push(b'"');
     }
@@ -216,63 +222,5 @@ impl<'a> Archive<'a> {
                 archive.number(*value);
             }
         });
-    }
-}
-
-/// Appends a text in quotation marks, escaped as rapidjson does.
-fn escape(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    escape_piece(out, text);
-    out.push(b'"');
-}
-
-/// The same without quotation marks.
-fn escape_piece(out: &mut Vec<u8>, text: &str) {
-    out.reserve(text.len() + text.len() / 16 + 2);
-    let mut rest = text.as_bytes();
-    loop {
-        // Lines are the most frequent; what is between two of them is looked through once more.
-        let end = memchr2(b'\n', b'"', rest).unwrap_or(rest.len());
-        piece(out, &rest[..end]);
-        match rest.get(end) {
-            None => break,
-            Some(b'\n') => out.extend_from_slice(b"\\n"),
-            Some(_) => out.extend_from_slice(b"\\\""),
-        }
-        rest = &rest[end + 1..];
-    }
-}
-
-/// Appends bytes without line ends and quotation marks.
-fn piece(out: &mut Vec<u8>, bytes: &[u8]) {
-    if bytes.iter().all(|byte| *byte >= b' ' && *byte != b'\\') {
-        return out.extend_from_slice(bytes);
-    }
-    for byte in bytes {
-        match byte {
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            8 => out.extend_from_slice(b"\\b"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            12 => out.extend_from_slice(b"\\f"),
-            0..b' ' => out.extend_from_slice(format!("\\u{byte:04X}").as_bytes()),
-            _ => out.push(*byte),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escape;
-
-    #[test]
-    fn texts_are_escaped_so_that_any_reader_of_json_reads_them() {
-        for text in ["", "plain", "a\nb\"c\\d\u{8}\t\u{1}é😀", "\n\n", "\"\"", "end\\"] {
-            let mut out = Vec::new();
-            escape(&mut out, text);
-            let read = super::super::json::Reader::new(&out)
-                .and_then(|mut one| one.string().map(std::borrow::Cow::into_owned));
-            assert_eq!(read.as_deref(), Ok(text), "{}", String::from_utf8_lossy(&out));
-        }
     }
 }

@@ -47,10 +47,15 @@ pub fn length(head: [u8; HEAD_BYTES], most: u64) -> Result<u64, BadHead> {
 
 /// Appends a frame around what `write` appends.
 pub fn frame(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    frame_with(out, 0, write);
+}
+
+/// The same of a document in which so many more bytes are put where they are sent.
+pub fn frame_with(out: &mut Vec<u8>, more: usize, write: impl FnOnce(&mut Vec<u8>)) {
     let head = out.len();
     out.extend_from_slice(&[b' '; HEAD_BYTES]);
     write(out);
-    let bytes = out.len() - head - HEAD_BYTES;
+    let bytes = out.len() - head - HEAD_BYTES + more;
     let text = format!("{bytes:>8x}");
     out[head..head + HEAD_BYTES].copy_from_slice(&text.as_bytes()[text.len() - HEAD_BYTES..]);
 }

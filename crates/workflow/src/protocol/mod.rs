@@ -10,6 +10,7 @@ mod archive;
 mod attributes;
 #[cfg(test)]
 mod captured;
+mod escape;
 pub mod frame;
 pub mod header;
 mod json;
@@ -38,7 +39,7 @@ pub use request::{
     Order, PathsCommand, Report, Request, Requeue, ServerCommand, SyncKind, User, ZombieAction,
     one_word,
 };
-pub use source::Source;
+pub use source::{Escaped, Source};
 pub use synced::{SyncAnswer, SyncedChange, SyncedNode, read_sync_answer};
 pub use words::{ADDED, CHANGED, DELETED, FLAGS};
 pub use write::write;

@@ -174,7 +174,32 @@ impl Reply {
 
     /// Appends the answer in its frame.
     pub fn write(&self, out: &mut Vec<u8>) {
-        framed(out, |archive| self.pointer(archive));
+        framed(out, 0, |archive| self.pointer(archive));
+    }
+
+    /// The text of a whole tree that it has.
+    #[must_use]
+    pub fn source(&self) -> Option<&Source> {
+        match self {
+            Self::Definition(text) | Self::Changes(Changes::Full(text) | Changes::Some(text)) => {
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+
+    /// The answer in its frame without the text of its [`Self::source`], which has so many bytes in
+    /// JSON: what stands before it and behind it.
+    #[must_use]
+    pub fn around(&self, text_bytes: usize) -> [Vec<u8>; 2] {
+        let (mut before, mut at) = (Vec::new(), None);
+        framed(&mut before, text_bytes, |archive| {
+            archive.leaves_out = true;
+            self.pointer(archive);
+            at = archive.left_out_at;
+        });
+        let behind = before.split_off(at.unwrap_or(before.len()));
+        [before, behind]
     }
 
     /// Appends the answer to a group in its frame, each member as soon as it is made, and for as
@@ -186,7 +211,7 @@ impl Reply {
     ) -> bool {
         let is_whole = Cell::new(true);
         let members = std::iter::from_fn(|| is_whole.get().then(|| members.next()).flatten());
-        framed(out, |archive| {
+        framed(out, 0, |archive| {
             pointer(archive, "GroupSTCCmd", |archive| {
                 archive.objects("cmdVec_", members, |archive, reply| {
                     reply.pointer(archive);
@@ -276,9 +301,9 @@ impl Reply {
     }
 }
 
-/// Appends the frame of an answer.
-fn framed(out: &mut Vec<u8>, pointer: impl FnOnce(&mut Archive<'_>)) {
-    frame::frame(out, |out| {
+/// Appends the frame of an answer, into which so many more bytes are put later.
+fn framed(out: &mut Vec<u8>, more: usize, pointer: impl FnOnce(&mut Archive<'_>)) {
+    frame::frame_with(out, more, |out| {
         let mut archive = Archive::new(out);
         archive.group(*b"{}", |archive| {
             archive.object("22ServerToClientResponse", |archive| {
@@ -371,7 +396,32 @@ impl ZombieRow {
 
 #[cfg(test)]
 mod tests {
-    use super::Reply;
+    use super::{Changes, Reply};
+    use crate::protocol::Source;
+    use bytes::Bytes;
+
+    #[test]
+    fn an_answer_is_the_same_whether_its_text_is_written_into_it_or_sent_beside_it() {
+        let source = Source::new(|take| {
+            take("#5.9.2\n");
+            take("label a \"b\\n\"\n");
+        });
+        let escaped = source.escaped(|text| Some(Bytes::from(text))).expect("there is memory");
+        for reply in [
+            Reply::Definition(source.clone()),
+            Reply::Changes(Changes::Full(source.clone())),
+            Reply::Changes(Changes::Some(source)),
+        ] {
+            let mut whole = Vec::new();
+            reply.write(&mut whole);
+            let own = reply.source().expect("a text");
+            let text = own.escaped(|_| panic!("it is made already")).expect("it");
+            assert_eq!(text, escaped);
+            let [before, behind] = reply.around(text.len());
+            assert_eq!([&before[..], &text, &behind].concat(), whole);
+        }
+        assert!(Reply::OK.source().is_none());
+    }
 
     #[test]
     fn a_group_is_written_as_one_answer_or_ends_where_there_is_no_room() {

@@ -2,10 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::core::Core;
+use rustix::fs::{Advice, fadvise};
+
+use super::core::{Core, Render};
 use super::environment::{CheckMode, Environment};
 use super::message::Counts;
 use super::slot::{Answer, Slot};
@@ -13,6 +16,9 @@ use crate::protocol::Reply;
 
 /// The last line of a checkpoint that this program has written; ecFlow skips it, and writes none.
 const MARK: &[u8] = b"# loadline\n";
+
+/// The disk begins with what is written once it is this much, while the rest is rendered.
+const PART_BYTES: u64 = 4 << 20;
 
 /// Refuses a checkpoint that another server has written after this one's journal: which of the two
 /// is to be served only a user knows.
@@ -68,7 +74,7 @@ pub(super) struct Checkpoint {
 
 /// A checkpoint that is to be written.
 pub(super) struct Work {
-    render: Box<dyn FnOnce() -> String + Send>,
+    render: Render,
     path: PathBuf,
     old: PathBuf,
 }
@@ -96,7 +102,7 @@ impl Checkpoint {
         self.answered = std::mem::take(&mut self.asked);
         self.is_due_again = false;
         self.at = Some(core.change_no());
-        let (_, render) = core.stored();
+        let render = core.checkpoint();
         self.waited = begun.elapsed();
         Work { render, path: environment.check.clone(), old: environment.check_old.clone() }
     }
@@ -157,22 +163,27 @@ impl Work {
     /// Renders and writes it, and returns the seconds that this took.
     pub(super) fn write(self) -> Result<f64, String> {
         let begun = Instant::now();
-        let text = (self.render)();
         let failed = |why: io::Error| format!("{}: {why}", self.path.display());
-        replace(&self.path, &self.old, &[text.as_bytes(), MARK]).map_err(failed)?;
+        replace(&self.path, &self.old, self.render).map_err(failed)?;
         Ok(begun.elapsed().as_secs_f64())
     }
 }
 
 /// Writes a file beside the others, makes it durable, and gives it its name; the one before it has
 /// the name `old` then.
-fn replace(path: &Path, old: &Path, parts: &[&[u8]]) -> io::Result<()> {
+fn replace(path: &Path, old: &Path, render: Render) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
-    let mut file = File::create(&new)?;
-    for part in parts {
-        file.write_all(part)?;
-    }
+    let mut file = Parts { file: File::create(&new)?, written: 0, begun: 0 };
+    let mut done = Ok(());
+    render(&mut |piece| {
+        if done.is_ok() {
+            done = file.write(piece.as_bytes());
+        }
+    });
+    done?;
+    file.write(MARK)?;
+    let file = file.file;
     file.sync_all()?;
     match fs::rename(path, old) {
         Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
@@ -181,6 +192,29 @@ fn replace(path: &Path, old: &Path, parts: &[&[u8]]) -> io::Result<()> {
     match path.parent() {
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),
+    }
+}
+
+/// A file that is written from its beginning to its end, and read by no one soon.
+struct Parts {
+    file: File,
+    written: u64,
+    /// How much of it the disk has begun with.
+    begun: u64,
+}
+
+impl Parts {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.written += bytes.len() as u64;
+        if self.written - self.begun >= PART_BYTES {
+            let part = NonZeroU64::new(self.written - self.begun);
+            // It begins to write what isn't on the disk yet. Where it doesn't, that is done at the
+            // end, as all other errors are found there.
+            let _ = fadvise(&self.file, self.begun, part, Advice::DontNeed);
+            self.begun = self.written;
+        }
+        Ok(())
     }
 }
 

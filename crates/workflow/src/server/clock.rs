@@ -12,6 +12,8 @@ pub(super) struct Clock {
     pub(super) check: Instant,
     /// When ends of commands that a full disk refused are recorded again.
     pub(super) retry: Instant,
+    /// When the text of the whole tree is dropped, where there is one.
+    pub(super) forget: Option<Instant>,
 }
 
 impl Clock {
@@ -25,6 +27,6 @@ impl Clock {
             _ => now + interval,
         };
         let check = now + Duration::from_secs(environment.check_interval_s.into());
-        Self { tick: first, interval, check, retry: now }
+        Self { tick: first, interval, check, retry: now, forget: None }
     }
 }

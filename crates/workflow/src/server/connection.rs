@@ -138,6 +138,11 @@ impl Session {
         match slot.take() {
             Some(Answer::Reply(reply)) => reply.write(out.tail()),
             Some(Answer::Bytes(bytes)) => out.share(bytes),
+            Some(Answer::Around(text, [before, behind])) => {
+                out.put(&before);
+                out.share(text);
+                out.put(&behind);
+            }
             None => return Flow::Continue,
         }
         self.stage = Stage::Answered;

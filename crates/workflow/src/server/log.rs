@@ -95,12 +95,13 @@ impl State {
         }
         if self.queued + self.lines.len() > MAX_QUEUED_BYTES {
             self.dropped += self.lines.lines().count();
-            self.lines.clear();
+            self.lines = String::new();
             return false;
         }
         self.queued += self.lines.len();
         if let Some(Work::Lines(lines)) = self.work.back_mut()
             && !is_urgent
+            && self.lines.capacity() <= MAX_WAITING_BYTES
         {
             lines.push_str(&self.lines);
             self.lines.clear();
@@ -322,26 +323,50 @@ struct Backlog {
 }
 
 impl Backlog {
-    /// Adds lines, or counts them, and writes as much as the file takes.
+    /// Writes what is kept and then these lines, as far as the file takes them; keeps the rest, or
+    /// counts it. Lines that are written at once are not copied.
     fn write(&mut self, lines: &str, file: &mut File) -> io::Result<()> {
-        if self.bytes.len() + lines.len() <= MAX_WAITING_BYTES || self.bytes.is_empty() {
-            self.bytes.extend_from_slice(lines.as_bytes());
+        let (count, failed) = match self.write_kept(file) {
+            Ok(()) => write_part(file, lines.as_bytes()),
+            Err(why) => (0, Some(why)),
+        };
+        let rest = &lines.as_bytes()[count..];
+        if self.bytes.is_empty() || self.bytes.len() + rest.len() <= MAX_WAITING_BYTES {
+            self.bytes.extend_from_slice(rest);
         } else {
             self.dropped += lines.lines().count();
         }
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn write_kept(&mut self, file: &mut File) -> io::Result<()> {
         while !self.bytes.is_empty() {
-            match file.write(&self.bytes) {
-                Ok(count) => drop(self.bytes.drain(..count)),
-                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-                Err(why) => return Err(why),
+            let (count, failed) = write_part(file, &self.bytes);
+            self.bytes.drain(..count);
+            if let Some(why) = failed {
+                return Err(why);
             }
-            if self.bytes.is_empty() && self.dropped > 0 {
-                let dropped = std::mem::take(&mut self.dropped);
-                self.bytes = lost(dropped, "the disk was full").into();
-            }
+            self.bytes = match std::mem::take(&mut self.dropped) {
+                0 => Vec::new(),
+                dropped => lost(dropped, "the disk was full").into(),
+            };
         }
         Ok(())
     }
+}
+
+/// Writes bytes as far as the file takes them: how many those are, and why it takes no more.
+fn write_part(file: &mut File, bytes: &[u8]) -> (usize, Option<io::Error>) {
+    let mut count = 0;
+    while count < bytes.len() {
+        match file.write(&bytes[count..]) {
+            Ok(0) => return (count, Some(io::ErrorKind::WriteZero.into())),
+            Ok(more) => count += more,
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(why) => return (count, Some(why)),
+        }
+    }
+    (count, None)
 }
 
 fn run(mut file: File, mut path: PathBuf, shared: &Shared) {
@@ -501,6 +526,27 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_logs_megabytes_leaves_none_of_them_in_memory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = Log::open(folder.path().join("a.log"), LogFlush::default()).expect("open");
+        let long = "x".repeat(8 * super::MAX_WAITING_BYTES);
+        for _ in 0..2 {
+            log.add(Category::Message, 1_000_000, &long);
+            log.came(Until::Group);
+        }
+        assert!(log.shared.lock().lines.capacity() <= super::MAX_WAITING_BYTES);
+        let mut backlog = super::Backlog::default();
+        let mut file = super::append(&folder.path().join("b.log")).expect("open");
+        backlog.write(&long, &mut file).expect("written");
+        assert_eq!(backlog.bytes.capacity(), 0, "what is written at once is not copied");
+        let mut full = super::append("/dev/full".as_ref()).expect("open");
+        backlog.write(&long, &mut full).expect_err("there is no room");
+        assert_eq!(backlog.bytes, long.as_bytes());
+        backlog.write("more\n", &mut file).expect("written");
+        assert_eq!(backlog.bytes.capacity(), 0, "nor is what was written late");
+    }
+
+    #[test]
     fn what_a_full_disk_refuses_is_written_once_there_is_room() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.log");
@@ -515,8 +561,11 @@ mod tests {
         drop(log);
         let text = std::fs::read_to_string(&path).expect("read");
         let lines: Vec<_> = text.lines().collect();
-        let expected = [format!("MSG:{} first", stamp(1)), format!("ERR:{} second", stamp(2))];
-        assert_eq!(lines[..2], expected);
-        assert!(lines[2].starts_with("WAR:") && lines[2].contains(" 1 lines are lost"), "{text}");
+        assert_eq!(
+            [lines[0], lines[2]],
+            [format!("MSG:{} first", stamp(1)), format!("ERR:{} second", stamp(2))]
+        );
+        // They came between the two.
+        assert!(lines[1].starts_with("WAR:") && lines[1].contains(" 1 lines are lost"), "{text}");
     }
 }

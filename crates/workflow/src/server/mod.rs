@@ -27,6 +27,7 @@ mod pending;
 mod record;
 mod shared;
 mod slot;
+mod snapshots;
 mod spawn;
 mod store;
 mod web;
@@ -165,6 +166,7 @@ impl BoundWorkflow {
         limits: Limits,
         terminate: impl Fn() + Send + 'static,
     ) -> anyhow::Result<WorkflowServer> {
+        memory::keep_little();
         std::env::set_current_dir(&environment.home)
             .with_context(|| format!("ECF_HOME {}", environment.home.display()))?;
         let environment = Arc::new(environment);
@@ -249,8 +251,8 @@ fn open_journal(
     if is_empty && environment.check.exists() {
         core.adopt(&environment.check)?;
         // From here on the journal counts, which has to have it, too.
-        let (head, render) = core.stored();
-        let bytes = store::write(journal.snapshot()?, &head, &render())
+        let (head, tree) = core.stored();
+        let bytes = store::write(journal.snapshot()?, &head, &store::kept(&tree))
             .map_err(anyhow::Error::msg)
             .context("the checkpoint that was taken can't be kept")?;
         logged.replaced(bytes);

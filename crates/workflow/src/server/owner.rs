@@ -12,7 +12,7 @@ use wire::{TaskPool, Waker};
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
 use super::clock::Clock;
-use super::core::{CommandKind, Core, Effect, Submission, Told, check_kept};
+use super::core::{CommandKind, Core, Effect, Submission, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::log::{Category, unix_us};
@@ -20,15 +20,19 @@ use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpo
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, random};
-use super::shared::Shared;
+use super::shared::{Shared, rendered, written};
 use super::slot::Answer;
 use super::spawn::Spawner;
-use super::store::{self, Logged};
+use super::store::Logged;
 use super::{filing, job, memory};
 use crate::protocol::{Reply, Request};
 
 /// The most messages that are taken before the journal is passed what they wrote.
 pub(super) const BATCH: usize = 1024;
+
+/// How long the text of the whole tree is kept for others who ask for it: those who all take it
+/// anew at one change come within this time.
+const KEPT: Duration = Duration::from_secs(1);
 
 /// The ends of commands that a full disk refused are tried again after this time.
 const RETRY: Duration = Duration::from_secs(1);
@@ -70,6 +74,8 @@ impl Owner {
     /// When something is to be done by the clock.
     pub(super) fn due(&self) -> Instant {
         let due = self.clock.tick.min(self.clock.check);
+        let others = [self.snapshot_at(), self.clock.forget];
+        let due = others.into_iter().flatten().fold(due, Ord::min);
         if self.pending.refused.is_empty() { due } else { due.min(self.clock.retry) }
     }
 
@@ -127,6 +133,7 @@ impl Owner {
                 message => self.take_one(message),
             }
         }
+        self.last_snapshot();
         let at_us = unix_us();
         self.say(at_us, Category::Message, "svr:terminate");
         // What they would still make, the next server makes.
@@ -167,13 +174,7 @@ impl Owner {
                 self.acknowledged(number, true);
             }
             Message::Journal(progress) => self.progress(progress),
-            Message::SnapshotDone(done) => {
-                self.is_snapshotting = false;
-                match done {
-                    Ok(bytes) => self.logged.replaced(bytes),
-                    Err(why) => tracing::error!("the journal goes on without its snapshot: {why}"),
-                }
-            }
+            Message::SnapshotDone(done) => self.snapshot_done(done),
             Message::CheckpointDone(done) => {
                 self.checkpoint_done(done);
                 if self.checkpoints.is_asked() {
@@ -216,7 +217,8 @@ impl Owner {
         let bytes = record.append(|piece| journal.append(piece).map(drop)).map_err(|error| {
             format!("nothing is changed, because it could not be kept: {error}")
         })?;
-        self.logged.add(bytes);
+        let tells_time = matches!(record.what, What::Tick { .. });
+        self.logged.add(bytes, (!tells_time).then(Instant::now));
         Ok(())
     }
 
@@ -254,7 +256,7 @@ impl Owner {
     }
 
     /// Has the journal keep a request, before anything is changed.
-    fn record_request(&mut self, request: Box<Request>, asked: Asked) {
+    pub(super) fn record_request(&mut self, request: Box<Request>, asked: Asked) {
         let (at_us, random) = (unix_us(), random());
         let record = Record { at_us, random, what: What::Request(&asked.document) };
         match self.append(&record) {
@@ -394,6 +396,9 @@ impl Owner {
             None => self.core.request(at_us, random, request),
         };
         self.effects(at_us);
+        if self.core.whole.take_used() {
+            self.clock.forget = Some(Instant::now() + KEPT);
+        }
         if let Told::Reply(Reply::Error(why)) = &told {
             self.say(at_us, Category::Error, why.trim_end());
         }
@@ -412,29 +417,27 @@ impl Owner {
                 return self.awaited.add(due, slot);
             }
             Told::Cut(write) => {
-                return shared.later(None, &slot, move |out, has_room| {
-                    write(out);
-                    has_room(out.len())
+                return shared.later(None, &slot, move |answers| {
+                    written(answers, |out, has_room| {
+                        write(out);
+                        has_room(out.len())
+                    })
                 });
             }
             Told::Group(all) => {
                 let replies = all.into_iter().map(Told::of_member);
                 let mut replies = replies.filter(|reply| *reply != Reply::OK).peekable();
-                return shared.later(scripts, &slot, move |out, has_room| {
+                return shared.later(scripts, &slot, move |answers| {
                     if replies.peek().is_none() {
-                        Reply::OK.write(out);
-                        return true;
+                        return Answer::Reply(Reply::OK);
                     }
-                    Reply::write_group(replies, out, has_room)
+                    written(answers, |out, has_room| Reply::write_group(replies, out, has_room))
                 });
             }
             Told::Later(make) | Told::OfCommands(make) => make,
             Told::Jobs(all) => Box::new(|| job::check(all())),
         };
-        shared.later(scripts, &slot, move |out, has_room| {
-            make().write(out);
-            has_room(out.len())
-        });
+        shared.later(scripts, &slot, move |answers| rendered(answers, make()));
     }
 
     /// Has what the tree asks for done: what asked for it is durable.
@@ -466,6 +469,9 @@ impl Owner {
                     };
                     // One that finds no room drops it here.
                     let _ = self.shared.in_background(work);
+                }
+                Effect::Forget(text) => {
+                    let _ = self.shared.in_background(move || drop(text));
                 }
             }
         }
@@ -514,6 +520,12 @@ impl Owner {
                 Err(why) => self.own_refused(&why),
             }
         }
+        if self.clock.forget.is_some_and(|at| now >= at) {
+            self.clock.forget = None;
+            let text = self.core.whole.forget();
+            // One that finds no room drops it here.
+            let _ = self.shared.in_background(move || drop(text));
+        }
         if now >= self.clock.check {
             self.clock.check = now + self.core.checks.interval();
             self.due_checkpoint();
@@ -548,50 +560,6 @@ impl Owner {
         };
         if self.shared.in_background(work).is_err() {
             self.checkpoint_done(Err("too much to do: try again".to_owned()));
-        }
-    }
-
-    /// Replaces the journal's records by a snapshot, once there are enough.
-    fn snapshot(&mut self) {
-        if !self.pending.is_empty() {
-            return;
-        }
-        // No one waits for the note that the server has started, which may still be refused.
-        let is_kept = self.journal.watch().acknowledged() >= self.journal.last();
-        if is_kept && self.is_snapshot_due() {
-            self.begin_snapshot();
-        }
-        for (request, asked) in std::mem::take(&mut self.pending.held) {
-            self.record_request(request, asked);
-        }
-    }
-
-    fn is_snapshot_due(&self) -> bool {
-        let is_free = !self.is_snapshotting && !self.core.is_filing();
-        self.logged.is_due() && is_free
-    }
-
-    fn begin_snapshot(&mut self) {
-        self.logged.begin();
-        let snapshot = match self.journal.snapshot() {
-            Ok(snapshot) => snapshot,
-            // The next one is due after as many records again.
-            Err(why) => return tracing::error!("the journal goes on without its snapshot: {why}"),
-        };
-        self.is_snapshotting = true;
-        let (head, render) = self.core.stored();
-        let own = self.shared.owner.clone();
-        let work = move || {
-            let text = render();
-            // One that can't be read must not replace the records, which can.
-            let done = check_kept(&text).and_then(|()| store::write(snapshot, &head, &text));
-            let _ = own.send(Message::SnapshotDone(done));
-        };
-        // As where it fails, the next one is due after as many records again: each try has made a
-        // file of the journal.
-        if self.shared.in_background(work).is_err() {
-            self.is_snapshotting = false;
-            tracing::error!("the journal goes on without its snapshot: too much waits already");
         }
     }
 }

@@ -79,35 +79,26 @@ impl Shared {
         }
         let mut held = Held::none(&self.answers);
         if !held.grow(bytes) {
-            return slot.put(Answer::Reply(held.refusal()));
+            return slot.put(Answer::Reply(self.answers.refusal()));
         }
-        self.later(None, slot, move |out, has_room| {
-            reply.write(out);
-            drop((reply, held));
-            has_room(out.len())
+        self.later(None, slot, move |answers| {
+            written(answers, |out, has_room| {
+                reply.write(out);
+                drop((reply, held));
+                has_room(out.len())
+            })
         });
     }
 
-    /// Has the pool, or that of scripts, write an answer, whose memory is counted as it grows;
-    /// `write` says whether all of it found room.
+    /// Has the pool, or that of scripts, make an answer, whose memory is counted.
     pub(super) fn later(
         &self,
         scripts: Option<&TaskPool>,
         slot: &Slot,
-        write: impl FnOnce(&mut Vec<u8>, &mut dyn FnMut(usize) -> bool) -> bool + Send + 'static,
+        make: impl FnOnce(&Arc<Memory>) -> Answer + Send + 'static,
     ) {
         let (late, answers) = (slot.clone(), Arc::clone(&self.answers));
-        let work = move || {
-            let (mut bytes, mut held) = (Vec::new(), Held::none(&answers));
-            let is_whole =
-                write(&mut bytes, &mut |bytes| bytes <= SMALL_BYTES || held.reach(bytes));
-            late.put(if is_whole {
-                Answer::Bytes(Bytes::from_owner(Rendered { bytes, _held: held }))
-            } else {
-                drop(bytes);
-                Answer::Reply(held.refusal())
-            });
-        };
+        let work = move || late.put(make(&answers));
         let submitted = match scripts {
             Some(scripts) => scripts.submit(Waker::new(|| {}), work).map(drop),
             None => self.in_background(work),
@@ -130,5 +121,36 @@ impl Shared {
                 Reply::Error(why)
             }
         }
+    }
+}
+
+/// An answer that `write` writes; it asks whether there is memory for what it has written, and says
+/// whether all is.
+pub(super) fn written(
+    answers: &Arc<Memory>,
+    write: impl FnOnce(&mut Vec<u8>, &mut dyn FnMut(usize) -> bool) -> bool,
+) -> Answer {
+    let (mut bytes, mut held) = (Vec::new(), Held::none(answers));
+    let mut has_room = |bytes| bytes <= SMALL_BYTES || held.reach(bytes);
+    match write(&mut bytes, &mut has_room) {
+        true => Answer::Bytes(Bytes::from_owner(Rendered { bytes, _held: held })),
+        false => Answer::Reply(answers.refusal()),
+    }
+}
+
+/// An answer, written; the text of a whole tree is made once for all who ask for it at a time.
+pub(super) fn rendered(answers: &Arc<Memory>, reply: Reply) -> Answer {
+    let Some(source) = reply.source() else {
+        return written(answers, |out, has_room| {
+            reply.write(out);
+            has_room(out.len())
+        });
+    };
+    match source.escaped(|text| Held::none(answers).keep(text)) {
+        Some(text) => {
+            let around = reply.around(text.len());
+            Answer::Around(text, around)
+        }
+        None => Answer::Reply(answers.refusal()),
     }
 }

@@ -23,6 +23,14 @@ impl Memory {
     pub(super) fn new(most: u64) -> Arc<Self> {
         Arc::new(Self { held: AtomicU64::new(0), most })
     }
+
+    /// The answer where there is not as much as an answer takes.
+    pub(super) fn refusal(&self) -> Reply {
+        let most = self.most;
+        Reply::error(format!(
+            "answers of {most} bytes wait for those who asked (--send-memory): try again"
+        ))
+    }
 }
 
 /// Memory of one document or answer, given back when it is dropped.
@@ -50,18 +58,15 @@ impl Held {
         has_room
     }
 
+    /// The bytes, which this memory is of from here on; `None` where there isn't as much.
+    pub(super) fn keep(mut self, bytes: Vec<u8>) -> Option<Bytes> {
+        self.reach(bytes.len()).then(|| Bytes::from_owner(Rendered { bytes, _held: self }))
+    }
+
     /// Takes more, up to this many bytes in all, as [`Self::grow`].
     pub(super) fn reach(&mut self, bytes: usize) -> bool {
         let more = (bytes as u64).saturating_sub(self.bytes);
         more == 0 || self.grow(usize::try_from(more).unwrap_or(usize::MAX))
-    }
-
-    /// The answer where there is not as much as an answer takes.
-    pub(super) fn refusal(&self) -> Reply {
-        let most = self.memory.most;
-        Reply::error(format!(
-            "answers of {most} bytes wait for those who asked (--send-memory): try again"
-        ))
     }
 }
 
@@ -89,6 +94,8 @@ pub(super) enum Answer {
     Reply(Reply),
     /// Rendered, with its frame.
     Bytes(Bytes),
+    /// A text that others may be sent, too, and what of the answer stands before and behind it.
+    Around(Bytes, [Vec<u8>; 2]),
 }
 
 /// Where the answer to a connection's request is put.

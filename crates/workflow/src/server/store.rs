@@ -1,37 +1,57 @@
 //! The journal of a server, and the snapshots that replace it.
 //!
-//! A snapshot is a head of lines `name value`, an empty line, and the tree in ecFlow's MIGRATE
-//! text; both in pieces of 8 MiB.
+//! A snapshot is a head of lines `name value`, an empty line, and the tree in this program's binary
+//! form, which is read several times faster than text; both in pieces of 256 KiB. One of an earlier
+//! version, with the tree in ecFlow's MIGRATE text, is read, too.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use journal::{Directory, Entry, Journal, Options, Progress, Snapshot, SyncPolicy};
+use journal::{Directory, Entry, Journal, Options, Progress, SyncPolicy};
 
 use super::record::{Joiner, Record, decode};
+use crate::binary;
+use crate::definition::parse_kept;
+use crate::model::{Marks, Snapshot, Tree};
 
 /// The size of a snapshot's pieces.
-const PIECE_BYTES: usize = 8 << 20;
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Records of fewer bytes are not replaced by a snapshot.
 const SNAPSHOT_AFTER_BYTES: u64 = 64 << 20;
 
+/// After this much time without changes fewer bytes are replaced, too, so that the next start reads
+/// a snapshot and carries out nothing again.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Records of fewer bytes are read in hundredths of a second.
+const QUIET_AFTER_BYTES: u64 = 1 << 20;
+
 /// How much is in the journal behind the snapshot.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Logged {
     /// Bytes of the records.
     records: u64,
     /// Bytes of the last snapshot, or of the largest record since: a definition is as long there.
     large: u64,
+    /// When the last one was added that changes more than the time.
+    last: Instant,
 }
 
 impl Logged {
-    /// Adds a record of this many bytes.
-    pub(super) fn add(&mut self, bytes: u64) {
+    /// Nothing.
+    pub(super) const fn none(now: Instant) -> Self {
+        Self { records: 0, large: 0, last: now }
+    }
+
+    /// Adds a record of this many bytes; `is_change` unless it only tells the time.
+    pub(super) fn add(&mut self, bytes: u64, is_change: Option<Instant>) {
         self.records += bytes;
         self.large = self.large.max(bytes);
+        self.last = is_change.unwrap_or(self.last);
     }
 
     /// Whether the records are to be replaced: when they are twice as large as what replaces them.
@@ -40,9 +60,20 @@ impl Logged {
         self.records >= SNAPSHOT_AFTER_BYTES.max(2 * self.large)
     }
 
+    /// When they are to be replaced if nothing changes until then: where they are an eighth as
+    /// large. A byte is written at most eight times more, each ten seconds.
+    pub(super) fn is_due_at(&self) -> Option<Instant> {
+        self.is_worth_it().then(|| self.last + QUIET)
+    }
+
+    /// Whether a start from a snapshot takes less time than one from the records.
+    pub(super) fn is_worth_it(&self) -> bool {
+        self.records >= QUIET_AFTER_BYTES.max(self.large / 8)
+    }
+
     /// A snapshot of all so far is tried.
     pub(super) fn begin(&mut self) {
-        *self = Self::default();
+        *self = Self::none(self.last);
     }
 
     /// The snapshot is written.
@@ -54,16 +85,19 @@ impl Logged {
 /// The most bytes that wait for the disk: the largest request, and others beside it.
 const WAITING_BYTES: usize = 3 << 30;
 
-/// The first line of a snapshot.
-const FIRST_LINE: &str = "loadline workflow 1";
+/// The first line of a snapshot, whose tree is binary.
+const FIRST_LINE: &str = "loadline workflow 2";
+
+/// The first line of one whose tree is MIGRATE text.
+const TEXT_LINE: &str = "loadline workflow 1";
 
 /// What is read of a snapshot.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     /// The head's values by name.
     pub(super) head: BTreeMap<String, String>,
-    /// The tree's text.
-    pub(super) text: String,
+    /// The tree.
+    pub(super) tree: Tree,
 }
 
 /// What takes what is read, in order.
@@ -96,7 +130,7 @@ pub(super) fn open(
 ) -> anyhow::Result<Opened> {
     let disk = Directory::new(folder);
     let (mut snapshot, mut joiner) = (Some(Vec::new()), Joiner::default());
-    let mut logged = Logged::default();
+    let mut logged = Logged::none(Instant::now());
     let options = Options {
         sync,
         waiting_bytes: WAITING_BYTES,
@@ -105,7 +139,7 @@ pub(super) fn open(
     };
     let begin = |snapshot: &mut Option<Vec<u8>>, restore: &mut _| -> anyhow::Result<()> {
         match snapshot.take() {
-            Some(bytes) if !bytes.is_empty() => take(bytes, restore),
+            Some(bytes) if !bytes.is_empty() => take(&bytes, restore),
             _ => Ok(()),
         }
     };
@@ -121,7 +155,7 @@ pub(super) fn open(
                 Entry::Record(_, bytes) => {
                     begin(&mut snapshot, restore)?;
                     let whole = joiner.join(bytes, |bytes| {
-                        logged.add(bytes.len() as u64);
+                        logged.add(bytes.len() as u64, None);
                         restore.record(&decode(bytes)?)
                     });
                     whole.transpose()?;
@@ -137,15 +171,34 @@ pub(super) fn open(
     Ok(Opened { journal, logged, is_empty })
 }
 
-fn take(bytes: Vec<u8>, restore: &mut impl Restore) -> anyhow::Result<()> {
-    let text = String::from_utf8(bytes).context("the snapshot is not text")?;
-    let Some((head, text)) = text.split_once("\n\n") else { bail!("the snapshot has no head") };
-    let mut lines = head.lines();
-    let first = lines.next().unwrap_or_default();
-    anyhow::ensure!(first == FIRST_LINE, "{first:?} is no snapshot of this version");
+/// The tree as a snapshot has it.
+pub(super) fn kept(tree: &Snapshot) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    binary::write(tree, &Marks::new(), true, &mut |piece| bytes.extend_from_slice(piece));
+    bytes
+}
+
+/// Whether the tree of a snapshot is read again: one that isn't must not replace the records, which
+/// are. The error says why not.
+pub(super) fn check_kept(tree: &[u8]) -> Result<(), String> {
+    binary::read(tree).map(drop).map_err(|why| format!("it could not be read again: {why}"))
+}
+
+fn take(bytes: &[u8], restore: &mut impl Restore) -> anyhow::Result<()> {
+    let head = memchr::memmem::find(bytes, b"\n\n").context("the snapshot has no head")?;
+    let (head, tree) = (&bytes[..head], &bytes[head + 2..]);
+    let mut lines = std::str::from_utf8(head).context("the snapshot's head")?.lines();
+    let tree = match lines.next().unwrap_or_default() {
+        FIRST_LINE => binary::read(tree).context("the snapshot's tree")?.tree,
+        TEXT_LINE => {
+            let text = std::str::from_utf8(tree).context("the snapshot is not text")?;
+            parse_kept(text, "the snapshot").map_err(anyhow::Error::new)?.tree
+        }
+        first => bail!("{first:?} is no snapshot of this version"),
+    };
     let pairs = lines.filter_map(|line| line.split_once(' '));
     let head = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    restore.snapshot(Stored { head, text: text.to_owned() })
+    restore.snapshot(Stored { head, tree })
 }
 
 /// Writes a snapshot, and returns how many bytes it has. Values have no line ends.
@@ -153,9 +206,9 @@ fn take(bytes: Vec<u8>, restore: &mut impl Restore) -> anyhow::Result<()> {
 /// # Errors
 /// What of it can't be written, and why; the journal is as it was then.
 pub(super) fn write(
-    mut snapshot: Snapshot,
+    mut snapshot: journal::Snapshot,
     head: &[(String, String)],
-    text: &str,
+    tree: &[u8],
 ) -> Result<u64, String> {
     let mut first = format!("{FIRST_LINE}\n");
     for (name, value) in head {
@@ -165,21 +218,24 @@ pub(super) fn write(
         first.push('\n');
     }
     first.push('\n');
-    let parts =
-        [("handles, zombies and jobs that wait to be started", &*first), ("the tree", text)];
+    let parts = [
+        ("handles, zombies and jobs that wait to be started", first.as_bytes()),
+        ("the tree", tree),
+    ];
     for (what, part) in parts {
-        for piece in part.as_bytes().chunks(PIECE_BYTES) {
+        for piece in part.chunks(PIECE_BYTES) {
             let done = snapshot.append(piece);
             done.map_err(|error| format!("{what}, {} bytes: {error}", part.len()))?;
         }
     }
     snapshot.finish().map_err(|error| error.to_string())?;
-    Ok((first.len() + text.len()) as u64)
+    Ok((first.len() + tree.len()) as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::{Style, print};
 
     struct Kept(Vec<Stored>);
 
@@ -197,35 +253,73 @@ mod tests {
     #[test]
     fn a_head_longer_than_a_record_is_read_as_it_was_written() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut kept = Kept(Vec::new());
-        let mut open = || open(folder.path(), SyncPolicy::Always, &mut kept, |_| {});
+        let mut kept_ones = Kept(Vec::new());
+        let mut open = || open(folder.path(), SyncPolicy::Always, &mut kept_ones, |_| {});
         let mut journal = open().expect("a journal").journal;
         let long = "é".repeat(journal::MAX_RECORD_BYTES);
         let head = ["a", "b"].map(|name| (name.to_owned(), long.clone()));
+        let text = "#5.9.2\ndefs_state MIGRATE cal_count:3\nsuite s #\n  label l \"\" # \"x\"\n  \
+                    edit V 'a  b'\nendsuite\n# enddef\n";
+        let tree = parse_kept(text, "text").expect("a definition").tree;
         let snapshot = journal.snapshot().expect("a snapshot");
-        write(snapshot, &head, &long).expect("written");
+        write(snapshot, &head, &kept(&tree)).expect("written");
         journal.close().expect("closed");
         assert!(!open().expect("a journal").is_empty);
-        let [stored] = &kept.0[..] else { panic!("{} snapshots", kept.0.len()) };
+        let [stored] = &kept_ones.0[..] else { panic!("{} snapshots", kept_ones.0.len()) };
         assert!(stored.head.iter().all(|(_, value)| *value == long) && stored.head.len() == 2);
-        assert!(stored.text == long);
+        assert_eq!(print(&stored.tree, Style::Migrate, false), print(&tree, Style::Migrate, false));
+    }
+
+    #[test]
+    fn a_snapshot_of_an_earlier_version_is_read_and_another_one_refused() {
+        let text = "loadline workflow 1\naddress h:1\n\n#5.9.2\ndefs_state MIGRATE cal_count:3\n\
+                    suite s\nendsuite\n# enddef\n";
+        let mut ones = Kept(Vec::new());
+        take(text.as_bytes(), &mut ones).expect("a snapshot");
+        assert!(ones.0[0].tree.find("/s").is_some() && ones.0[0].head["address"] == "h:1");
+        let later = text.replace("workflow 1", "workflow 3");
+        let cut = text.replace("workflow 1", "workflow 2");
+        for (wrong, why) in [(&*later, "no snapshot"), (&*cut, "tree"), ("x", "no head")] {
+            let refused = take(wrong.as_bytes(), &mut ones).expect_err(wrong);
+            assert!(format!("{refused:#}").contains(why), "{refused:#}");
+        }
     }
 
     #[test]
     fn records_are_replaced_once_they_are_twice_as_large_as_what_replaces_them() {
-        let mut logged = Logged::default();
-        logged.add(SNAPSHOT_AFTER_BYTES);
+        let now = Instant::now();
+        let mut logged = Logged::none(now);
+        logged.add(SNAPSHOT_AFTER_BYTES, Some(now));
         assert!(!logged.is_due(), "a snapshot is as large as the one definition");
-        logged.add(SNAPSHOT_AFTER_BYTES);
+        logged.add(SNAPSHOT_AFTER_BYTES, Some(now));
         assert!(logged.is_due());
         logged.begin();
         assert!(!logged.is_due(), "one that can't be made isn't tried at each change");
         logged.replaced(10);
         for _ in 0..SNAPSHOT_AFTER_BYTES / 1024 - 1 {
-            logged.add(1024);
+            logged.add(1024, Some(now));
             assert!(!logged.is_due());
         }
-        logged.add(1024);
+        logged.add(1024, Some(now));
         assert!(logged.is_due());
+    }
+
+    #[test]
+    fn fewer_records_are_replaced_after_a_while_without_changes() {
+        let now = Instant::now();
+        let mut logged = Logged::none(now);
+        logged.add(QUIET_AFTER_BYTES - 1, Some(now));
+        assert_eq!(logged.is_due_at(), None, "they are read in no time");
+        let later = now + Duration::from_secs(5);
+        logged.add(1, Some(later));
+        assert_eq!(logged.is_due_at(), Some(later + QUIET));
+        logged.add(1, None);
+        assert_eq!(logged.is_due_at(), Some(later + QUIET), "the time passes without changes");
+        logged.begin();
+        logged.replaced(16 * QUIET_AFTER_BYTES);
+        logged.add(2 * QUIET_AFTER_BYTES - 1, Some(later));
+        assert_eq!(logged.is_due_at(), None, "a snapshot is much longer");
+        logged.add(1, Some(later));
+        assert!(logged.is_due_at().is_some());
     }
 }

@@ -17,6 +17,7 @@ mod histories;
 mod hostile;
 mod jobs;
 mod levels;
+mod memory;
 mod moving;
 mod page;
 mod passwords;

@@ -85,6 +85,15 @@ impl Served {
         served
     }
 
+    /// The memory that it has beside files.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()));
+        let status = status.expect("a process");
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")).expect("its memory");
+        kilobytes.trim().parse::<u64>().expect("a number") << 10
+    }
+
     /// Sends it a signal, and returns whether it ends well.
     pub(crate) fn stop(mut self) -> bool {
         let process = rustix::process::Pid::from_child(&self.0);

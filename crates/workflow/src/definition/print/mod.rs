@@ -133,7 +133,7 @@ impl Printer<'_> {
         if number < 0 {
             self.out.push('-');
         }
-        self.out.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+        self.out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
     }
 
     fn indent(&mut self, depth: usize) {
@@ -147,7 +147,7 @@ impl Printer<'_> {
 
     /// A text in which lines' ends are written `\n`.
     fn escaped(&mut self, text: &str) {
-        if text.contains('\n') {
+        if memchr::memchr(b'\n', text.as_bytes()).is_some() {
             self.out.push_str(&text.replace('\n', "\\n"));
         } else {
             self.out.push_str(text);

@@ -23,6 +23,7 @@ mod tests;
 mod text;
 mod unstarted;
 mod users;
+mod whole;
 mod zombies;
 
 use std::path::Path;
@@ -36,7 +37,7 @@ use super::message::{CommandEnd, CommandWhat, Counts, Look};
 use super::record::{Record, What};
 use super::store::{Restore, Stored};
 use crate::model::{
-    Flag, Instant, Moment, OwnText, Rules, ServerState, State, Text, Tree, Variable,
+    Flag, Instant, Moment, OwnText, Rules, ServerState, Snapshot, State, Text, Tree, Variable,
 };
 use crate::protocol::{
     Body, Command, Edit, HandleCommand, Header, NodeCommand, PathsCommand, Reply, Report, Request,
@@ -47,6 +48,7 @@ use handles::Handles;
 use parts::{JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, STARTED, STATUS_FAILED, submission};
 use statistics::Statistics;
 use unstarted::{Unstarted, Waiting};
+use whole::Whole;
 use zombies::Zombies;
 
 pub(super) use filings::{Filing, MOVING, Move, READING, WRITING};
@@ -56,11 +58,8 @@ pub(super) use parts::{
     NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, Submission, Told,
     WRITTEN, submissions,
 };
-pub(super) use text::{archive_text, check_kept, node_text, read_archive};
+pub(super) use text::{Render, archive_text, node_text, read_archive};
 pub(super) use unstarted::Edited;
-
-/// Renders a text on another thread.
-type Render = Box<dyn FnOnce() -> String + Send>;
 
 /// The tree, and what clients were told.
 pub(super) struct Core {
@@ -79,6 +78,8 @@ pub(super) struct Core {
     pub(super) parsed: Option<Box<Tree>>,
     /// The definition of the next request, where another thread has read it.
     pub(super) definition: Option<Definition>,
+    /// The text that clients asked for last.
+    pub(super) whole: Whole,
     started_us: i64,
     /// The file that the log is written to now.
     pub(super) log_file: String,
@@ -105,6 +106,7 @@ impl Core {
             filings: Filings::default(),
             parsed: None,
             definition: None,
+            whole: Whole::default(),
             started_us: super::log::unix_us(),
             change_no: 0,
         };
@@ -228,6 +230,7 @@ impl Core {
     ) -> R {
         let Self { tree, environment, handles, zombies, effects, unstarted, .. } = self;
         let (filings, statistics) = (&mut self.filings, &mut self.statistics);
+        let (whole, change_no) = (&mut self.whole, self.change_no);
         let (started_us, checks, log_file) = (self.started_us, self.checks, &*self.log_file);
         let (edited, edit_room) = (Vec::new(), unstarted.edit_room());
         let mut parts = Parts {
@@ -245,6 +248,8 @@ impl Core {
             log_file,
             at_us,
             definition: self.definition.take(),
+            whole,
+            change_no,
         };
         let now = Instant::seconds(at_us.div_euclid(1_000_000));
         let mut rules = Rules::new(tree, Moment { now, entropy: random });
@@ -454,8 +459,8 @@ impl Core {
         Ok(())
     }
 
-    /// What a snapshot has: the head, and what renders the text.
-    pub(super) fn stored(&self) -> (Vec<(String, String)>, Render) {
+    /// What a snapshot has: the head, and the tree.
+    pub(super) fn stored(&self) -> (Vec<(String, String)>, Snapshot) {
         let snapshot = self.tree.snapshot();
         let mut head = vec![
             ("state_change_no".to_owned(), snapshot.state_change_no().to_string()),
@@ -465,14 +470,18 @@ impl Core {
         head.extend(self.handles.stored());
         head.extend(self.unstarted.stored());
         head.extend(self.zombies.stored());
-        (head, Box::new(move || text::checkpoint(&snapshot)))
+        (head, snapshot)
+    }
+
+    /// What renders a checkpoint of the tree as it is now.
+    pub(super) fn checkpoint(&self) -> Render {
+        text::checkpoint(self.tree.snapshot())
     }
 }
 
 impl Restore for Core {
     fn snapshot(&mut self, stored: Stored) -> anyhow::Result<()> {
-        let parsed = text::read_kept(&stored.text)?;
-        self.tree = parsed;
+        self.tree = stored.tree;
         self.tree.index_all();
         self.set_variables();
         let number = |name: &str| -> u32 {

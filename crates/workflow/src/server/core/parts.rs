@@ -7,9 +7,10 @@ use super::handles::Handles;
 use super::statistics::Statistics;
 pub(in crate::server) use super::unstarted::CommandKind;
 use super::unstarted::Edited;
+use super::whole::Whole;
 use super::zombies::Zombies;
 use crate::model::{Discarded, Displayed, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
-use crate::protocol::Reply;
+use crate::protocol::{Escaped, Reply, Source};
 use crate::script::Scope;
 use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
 use crate::server::log::Category;
@@ -41,6 +42,8 @@ pub(in crate::server) enum Effect {
     Move(Box<Move>),
     /// Drop what is left of many nodes.
     Discard(Discarded),
+    /// Drop a text that was long.
+    Forget(Escaped),
 }
 
 /// Appends an answer, on another thread.
@@ -145,6 +148,18 @@ pub(in crate::server) struct Parts<'a> {
     pub(in crate::server) at_us: i64,
     /// The definition of the request, where it has been read already.
     pub(in crate::server) definition: Option<Definition>,
+    pub(in crate::server) whole: &'a mut Whole,
+    /// Another one after each request that changes something.
+    pub(in crate::server) change_no: u64,
+}
+
+impl Parts<'_> {
+    /// The text of the whole tree for clients.
+    pub(in crate::server) fn whole(&mut self, tree: &Tree) -> Source {
+        let (source, old) = self.whole.of(tree, self.change_no);
+        self.effects.extend(old.map(Effect::Forget));
+        source
+    }
 }
 
 /// What a task's command needs.

@@ -64,12 +64,11 @@ pub(super) fn sync(
         })),
         _ => {
             parts.handles.taken(handle);
-            Told::Later(Box::new(move || {
-                Reply::Changes(match suites {
-                    Some(suites) => Changes::Some(text::of_suites(snapshot, &suites)),
-                    None => Changes::Full(text::whole(snapshot, text::NET)),
-                })
-            }))
+            let changes = match suites {
+                Some(suites) => Changes::Some(text::of_suites(snapshot, &suites)),
+                None => Changes::Full(parts.whole(tree)),
+            };
+            Told::Later(Box::new(|| Reply::Changes(changes)))
         }
     }
 }

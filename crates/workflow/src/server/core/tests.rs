@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::super::environment::Environment;
 use super::super::record::{Record, What};
-use super::super::store::{Restore as _, Stored};
+use super::super::store::{self, Restore as _, Stored};
 use super::{Core, JOB_FAILED, STARTED};
+use crate::definition::{Style, print};
 use crate::model::{State, State::Active, State::Complete, State::Submitted};
 use crate::protocol::{
     Body, Child, Command, Report, Request, Requeue, ServerCommand, User, ZombieAction, write,
@@ -89,8 +90,10 @@ impl Server {
     }
 
     fn stored(&self) -> Stored {
-        let (head, render) = self.core.stored();
-        Stored { head: head.into_iter().collect(), text: render() }
+        let (head, tree) = self.core.stored();
+        let bytes = store::kept(&tree);
+        let tree = crate::binary::read(&bytes).expect("a tree").tree;
+        Stored { head: head.into_iter().collect(), tree }
     }
 }
 
@@ -134,7 +137,7 @@ fn a_job_that_waits_is_kept_where_it_changes_something() {
     assert_eq!(again.password(), "other");
     // Behind the server's own variables, which are the new process's.
     let suites = |server: &Server| {
-        let text = server.stored().text;
+        let text = print(&server.stored().tree, Style::Migrate, false);
         text.split_once("\nhistory").map(|(_, suites)| suites.to_owned())
     };
     assert!(suites(&server).is_some() && suites(&again) == suites(&server));

@@ -2,19 +2,20 @@
 
 use std::collections::HashSet;
 
-use crate::definition::{
-    END, Style, append_node, parse, parse_kept, print, print_node, print_pieces,
-};
+use crate::definition::{END, Style, append_node, parse, print_node, print_pieces};
 use crate::model::{Archived, Instant, NodeId, Snapshot, Tree};
-use crate::protocol::{NodeCommand, Source};
+use crate::protocol::{Escaped, NodeCommand, Source};
 use crate::server::environment::ECFLOW_VERSION;
+
+/// Renders a text on another thread, and passes it on piece by piece.
+pub(in crate::server) type Render = Box<dyn FnOnce(&mut dyn FnMut(&str)) + Send>;
 
 pub(super) const NET: Style = Style::Net;
 pub(super) const MIGRATE: Style = Style::Migrate;
 
-/// The whole tree.
-pub(super) fn whole(tree: Snapshot, style: Style) -> Source {
-    Source::new(move |take| print_pieces(&tree, style, |_| true, take))
+/// The whole tree; `escaped` is its text, where it is made already.
+pub(super) fn whole(tree: Snapshot, style: Style, escaped: Escaped) -> Source {
+    Source::shared(move |take| print_pieces(&tree, style, |_| true, take), escaped)
 }
 
 /// Some suites, as a whole of their own.
@@ -36,23 +37,13 @@ pub(in crate::server) fn node_text(tree: &Snapshot, path: &str) -> String {
 }
 
 /// A checkpoint.
-pub(super) fn checkpoint(tree: &Snapshot) -> String {
-    print(tree, MIGRATE, false)
+pub(super) fn checkpoint(tree: Snapshot) -> Render {
+    Box::new(move |take| print_pieces(&tree, MIGRATE, |_| true, take))
 }
 
 /// Reads a checkpoint.
 pub(super) fn read(text: &str) -> anyhow::Result<Tree> {
     Ok(parse(text, "the checkpoint").map_err(anyhow::Error::new)?.tree)
-}
-
-/// Whether the text of a snapshot is read again; the error says why not.
-pub(in crate::server) fn check_kept(text: &str) -> Result<(), String> {
-    read_kept(text).map(drop).map_err(|why| format!("it could not be read again: {why:#}"))
-}
-
-/// Reads the text of a snapshot.
-pub(super) fn read_kept(text: &str) -> anyhow::Result<Tree> {
-    Ok(parse_kept(text, "the snapshot").map_err(anyhow::Error::new)?.tree)
 }
 
 /// A time as ecFlow writes it: `2026-Nov-22 14:02:41`.

@@ -6,8 +6,8 @@ use crate::model::{
     ZombieAction as Action,
 };
 use crate::protocol::{
-    Alteration, Command, FileKind, HandleCommand, NodeCommand, Order, PathsCommand, Reply, Request,
-    Requeue, ServerCommand, Standard, Stats, ZombieAction,
+    Alteration, Command, Escaped, FileKind, HandleCommand, NodeCommand, Order, PathsCommand, Reply,
+    Request, Requeue, ServerCommand, Standard, Stats, ZombieAction,
 };
 use crate::script::{Scope, Source, locate, manual};
 use crate::server::disk::Disk;
@@ -465,9 +465,9 @@ fn stats(parts: &Parts<'_>, rules: &Rules<'_>) -> Stats {
     }
 }
 
-fn node(parts: &Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &str) -> Told {
+fn node(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &str) -> Told {
     let snapshot = rules.tree.snapshot();
-    let style = match command {
+    match command {
         NodeCommand::Why => return Told::Reply(Reply::OK),
         NodeCommand::Submit => {
             let is_running = rules.tree.server().state == ServerState::Running;
@@ -478,11 +478,14 @@ fn node(parts: &Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path: &s
             return Told::Reply(Reply::OK);
         }
         NodeCommand::CheckJobs => return check_jobs(snapshot, path, parts.at_us),
-        NodeCommand::Get | NodeCommand::GetState => text::NET,
-        NodeCommand::Migrate => text::MIGRATE,
-    };
+        NodeCommand::Get | NodeCommand::GetState | NodeCommand::Migrate => {}
+    }
     if path.is_empty() {
-        return Told::Later(Box::new(move || Reply::Definition(text::whole(snapshot, style))));
+        let whole = match command {
+            NodeCommand::Migrate => text::whole(snapshot, text::MIGRATE, Escaped::default()),
+            _ => parts.whole(rules.tree),
+        };
+        return Told::Later(Box::new(|| Reply::Definition(whole)));
     }
     match snapshot.find(path).filter(|id| *id != NodeId::ROOT) {
         None => Told::Reply(Reply::error(text::no_node(path))),

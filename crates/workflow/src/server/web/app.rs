@@ -126,6 +126,9 @@ impl App {
         match slot.take() {
             Some(Answer::Reply(reply)) => Told::of_reply(reply),
             Some(Answer::Bytes(bytes)) => Told::of_bytes(&bytes),
+            Some(Answer::Around(text, [before, behind])) => {
+                Told::of_bytes(&[&before[..], &text, &behind].concat())
+            }
             None => Err(Fault::stopping()),
         }
     }
