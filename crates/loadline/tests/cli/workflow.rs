@@ -64,10 +64,11 @@ fn whole_trees_and_jobs_are_answered_rightly_by_both_servers() {
     let suite = suite(
         "scale = 0.001\ncommands = 8\njobs = 20\npairs = 5\nsteps = [\"load\", \"begin\", \
          \"sync-cold\", \"evaluate\", \"sync\", \"get\", \"sync-full\", \"checkpoint\", \
-         \"suspend\", \"sync\", \"resume\", \"sync\", \"force\", \"sync\", \"requeue\", \
-         \"sync\", \"commands\", \"delete\", \"load\", \"restart\", \"load-jobs\", \"jobs\", \
-         \"load-pairs\", \"dependent * 2\", \"checkpoint-busy\", \"get\"]\n\
-         [[clients]]\narrivals = \"steps\"\n",
+         \"get-text\", \"get-binary\", \"level-0\", \"level-2\", \"suspend\", \"sync-binary\", \
+         \"resume\", \"sync-text\", \"suspend\", \"sync\", \"resume\", \"sync\", \"force\", \
+         \"sync\", \"requeue\", \"sync\", \"commands\", \"delete\", \"load\", \"restart\", \
+         \"load-jobs\", \"jobs\", \"load-pairs\", \"dependent * 2\", \"checkpoint-busy\", \
+         \"get\"]\n[[clients]]\narrivals = \"steps\"\n",
     );
     let suite = suite.replace("service = \"workflow\"", "service = \"workflow-tree\"");
     let suite = suite.replace("serve = \"workflow\"", "serve = \"workflow\"\nspeaks = \"ecflow\"");

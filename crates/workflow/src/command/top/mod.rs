@@ -270,8 +270,10 @@ impl Top {
             KeyCode::Char('a') => self.next_state(),
             KeyCode::Char('w') => {
                 self.around.has_why = !self.around.has_why;
-                // What holds a node may be older in a tree that follows.
-                self.order(Order::Reload);
+                if self.around.has_why {
+                    // What holds a node may be older in a tree that follows.
+                    self.order(Order::Reload);
+                }
             }
             KeyCode::Char('r') => self.order(Order::Reload),
             KeyCode::Esc => {

@@ -61,7 +61,7 @@ pub(super) fn check(
         Step::Get | Step::SyncFull | Step::SyncCold => return taken(step, site, state, figures),
         Step::Sync => {
             let numbers = synced(site, state, figures)?;
-            (state.numbers, state.has_changed) = (numbers, false);
+            state.synced(numbers);
             return Ok(());
         }
         _ => super::exchange::agreed(&site.answer)?,
@@ -73,14 +73,20 @@ pub(super) fn check(
         Step::Replace => {
             site.query("state", task, "")?;
         }
-        Step::Suspend => site.hold_state("dstate", task, "suspended")?,
-        Step::Resume if site.query("dstate", task, "")? == "suspended" => {
-            return wrong(format!("{task} is suspended after it was resumed"));
+        Step::Suspend => {
+            site.hold_state("dstate", task, "suspended")?;
+            state.suspended(true, made.tasks.len());
+        }
+        Step::Resume => {
+            if site.query("dstate", task, "")? == "suspended" {
+                return wrong(format!("{task} is suspended after it was resumed"));
+            }
+            state.suspended(false, made.tasks.len());
         }
         Step::Force => site.hold_state("state", last, "complete")?,
         Step::Requeue => site.hold_state("state", last, "queued")?,
         Step::Delete => {
-            state.names = Names::default();
+            (state.names, state.is_suspended) = (Names::default(), false);
             if let Ok(found) = site.query("state", last, "") {
                 return wrong(format!("{last} is {found} after it was deleted"));
             }
@@ -107,7 +113,7 @@ fn taken(
     figures.push(("destroy_ns", begun.elapsed().as_nanos() as f64));
     hold_names(Names::of(&text), state.names, "the answer")?;
     if step != Step::Get {
-        (state.numbers, state.has_changed) = (Numbers::of(&text), false);
+        state.synced(Numbers::of(&text));
     }
     Ok(())
 }
@@ -129,7 +135,10 @@ fn synced(site: &Site, state: &State, figures: &mut Vec<(&'static str, f64)>) ->
     figures.push(("decode_ns", begun.elapsed().as_nanos() as f64));
     match &synced {
         SyncAnswer::Whole(text) => hold_names(Names::of(text), state.names, "the answer")?,
-        SyncAnswer::Since { nodes, .. } => figures.push(("nodes", nodes.len() as f64)),
+        SyncAnswer::Since { nodes, .. } => {
+            figures.push(("nodes", nodes.len() as f64));
+            state.hold_nodes(nodes.len() as u64)?;
+        }
         SyncAnswer::Refused(_) => {}
     }
     let numbers = Numbers::of_sync(&synced)?;
@@ -182,8 +191,8 @@ pub(super) fn commands(
         state.has_changed = number % 4 == 0;
         let sync = request(Step::Sync, made, state);
         took += site.ask(&sync)?;
-        state.numbers = synced(site, state, &mut Vec::new())?;
-        state.has_changed = false;
+        let numbers = synced(site, state, &mut Vec::new())?;
+        state.synced(numbers);
     }
     Ok(took)
 }

@@ -164,6 +164,7 @@ fn changed(
             "{nodes} nodes and the numbers {numbers:?} after {before:?}, and {changed} was changed"
         ));
     }
-    (state.numbers, state.has_changed) = (numbers, false);
+    state.hold_nodes(nodes)?;
+    state.synced(numbers);
     Ok(())
 }

@@ -27,10 +27,36 @@ pub(super) struct State {
     pub(super) numbers: Numbers,
     /// Whether something was changed since then.
     pub(super) has_changed: bool,
+    /// Whether all tasks are suspended, and how many nodes the next sync has to bring for that.
+    pub(super) is_suspended: bool,
+    pub(super) least_nodes: u64,
     /// The nodes of a whole tree that was taken, and of its first levels.
     pub(super) levels: Option<(Names, [Names; 4])>,
     /// How many pairs have had their first task ended.
     pub(super) pairs: u64,
+}
+
+impl State {
+    /// A client has all up to these numbers.
+    pub(super) fn synced(&mut self, numbers: Numbers) {
+        (self.numbers, self.has_changed, self.least_nodes) = (numbers, false, 0);
+    }
+
+    /// All tasks were suspended, or resumed.
+    pub(super) fn suspended(&mut self, is_suspended: bool, tasks: usize) {
+        if std::mem::replace(&mut self.is_suspended, is_suspended) != is_suspended {
+            self.least_nodes = tasks as u64;
+        }
+    }
+
+    /// Whether a sync brings as many nodes as it has to.
+    pub(super) fn hold_nodes(&self, nodes: u64) -> Result<(), String> {
+        let least = self.least_nodes;
+        match nodes >= least {
+            true => Ok(()),
+            false => Err(format!("{nodes} nodes come, and {least} tasks were changed")),
+        }
+    }
 }
 
 impl Known {
