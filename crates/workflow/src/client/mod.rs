@@ -16,7 +16,7 @@ use crate::model::{Marks, Tree};
 use crate::protocol::frame::{HEAD_BYTES, frame, length};
 use crate::protocol::{
     Answer, Body, Command, Encoding, Header, Request, ServerCommand, SyncAnswer, SyncKind, User,
-    header, read_answer, read_own, read_sync_answer, write,
+    header, is_spoken, read_answer, read_own, read_sync_answer, write,
 };
 
 pub use follow::{Follower, Seen};
@@ -234,7 +234,7 @@ impl Client {
     /// # Errors
     /// When it is refused, or as of [`ask`](Self::ask).
     pub fn is_own(&self) -> Result<bool> {
-        Ok(self.text(Command::Server(ServerCommand::StatsText))?.contains("loadline"))
+        Ok(is_spoken(&self.text(Command::Server(ServerCommand::StatsText))?))
     }
 
     /// Portions of the tree of a server of this program: what the client lacks of them.

@@ -158,6 +158,14 @@ fn portion(text: &str) -> Option<Portion> {
 /// The digits of an answer's length, by which its line has the same length always.
 const DIGITS: usize = 16;
 
+/// Whether the server of these statistics (`--stats`) understands such lines: its version says so.
+/// Elsewhere in them stand folders and hosts, whatever they are called.
+#[must_use]
+pub fn is_spoken(stats: &str) -> bool {
+    let version = stats.lines().find_map(|line| line.trim_start().strip_prefix("Version"));
+    version.is_some_and(|version| version.trim_end().ends_with(" loadline"))
+}
+
 /// The bytes of the shortest line of an answer.
 pub const SHORTEST_ANSWER: usize = "loadline/1 encoding=text bytes=\n".len() + DIGITS;
 
@@ -211,6 +219,17 @@ mod tests {
         }
         assert!(length(*b"loadline", 1 << 30).is_err());
         assert_eq!(line[0], FIRST);
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_version_and_not_by_its_folders() {
+        let stats = |version: &str| {
+            let home = "/home/loadline/Version x loadline";
+            format!("Server statistics\n   Version   {version}\n   ECF_HOME   {home}\n")
+        };
+        assert!(is_spoken(&stats("Ecflow version(5.9.2) protocol(JSON cereal 1.3.0) loadline")));
+        assert!(!is_spoken(&stats("Ecflow version(5.9.2) boost(1.74.0) Debian build")));
+        assert!(!is_spoken(""));
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod words;
 mod write;
 
 pub use answer::{Answer, read_answer};
-pub use header::{Encoding, Header, read_own, write_own};
+pub use header::{Encoding, Header, is_spoken, read_own, write_own};
 pub use json::BadJson;
 pub use memento::{Compound, Memento};
 pub use nodes::Children;

@@ -8,7 +8,7 @@ use super::super::numbers::Numbers;
 use super::super::requests::{command, query, sync};
 use super::exchange::{agreed, exchange, text};
 use super::process::Process;
-use crate::protocol::{Command, Encoding, ServerCommand, SyncKind};
+use crate::protocol::{Command, Encoding, ServerCommand, SyncKind, is_spoken};
 
 /// Why a step is not what it should be.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Site {
         };
         let home = PathBuf::from(home);
         exchange(at, &command(Command::Server(ServerCommand::StatsText)), &mut answer)?;
-        let is_own = self::text(&answer)?.contains("loadline");
+        let is_own = is_spoken(&self::text(&answer)?);
         Ok(Self { at, process, home, check_file, is_own, answer, encoding: None })
     }
 
