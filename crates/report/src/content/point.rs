@@ -326,8 +326,9 @@ fn wrong_answers(summary: &Summary, index: usize) -> Vec<Line> {
         let trial = &trials[index];
         let name = &summary.targets[trial.target].name;
         let what = match (trial.row.wrong + trial.row.wrong_outside, trial.row.refused) {
-            (_, 0) => "wrong answers",
+            // Those that refuse what prepares a target are in no count.
             (0, _) => "refusals",
+            (_, 0) => "wrong answers",
             _ => "wrong answers and refusals",
         };
         let title = format!("{what} of {name}, round {}:", trial.round);
