@@ -212,10 +212,16 @@ impl Facts {
 
     fn several_writes(&self) -> Option<String> {
         let writes = self.writes.filter(|writes| *writes >= 1.5)?;
+        let each = if self.are_system_calls(writes) { "is a system call, and " } else { "" };
         Some(format!(
-            "{writes:.0} writes per request: each is a system call, and may wake the server. Write \
-             each request at once."
+            "{writes:.0} writes per request: each {each}may wake the server. Write each request at \
+             once."
         ))
+    }
+
+    /// Whether this many reads or writes can be system calls: over shared memory few are.
+    fn are_system_calls(&self, count: f64) -> bool {
+        self.system_calls.is_none_or(|calls| calls >= count)
     }
 
     fn several_reads(&self) -> Option<String> {
@@ -227,12 +233,9 @@ impl Facts {
                  {reads:.1} reads: it should write each answer at once."
             ));
         }
-        (reads >= 1.5).then(|| {
-            format!(
-                "{reads:.0} reads per answer: each is a system call. Read all that has come at \
-                 once."
-            )
-        })
+        let each = if self.are_system_calls(reads) { ": each is a system call" } else { "" };
+        (reads >= 1.5)
+            .then(|| format!("{reads:.0} reads per answer{each}. Read all that has come at once."))
     }
 
     fn few_slow_ones(&self) -> Option<String> {
@@ -249,10 +252,11 @@ impl Facts {
         })
     }
 
-    /// The share of the time for which a side was ready, and others ran.
+    /// The share of the time for which a side was ready, and others ran: that of the side that
+    /// waited longer.
     fn ready_share(&self) -> f64 {
-        let ready = [self.here, self.server].into_iter().flatten().map(|side| side.ready_ns);
-        ready.sum::<f64>() / self.mean_ns.max(1.0)
+        let sides = [self.here, self.server].into_iter().flatten();
+        sides.map(|side| side.ready_ns).fold(0.0, f64::max) / self.mean_ns.max(1.0)
     }
 
     fn others(&self) -> Option<String> {
@@ -268,20 +272,27 @@ impl Facts {
         })
     }
 
+    /// Whether a side sleeps in a call, and is woken: ends that wait on the CPU aren't.
+    fn sleeps(&self) -> bool {
+        [self.here, self.server].into_iter().flatten().any(|side| side.switches >= 0.5)
+    }
+
     fn placement(&self) -> Option<String> {
-        let off = self.off_cpu_ns()?;
+        // Few slow calls of a busy host are in the mean, and no wake-up takes that long.
+        let off = (self.off_cpu_ns()? - (self.mean_ns - self.median_ns).max(0.0)).max(0.0);
         match self.cores? {
             Cores::One(core) => Some(format!(
                 "both ends on one core ({core}): a call is two switches between them, and neither \
                  works while the other does."
             )),
+            Cores::Two if !self.sleeps() => None,
             Cores::Two if self.futex_ns >= LEAST_SHARE * self.mean_ns => Some(format!(
                 "two cores: waking the other side takes {} there and back here (futex), of {}. \
                  Ends that wait on the CPU (--wait) or share a core have less of it.",
                 time(self.futex_ns),
                 time(self.mean_ns)
             )),
-            Cores::Two if self.off_share() > 0.5 => Some(format!(
+            Cores::Two if off > 0.5 * self.median_ns => Some(format!(
                 "two cores: {} each way on no CPU, most of it the wake-up of the other core. Ends \
                  that wait on the CPU (--wait) or share a core have none.",
                 time(off / 2.0)
@@ -368,7 +379,7 @@ mod tests {
     #[test]
     fn each_part_of_a_call_is_a_cause_from_a_fifth_of_its_time_on() {
         let plain = facts(15e3, 1.0, 2e3);
-        let reads = Facts { reads: Some(4.0), ..plain };
+        let reads = Facts { reads: Some(4.0), system_calls: Some(5.0), ..plain };
         assert!(first(reads).starts_with("4 reads per answer: each is"), "{}", first(reads));
         let did = Some(Did { reads: 1.0, writes: 3.0, system_calls: 4.0 });
         let sent = first(Facts { server_did: did, ..reads });
@@ -391,6 +402,14 @@ mod tests {
         let woken = Facts { cores: Some(Cores::Two), futex_ns: 9e3, ..plain };
         assert!(first(woken).starts_with("two cores: waking the other side takes 9.000 μs there"));
         assert!(cores(Cores::Changing).contains("wake-ups"));
+        let spins = Some(Side { cpu_ns: 2e3, ready_ns: 9e3, switches: 0.0 });
+        let spinning = Facts { here: spins, server: spins, ..woken };
+        assert_eq!(spinning.causes().len(), 1, "none is woken: {:?}", spinning.causes());
+        assert!(first(spinning).starts_with("others run: for 60 % of"), "{}", first(spinning));
+        let slowed = Facts { mean_ns: 200e3, cores: Some(Cores::Two), ..facts(15e3, 1.0, 2e3) };
+        assert!(first(slowed).starts_with("two cores: 5.500 μs each"), "{}", first(slowed));
+        let shared = Facts { reads: Some(4.0), system_calls: Some(1.0), ..plain };
+        assert_eq!(first(shared), "4 reads per answer. Read all that has come at once.");
         let unseen = Facts { server: None, is_whole: false, ..plain };
         assert!(first(unseen).contains("is not on this side's CPU: the server's work"));
         let ready = Side { cpu_ns: 2e3, ready_ns: 5e3, switches: 1.0 };
