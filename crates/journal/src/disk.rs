@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -73,6 +73,11 @@ pub trait DiskFile: Send {
     /// last call may be lost, whatever a second call says: the system forgets what it failed to
     /// write.
     fn sync(&mut self) -> io::Result<()>;
+
+    /// Whether the file has been removed: what is written to it is lost once it is closed.
+    fn is_removed(&self) -> io::Result<bool> {
+        Ok(false)
+    }
 }
 
 /// A directory of the file system, which has to be there. A journal that is open holds its lock
@@ -190,6 +195,10 @@ impl DiskFile for File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn is_removed(&self) -> io::Result<bool> {
+        Ok(self.metadata()?.nlink() == 0)
     }
 }
 

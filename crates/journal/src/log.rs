@@ -15,6 +15,10 @@ const AHEAD_BYTES: usize = 64 << 10;
 /// Larger groups let the file grow, or most bytes would be written twice.
 const SMALL_GROUP_BYTES: usize = AHEAD_BYTES / 4;
 
+/// Why no more is written to a file that no directory names.
+const REMOVED: &str = "the file has been removed, and with it what was written since the start; \
+                       put the directory back from a backup, then start again";
+
 /// The file that is appended to.
 pub(crate) struct Log {
     disk: Arc<dyn Disk>,
@@ -81,6 +85,10 @@ impl Log {
             let _ = self.file.set_size(self.at.offset);
             self.end = self.at.offset;
             return Err(failed(why));
+        }
+        // As when somebody has removed the whole directory. A look costs less than 1 us.
+        if self.file.is_removed().map_err(failed)? {
+            return Err(failed(io::Error::other(REMOVED)));
         }
         self.end = self.end.max(after.offset);
         (self.at, self.marked) = (after, self.synced);

@@ -210,3 +210,24 @@ fn what_a_deleted_tag_held_is_kept_until_a_seal_and_the_folder_goes_on() {
     let of_tag = before.last().expect("segments");
     assert!(!of_tag.exists());
 }
+
+#[test]
+fn changes_are_refused_once_the_data_directory_is_removed_and_reads_go_on() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/a", "single");
+    insert(at, "/a", 1, (0, None), 1.0);
+    std::fs::remove_dir_all(data.path()).expect("removed");
+    let object = json!({ "channel": 1, "since": 10, "values": [2.0] });
+    let body = json!({ "batches": [{ "folder": "/a", "objects": [object] }] }).to_string();
+    for said in ["unknown whether", "nothing can be written"] {
+        let refused =
+            post(at, "/objects", &[("content-type", "application/json")], body.as_bytes());
+        assert_eq!(refused.status, 503, "{refused:?}");
+        let text = refused.json()["error"].as_str().expect("text").to_owned();
+        assert!(text.contains(said) && text.contains("has been removed"), "{text}");
+    }
+    let found = get(at, "/api/v1/find?folder=/a&t=20", &[]);
+    assert_eq!((found.status, &found.json()["objects"][0]["since"]), (200, &json!(0)));
+}

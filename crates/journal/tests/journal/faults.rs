@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use journal::{Error, FaultyDisk, Options, Progress, SyncPolicy};
+use journal::{Directory, Error, FaultyDisk, Options, Progress, SyncPolicy};
 
 use super::{append, append_to, open, open_with, put, record, snapshot};
 
@@ -373,4 +373,17 @@ fn what_whoever_waits_writes_itself_is_acknowledged_tried_again_and_fails_as_the
     journal.close().expect_err("it has ended");
     let (_, _, count) = open(disk.after_power_loss(1)).expect("opens");
     assert_eq!(count, 605);
+}
+
+#[test]
+fn nothing_is_acknowledged_once_the_log_has_been_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut journal, _, _) = open(Directory::new(folder.path())).expect("a new journal");
+    put(&mut journal, 3).expect("acknowledged");
+    for file in std::fs::read_dir(folder.path()).expect("a folder") {
+        std::fs::remove_file(file.expect("a file").path()).expect("removed");
+    }
+    let refused = put(&mut journal, 1).expect_err("it would be lost").to_string();
+    assert!(refused.contains("has been removed"), "{refused}");
+    append(&mut journal, 1).expect_err("it has ended");
 }
