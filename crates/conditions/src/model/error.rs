@@ -1,6 +1,6 @@
 //! Why a change or a question is refused.
 
-use super::piece::MAX_TIME;
+use super::piece::{MAX_TIME, Revision};
 use super::segment::Damage;
 use crate::nopayload::model::Refused;
 
@@ -18,6 +18,9 @@ pub enum Refusal {
     /// There is no such tag.
     #[error("there is no tag {:?}", cut(.0))]
     NoTag(String),
+    /// There is no tag that is known by this number.
+    #[error("there is no tag of revision {0}: it was deleted, or never made")]
+    NoNumber(Revision),
     /// There is no such column.
     #[error("folder {:?} has no column {:?}", cut(.0), cut(.1))]
     NoColumn(String, String),
@@ -72,6 +75,9 @@ pub enum Refusal {
     /// A tag that is needed.
     #[error("tag {0:?} is picked by the global tag {1:?}")]
     Picked(String, String),
+    /// A tag that is needed for what was shown until a revision.
+    #[error("tag {0:?} was picked by the global tag {1:?} until revision {2}")]
+    WasPicked(String, String, Revision),
     /// A tag that can't pick others.
     #[error("tag {0:?} is no global tag")]
     NotGlobal(String),

@@ -1,5 +1,5 @@
-//! Room for what is new. Only changes that are to be made are held to these limits: what a journal
-//! holds was acknowledged, and is applied however much it is.
+//! Room for what is new, and what is still needed. Only changes that are to be made are held to
+//! these limits: what a journal holds was acknowledged, and is applied however much it is.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -23,7 +23,8 @@ impl State {
     /// Adds what a change adds, which was checked.
     ///
     /// # Errors
-    /// When there is no room for all of it. What is counted is of no use then.
+    /// When there is no room for all of it, or what it deletes is needed. What is counted is of no
+    /// use then.
     pub(super) fn check_room(&self, change: &Change, adding: &mut Adding) -> Result<(), Refusal> {
         match change {
             Change::Insert(batches) => {
@@ -45,6 +46,7 @@ impl State {
                 PICKS.check(picks.count() + tags.len() + unpick.len())
             }
             Change::Clone { from, .. } => self.check_copy(from),
+            Change::DeleteTag(name) => self.check_never_picked(name),
             _ => Ok(()),
         }
     }

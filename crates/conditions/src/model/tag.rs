@@ -55,6 +55,13 @@ impl Picks {
         self.0.get(path)?.last()?.1
     }
 
+    /// The last revision at which a tag was picked for its path, if it ever was.
+    pub(super) fn until(&self, path: &str, id: Revision) -> Option<Revision> {
+        let history = self.0.get(path)?;
+        let place = history.iter().rposition(|(_, picked)| *picked == Some(id))?;
+        Some(history.get(place + 1).map_or(Revision::MAX, |(from, _)| from - 1))
+    }
+
     pub(super) fn set(&mut self, path: &str, picked: Option<Revision>, revision: Revision) {
         self.0.entry(path.to_owned()).or_default().push((revision, picked));
     }

@@ -52,6 +52,21 @@ impl State {
         Ok(())
     }
 
+    /// Refuses a tag that a global tag has ever picked: questions of that revision need it.
+    ///
+    /// # Errors
+    /// Then.
+    pub(super) fn check_never_picked(&self, name: &str) -> Result<(), Refusal> {
+        let tag = self.tag(name)?;
+        for (by, other) in &self.tags.by_name {
+            let Shows::Picks(picks) = &other.shows else { continue };
+            if let Some(until) = picks.until(&tag.path, tag.id) {
+                return Err(Refusal::WasPicked(name.to_owned(), by.clone(), until));
+            }
+        }
+        Ok(())
+    }
+
     /// What a tag shows of what is at and below `path`, or the head where there is none; at a
     /// revision, or now.
     ///
@@ -293,5 +308,5 @@ impl State {
 }
 
 fn no_number(id: Revision) -> Refusal {
-    Refusal::NoTag(format!("number {id}"))
+    Refusal::NoNumber(id)
 }

@@ -101,7 +101,7 @@ impl From<Refusal> for Fault {
                 "a path is as /set/folder, and a set is no folder: `loadline conditions list`, or \
                  GET /api/v1/folders, lists all",
             ),
-            Refusal::NoTag(_) => {
+            Refusal::NoTag(_) | Refusal::NoNumber(_) => {
                 (S::NOT_FOUND, "`loadline conditions tag list`, or GET /api/v1/tags, lists all")
             }
             Refusal::NoColumn(..) => (
@@ -125,6 +125,7 @@ impl From<Refusal> for Fault {
             Refusal::Locked(_) => (S::CONFLICT, "unlock the tag, or clone it"),
             Refusal::LockedBy(..) => (S::CONFLICT, "unlock the global tag, or clone this one"),
             Refusal::Picked(..) => (S::CONFLICT, "have the global tag pick another one first"),
+            Refusal::WasPicked(..) => (S::CONFLICT, "keep it, or delete the global tag first"),
             Refusal::NotGlobal(_) | Refusal::NoSet(_) => {
                 (S::CONFLICT, "a global tag is made of a folder set, with picks")
             }

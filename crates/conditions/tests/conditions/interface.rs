@@ -293,6 +293,42 @@ fn a_global_tag_shows_what_the_tags_show_that_it_picks() {
 }
 
 #[test]
+fn a_tag_that_was_picked_is_deleted_only_after_the_global_tag() {
+    let data = tempfile::tempdir().expect("a folder");
+    let mut server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/det/a", "multi");
+    insert(at, "/det/a", 1, (0, None), 1.0);
+    change(at, "/tags", &json!({ "name": "then", "path": "/det/a" }));
+    insert(at, "/det/a", 1, (0, None), 2.0);
+    change(at, "/tags", &json!({ "name": "now", "path": "/det/a" }));
+    let picked = change(at, "/tags", &json!({ "name": "all", "path": "/", "picks": ["then"] }));
+    change(at, "/tags/pick", &json!({ "name": "all", "picks": ["now"] }));
+    let json = [("content-type", "application/json")];
+    let deleted =
+        |at, name| post(at, "/tags/delete", &json, json!({ "name": name }).to_string().as_bytes());
+    let refused = deleted(at, "then");
+    let said = format!("was picked by the global tag \"all\" until revision {picked}");
+    assert_eq!(refused.status, 409);
+    assert!(refused.json()["error"].as_str().is_some_and(|text| text.contains(&said)));
+    for _ in 0..2 {
+        let at = server.addresses()[0];
+        let asked = format!("tag=all&revision={picked}");
+        let slice = format!("/api/v1/slice?t=5&redirect=false&format=json&{asked}");
+        let slice = get(at, &slice, &[]).json();
+        assert_eq!(slice["folders"][0]["objects"][0]["records"], json!([[1.0]]));
+        for path in ["find?t=5", "browse?since=0"] {
+            let found = get(at, &format!("/api/v1/{path}&folder=/det/a&{asked}"), &[]).json();
+            assert_eq!(found["objects"][0]["records"], json!([[1.0]]), "{path}");
+        }
+        drop(server);
+        server = serve(data.path(), None);
+    }
+    let at = server.addresses()[0];
+    assert_eq!(["all", "then"].map(|name| deleted(at, name).status), [200, 200]);
+}
+
+#[test]
 fn the_binary_form_of_an_insertion_does_what_json_does() {
     let data = tempfile::tempdir().expect("a folder");
     let server = serve(data.path(), None);

@@ -153,8 +153,6 @@ pub(crate) enum Expected {
     Nothing,
     /// The tag is of another folder.
     Other,
-    /// A tag that was picked has been deleted since.
-    Gone,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -183,6 +181,18 @@ impl NaiveTags {
             picked.values().any(|(picked, _)| *picked == name)
         };
         self.0.keys().copied().filter(picks).collect()
+    }
+
+    /// Whether a global tag picks it at any revision.
+    pub(crate) fn was_ever_picked(&self, name: &str) -> bool {
+        let made = self.0[name].made;
+        self.0.values().any(|by| match &by.shows {
+            NaiveShows::Picks(history) => {
+                let mut picked = history.iter().flat_map(|(_, picked)| picked.values());
+                picked.any(|picked| *picked == (name, made))
+            }
+            _ => false,
+        })
     }
 
     pub(crate) fn is_locked(&self, name: &str) -> bool {
@@ -220,10 +230,10 @@ impl NaiveTags {
         };
         match picked.and_then(nearest) {
             None => Expected::Nothing,
-            Some((name, made)) if self.0.get(name).is_none_or(|tag| tag.made != made) => {
-                Expected::Gone
+            Some((name, made)) => {
+                assert_eq!(self.0[name].made, made, "what was picked is not deleted");
+                self.shown(name, folder, revision)
             }
-            Some((name, _)) => self.shown(name, folder, revision),
         }
     }
 }

@@ -125,7 +125,7 @@ impl World {
 
     pub(super) fn delete_tag(&mut self, name: &'static str) {
         let made = self.change(Change::DeleteTag(name.to_owned()));
-        let is_free = |name| !self.tags.is_locked(name) && self.tags.pickers(name).is_empty();
+        let is_free = |name| !self.tags.is_locked(name) && !self.tags.was_ever_picked(name);
         assert_eq!(made.is_ok(), self.tags.has(name) && is_free(name), "{made:?}");
         let Ok(revision) = made else { return };
         for folder in self.naive.values_mut() {
