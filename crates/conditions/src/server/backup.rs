@@ -44,7 +44,8 @@ pub struct BackedUp {
 
 /// Copies a data directory, which a server may have open, to one that isn't there yet, and checks
 /// the copy: it holds every change that was acknowledged when it began, and none without those
-/// before it. Until it is whole it has no FORMAT, so it is neither served nor checked.
+/// before it. Until it is whole it has no FORMAT, so it is neither served nor checked; where it
+/// fails nothing of it is left.
 ///
 /// # Errors
 /// When a file can't be read or written, something is there already, or what was copied is damaged.
@@ -61,9 +62,19 @@ pub fn backup(
         return Err(BadDirectory::new(out, "it is within the data: name one beside them").into());
     }
     fs::create_dir(out).map_err(|why| match why.kind() {
+        io::ErrorKind::AlreadyExists if is_unfinished(out) => {
+            BadDirectory::new(out, "it is a backup that did not come to its end: remove it")
+        }
         io::ErrorKind::AlreadyExists => BadDirectory::new(out, "it is there: name a new one"),
         _ => BadDirectory::new(out, format!("it can't be made: {why}")),
     })?;
+    copy_all(data, out, progress).or_else(|error| {
+        fs::remove_dir_all(out).with_context(|| format!("{error:#}; {} stays", out.display()))?;
+        Err(error)
+    })
+}
+
+fn copy_all(data: &Path, out: &Path, progress: &mut dyn FnMut(Copied)) -> anyhow::Result<BackedUp> {
     let (held, segments) = hold(data)?;
     let [_, from] = folders(data);
     let [journal, to] = folders(out);
@@ -92,10 +103,15 @@ pub fn backup(
     sync_folders(out)?;
     let checked = check_in(out)?;
     if let Some(damage) = checked.damaged.first() {
-        anyhow::bail!("{damage}: {} is not whole, and has no FORMAT", out.display());
+        anyhow::bail!("{damage}: nothing is kept of it; `loadline conditions check` the data");
     }
     finish(data, out)?;
     Ok(BackedUp { checked, bytes, linked_bytes })
+}
+
+/// Whether a directory is what a process has left that was ended while it copied.
+fn is_unfinished(out: &Path) -> bool {
+    !out.join("FORMAT").exists() && folders(out)[0].is_dir()
 }
 
 /// Segments by name.

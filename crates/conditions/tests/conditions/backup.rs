@@ -120,10 +120,42 @@ fn what_a_seal_removes_while_it_is_copied_is_in_the_backup_and_a_broken_one_is_n
     assert!(catch_unwind(AssertUnwindSafe(crash)).is_err());
     let refused = check(&broken).expect_err("not whole").to_string();
     assert!(refused.contains("did not come to its end"), "{refused}");
+    let again = backup(&data, &broken, &mut |_| {}).expect_err("it is there").to_string();
+    assert!(again.contains("did not come to its end: remove it"), "{again}");
     drop(server);
     let server = serve(&whole, None);
     for name in names {
         let found = get(server.addresses()[0], &format!("/api/v1/find?folder={name}&t=20"), &[]);
         assert_eq!(found.json()["objects"][0]["since"], 10, "{name}");
     }
+}
+
+#[test]
+fn a_backup_that_fails_leaves_nothing_and_can_be_made_again_under_its_name() {
+    let folders = tempfile::tempdir().expect("a folder");
+    let [data, out] = ["data", "out"].map(|name| folders.path().join(name));
+    std::fs::create_dir(&data).expect("a folder");
+    let server = serve_sealing(&data, u64::MAX);
+    folder(server.addresses()[0], "/a", "single");
+    insert(server.addresses()[0], "/a", 1, (0, None), 1.0);
+    server.seal().expect("sealed");
+    drop(server);
+    let segment = std::fs::read_dir(data.join("segments")).expect("a folder").next();
+    let segment = segment.expect("one").expect("a file").path();
+    let whole = std::fs::read(&segment).expect("read");
+    // A new file: what is mapped or linked keeps its bytes.
+    let write = |bytes: &[u8]| {
+        std::fs::remove_file(&segment).expect("removed");
+        std::fs::write(&segment, bytes).expect("written");
+    };
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    write(&damaged);
+    for _ in 0..2 {
+        backup(&data, &out, &mut |_| {}).expect_err("damaged");
+        assert!(!out.exists());
+    }
+    write(&whole);
+    let made = backup(&data, &out, &mut |_| {}).expect("a copy");
+    assert_eq!(made.checked.segments, 1);
 }
