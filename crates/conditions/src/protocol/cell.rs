@@ -145,8 +145,11 @@ pub fn cell_text(value: &Value) -> String {
         Value::Null => String::new(),
         Value::Bool(value) => value.to_string(),
         Value::Integer(value) => value.to_string(),
-        Value::Float(value) => value.to_string(),
-        Value::Double(value) => value.to_string(),
+        // As in JSON: `1e+300`, and not 301 digits.
+        Value::Float(_) | Value::Double(_) => match cell_json(value) {
+            Json::String(text) => text,
+            number => number.to_string(),
+        },
         Value::Text(text) => text.clone(),
         Value::Bytes(bytes) => STANDARD.encode(bytes),
     }
@@ -198,7 +201,19 @@ mod tests {
             assert!(said.contains(&format!("is no {}: write ", kind.name())), "{said}");
             assert!(cell_from_text(kind, text).is_err(), "{text}");
         }
-        assert_eq!(cell_json(&Value::Float(0.1)).to_string(), "0.1");
+        for (value, text) in [
+            (Value::Float(0.1), "0.1"),
+            (Value::Float(3.4e38), "3.4e+38"),
+            (Value::Float(f32::from_bits(1)), "1e-45"),
+            (Value::Float(-0.0), "-0.0"),
+            (Value::Double(1.0), "1.0"),
+            (Value::Double(1e300), "1e+300"),
+            (Value::Double(5e-324), "5e-324"),
+        ] {
+            assert_eq!(cell_text(&value), text);
+            assert_eq!(cell_json(&value).to_string(), text);
+        }
+        assert_eq!(cell_text(&Value::Double(f64::NEG_INFINITY)), "-inf");
     }
 
     proptest! {

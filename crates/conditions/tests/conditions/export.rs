@@ -67,7 +67,7 @@ fn an_export_of_many_parts_is_inserted_elsewhere_and_shows_the_same() {
     assert_eq!((&lines[0], &lines[1]["since"]), (&first, &json!(10)));
     let url = "/api/v1/export?under=/det/b&format=csv&until=12&channels=1-2";
     let csv = String::from_utf8(get(at, url, &[]).body).expect("text");
-    assert_eq!(csv, "channel,since,until,record,value\n1,1,11,0,0.5\n2,2,12,0,1\n");
+    assert_eq!(csv, "channel,since,until,record,value\n1,1,11,0,0.5\n2,2,12,0,1.0\n");
     for (query, status) in
         [("format=json", 400), ("format=csv", 404), ("under=/x", 404), ("revision=99", 404)]
     {
