@@ -16,8 +16,8 @@ const AHEAD_BYTES: usize = 64 << 10;
 const SMALL_GROUP_BYTES: usize = AHEAD_BYTES / 4;
 
 /// Why no more is written to a file that no directory names.
-const REMOVED: &str = "the file has been removed, and with it what was written since the start; \
-                       put the directory back from a backup, then start again";
+const REMOVED: &str = "the file has been removed, and what it held is lost; restore the directory \
+                       from a backup, then start again";
 
 /// The file that is appended to.
 pub(crate) struct Log {
