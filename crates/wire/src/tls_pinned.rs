@@ -5,8 +5,8 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{
     WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
     verify_tls13_signature_with_raw_key,
@@ -43,12 +43,15 @@ impl PinnedTls {
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
                 .build()
                 .map_err(|error| unusable(&error))?;
-        let config = ClientConfig::builder_with_provider(provider)
+        let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| unusable(&error))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Verifier { own, authorities, algorithms }))
             .with_no_client_auth();
+        // A server of OpenSSL without a session context (ecFlow's) refuses each session that is
+        // taken up again.
+        config.resumption = Resumption::disabled();
         Ok(Self(Arc::new(config)))
     }
 

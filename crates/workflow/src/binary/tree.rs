@@ -118,7 +118,7 @@ fn node(tree: &Snapshot, id: NodeId, mark: Option<&Mark>, to: &mut Writer<'_>) {
     }
 }
 
-/// Reads what [`write`] has written.
+/// Reads what [`write()`] has written.
 ///
 /// # Errors
 /// Where the bytes are something else: what is allocated is in proportion to them all the same.

@@ -67,6 +67,12 @@ fn of_commands(place: &Place, user: &str) {
     }
     let (_, error, code) = ask(&[], &[]);
     assert!(code == 1 && error.contains("--ssl"), "{error}");
+    // A process of several requests.
+    let file = place.write("again.def", "suite again\n  task t\n    trigger 1 == 0\nendsuite\n");
+    let file = file.display().to_string();
+    let words = ["load", &at, &file, "--force", "--begin", "--ssl"];
+    let (out, error, code) = Running::start_with(&words, &[("HOME", user)]).end();
+    assert!(code == 0, "{out}{error}");
     let other = Place::new();
     let other = format!("{}/.ecflowrc/ssl/server.crt", certificate(&other));
     let (_, error, code) = ask(&["--tls-ca", &other], &[]);
