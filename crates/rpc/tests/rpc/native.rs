@@ -90,6 +90,19 @@ fn answers_come_out_of_order_and_nothing_is_outstanding_in_the_end() {
 }
 
 #[test]
+fn a_call_comes_after_those_begun_before_it() {
+    over_every_carrier(|address, mut client| {
+        let add = client.method(ADD).expect("add");
+        let begun = client.start(add, &ONE, None).expect("a call");
+        let after = client.call(add, &ONE, None).expect("a total");
+        let before = client.next_reply().expect("a connection").expect("the first call");
+        assert_eq!(before.id, begun, "{address}");
+        let before = before.result.expect("a total");
+        assert_eq!(after[1], before[1] + 1, "{address}: {before:?}, then {after:?}");
+    });
+}
+
+#[test]
 fn a_deadline_ends_a_call_and_its_number_is_free_once_the_server_has_answered() {
     over_every_carrier(|address, mut client| {
         let (add, sleep) = (client.method(ADD).expect("add"), client.method(SLEEP).expect("sleep"));

@@ -262,7 +262,10 @@ impl NativeClient {
         request: &Bytes,
         how: &Begin<'_>,
     ) -> Result<Bytes, Status> {
-        if self.session.broken().is_none()
+        // A call doesn't overtake those begun before it.
+        let is_first = self.session.outstanding() == 0 && self.session.out().is_empty();
+        if is_first
+            && self.session.broken().is_none()
             && let Some(result) = self.carrier.call_within(method, request, how)
         {
             return result;

@@ -469,12 +469,12 @@ impl ClientSession {
 }
 
 /// A timeout as frames have it. One of less than a microsecond is one, and a longer one than fits
-/// is the client's alone.
+/// is the client's alone: for the server it is without end.
 fn in_us(timeout: Duration) -> u32 {
     // No division of 128 bits, which takes as long as all the rest of a header.
     let us = u64::from(timeout.subsec_nanos().div_ceil(1_000));
     let us = timeout.as_secs().saturating_mul(1_000_000).saturating_add(us);
-    us.max(1).try_into().unwrap_or(u32::MAX)
+    us.max(1).try_into().unwrap_or(0)
 }
 
 fn ended(status: Status, trailers: Metadata) -> Ended {

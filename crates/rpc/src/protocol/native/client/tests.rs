@@ -58,7 +58,7 @@ fn a_timeout_is_in_whole_microseconds_and_one_at_least() {
     }
     assert_eq!(in_us(Duration::from_secs(4_294)), 4_294_000_000);
     for long in [Duration::from_secs(4_295), Duration::MAX] {
-        assert_eq!(in_us(long), u32::MAX);
+        assert_eq!(in_us(long), 0, "without end for the server");
     }
 }
 
