@@ -1,30 +1,15 @@
 //! What is sealed of what the head, or a tag of users, of one folder shows: blocks that follow each
 //! other in time, and segments of the past.
 
-use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, OnceLock};
-
-use bytes::Bytes;
+use std::sync::Arc;
 
 use super::past::Bounds;
 use super::piece::Revision;
-use super::segment::{Damage, Segment, SegmentKind};
+use super::segment::{Damage, Segment};
 
 /// What is sealed: a folder's place, and the tag of users, or the head.
 pub(super) type Unit = (usize, Option<Revision>);
-
-/// Where the bytes of segments come from that are opened when they are asked for first.
-pub trait Bring: fmt::Debug + Send + Sync {
-    /// The bytes of the segment with this number, size and checksum. Readers wait for them.
-    ///
-    /// # Errors
-    /// When they can't be had now; the error says why.
-    fn bring(&self, id: u64, bytes: u64, checksum: u32) -> Result<Bytes, String>;
-}
-
-/// What a segment has to be of: its kind, and the revisions that made its folder and its tag.
-pub(super) type Whose = (SegmentKind, Revision, Option<Revision>);
 
 /// A segment, whether it can be read or not.
 #[derive(Debug)]
@@ -32,48 +17,12 @@ pub(super) struct Part {
     pub(super) id: u64,
     pub(super) bytes: u64,
     pub(super) checksum: u32,
-    opened: OnceLock<Result<Arc<Segment>, Damage>>,
-    /// What opens it, where it isn't yet.
-    later: Option<(Arc<dyn Bring>, Whose)>,
+    pub(super) segment: Result<Arc<Segment>, Damage>,
 }
 
 impl Part {
-    /// A segment that is opened, or can't be.
-    pub(super) fn opened(
-        (id, bytes, checksum): (u64, u64, u32),
-        segment: Result<Arc<Segment>, Damage>,
-    ) -> Self {
-        Self { id, bytes, checksum, opened: OnceLock::from(segment), later: None }
-    }
-
-    /// A segment that is opened when it is asked for first.
-    pub(super) fn later(
-        (id, bytes, checksum): (u64, u64, u32),
-        whose: Whose,
-        from: Arc<dyn Bring>,
-    ) -> Self {
-        Self { id, bytes, checksum, opened: OnceLock::new(), later: Some((from, whose)) }
-    }
-
     pub(super) fn segment(&self) -> Result<&Arc<Segment>, Damage> {
-        let opened = match (self.opened.get(), &self.later) {
-            (None, Some((from, whose))) => {
-                let (id, bytes, checksum) = (self.id, self.bytes, self.checksum);
-                let brought = from.bring(id, bytes, checksum);
-                let brought = brought.map_err(|why| Damage::unopened(id, why))?;
-                // What fails is tried again the next time; of two that have opened it one counts.
-                let segment = Segment::open_of(brought, *whose, (id, bytes, checksum))?;
-                self.opened.get_or_init(|| Ok(Arc::new(segment)))
-            }
-            (Some(opened), _) => opened,
-            (None, None) => return Err(Damage::unopened(self.id, "it isn't opened".to_owned())),
-        };
-        opened.as_ref().map_err(Clone::clone)
-    }
-
-    /// What has been opened, or can't be.
-    pub(super) fn known(&self) -> Option<&Result<Arc<Segment>, Damage>> {
-        self.opened.get()
+        self.segment.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -110,9 +59,9 @@ impl Base {
         self.blocks.iter().map(|block| &block.part).chain(&self.past)
     }
 
-    /// What is known to be damaged first.
+    /// What is damaged first.
     pub(super) fn damage(&self) -> Option<&Damage> {
-        self.parts().find_map(|part| part.known()?.as_ref().err())
+        self.parts().find_map(|part| part.segment.as_ref().err())
     }
 
     /// Hands on a channel's pieces that meet `first..=last`, in order, until it is enough.

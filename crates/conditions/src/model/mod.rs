@@ -36,7 +36,6 @@ mod timeline;
 mod value;
 mod view;
 
-pub use base::Bring;
 pub use change::{BadEntry, Batch, Change, ColumnSpec, Entry, Numbers, Object, Versioning};
 pub use condition::{Condition, Test, has_order};
 pub use diff::{Diff, Difference};

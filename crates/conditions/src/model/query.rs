@@ -363,15 +363,11 @@ pub fn answers(shown: Vec<Shown<'_>>) -> Result<Vec<Answer>, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-
     use bytes::Bytes;
 
     use super::super::change::{Batch, Change, ColumnSpec, Entry, Object, Versioning};
     use super::super::tag::Of;
-    use super::super::{Bring, Kind, Loader, Table, Value};
+    use super::super::{Kind, Table, Value};
     use super::*;
 
     const CHANNELS: u32 = 40;
@@ -410,19 +406,14 @@ mod tests {
         );
     }
 
-    /// Seals all, and returns the snapshot's records, and the segments.
-    fn seal(state: &mut State, block_bytes: u64) -> (Vec<Vec<u8>>, BTreeMap<u64, Bytes>) {
-        let mut seal = state.seal(block_bytes).expect("all is known");
-        let mut segments = BTreeMap::new();
+    fn seal(state: &mut State) {
+        let mut seal = state.seal(1 << 20).expect("all is known");
         state.begin_seal(&seal);
         while let Some(made) = seal.next(state).expect("a segment") {
-            let bytes = Bytes::from(made.bytes);
-            segments.insert(made.id, bytes.clone());
-            seal.stored(made.id, bytes).expect("it is whole");
+            seal.stored(made.id, Bytes::from(made.bytes)).expect("it is whole");
         }
         let rebuilt = state.rebuild(&seal);
         drop(state.end_seal(&seal, Some(rebuilt)));
-        (seal.records(), segments)
     }
 
     /// What a slice shows, by channel.
@@ -456,47 +447,6 @@ mod tests {
         move |channel| (1_000 * since + u64::from(channel)) as f64
     }
 
-    /// Segments that are kept elsewhere, and may be away.
-    #[derive(Debug, Default)]
-    struct Kept {
-        segments: BTreeMap<u64, Bytes>,
-        brought: AtomicUsize,
-        are_away: AtomicBool,
-    }
-
-    impl Bring for Kept {
-        fn bring(&self, id: u64, _: u64, _: u32) -> Result<Bytes, String> {
-            if self.are_away.load(Relaxed) {
-                return Err("they are away".to_owned());
-            }
-            self.brought.fetch_add(1, Relaxed);
-            Ok(self.segments[&id].clone())
-        }
-    }
-
-    #[test]
-    fn a_question_brings_the_segments_that_it_needs_and_no_others() {
-        let mut state = filled((0..20).map(|number| 10 * number));
-        let (records, segments) = seal(&mut state, 1);
-        assert!(segments.len() > 10, "{}", segments.len());
-        let kept = Arc::new(Kept { segments, ..Kept::default() });
-        let mut loader = Loader::default();
-        records.iter().for_each(|record| loader.apply(record).expect("a record"));
-        let from: Arc<dyn Bring> = kept.clone();
-        let later = loader.finish_later(&from).expect("a state");
-        assert_eq!(kept.brought.load(Relaxed), 0);
-        kept.are_away.store(true, Relaxed);
-        let view = View { revision: later.revision(), of: Of::Head };
-        let refused = later.slice("/a", 15, view).expect_err("it is away");
-        assert!(refused.to_string().ends_with("they are away"), "{refused}");
-        kept.are_away.store(false, Relaxed);
-        for brought in [1, 1, 2] {
-            let time = if brought == 1 { 15 } else { 195 };
-            assert_eq!(shown(&later, time), shown(&state, time));
-            assert_eq!(kept.brought.load(Relaxed), brought, "at {time}");
-        }
-    }
-
     #[test]
     fn channels_that_are_alike_now_show_what_each_of_them_showed_before() {
         let mut state = filled([]);
@@ -504,7 +454,7 @@ mod tests {
         put(&mut state, (0..).zip(ends).map(|(channel, end)| (channel, 0, end)), of(0));
         let before = state.revision();
         put(&mut state, (0..3).map(|channel| (channel, 10, 100)), of(10));
-        seal(&mut state, 1 << 20);
+        seal(&mut state);
         let until = |revision| {
             let view = View { revision, of: Of::Head };
             let answer = state.slice("/a", 5, view).expect("an answer").remove(0);
@@ -517,14 +467,14 @@ mod tests {
     #[test]
     fn what_came_since_a_seal_is_shown_among_channels_that_are_alike() {
         let mut state = filled([0, 10, 20]);
-        seal(&mut state, 1 << 20);
+        seal(&mut state);
         // Over some of what is sealed, beside it, and behind it.
         insert(&mut state, [4, 6, 40], 12, of(7));
         insert(&mut state, [5, 77], 12, of(8));
         insert(&mut state, (0..CHANNELS).map(|channel| 2 * channel), 30, of(30));
         for sealed in [false, true] {
             if sealed {
-                seal(&mut state, 1 << 20);
+                seal(&mut state);
             }
             for time in 0..40 {
                 let (start, within) = (10 * (time / 10), (12..22).contains(&time));

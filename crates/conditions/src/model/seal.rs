@@ -181,22 +181,16 @@ impl State {
         &self.segments
     }
 
-    /// What is damaged: segments that could not be opened, or `all` of their bytes. Those that are
-    /// opened when they are asked for first, and weren't yet, are left out.
+    /// What is damaged: segments that could not be opened, or `all` of their bytes.
     pub fn damages(&self, all: bool) -> Vec<Damage> {
         let views = self.folders.iter().flat_map(|folder| folder.contents.views());
         let parts = views.flat_map(|(_, view)| view.base.parts());
-        let damages = parts.flat_map(|part| match part.known() {
-            Some(Ok(segment)) if all => segment.check(),
-            Some(Err(damage)) => vec![damage.clone()],
-            Some(Ok(_)) | None => Vec::new(),
+        let damages = parts.flat_map(|part| match &part.segment {
+            Ok(segment) if all => segment.check(),
+            Ok(_) => Vec::new(),
+            Err(damage) => vec![damage.clone()],
         });
         damages.collect()
-    }
-
-    /// Why something is unknown: a change concerned what could not be opened.
-    pub fn lost(&self) -> Option<Damage> {
-        self.folders.iter().find_map(|folder| folder.contents.check_known().err())
     }
 
     fn unit(&self, (place, tag): Unit) -> Result<(&Folder, &View), Refusal> {
@@ -293,8 +287,8 @@ impl Seal {
     pub fn stored(&mut self, id: u64, bytes: Bytes) -> Result<(), Damage> {
         let size = bytes.len() as u64;
         let segment = Segment::open(id, bytes)?;
-        let named = (id, size, segment.checksum());
-        let part = Arc::new(Part::opened(named, Ok(Arc::new(segment))));
+        let (checksum, segment) = (segment.checksum(), Ok(Arc::new(segment)));
+        let part = Arc::new(Part { id, bytes: size, checksum, segment });
         if let Some(now) = &mut self.current {
             match now.waits.take() {
                 Some(Waits::Block(since)) => now.base.blocks.push(Block { since, part }),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::base::{Base, Block, Bring, Part, Unit, Whose};
+use super::base::{Base, Block, Part, Unit};
 use super::change::{ColumnSpec, Versioning};
 use super::contents::Contents;
 use super::folder::Folder;
@@ -338,28 +338,8 @@ impl Loader {
     /// # Errors
     /// When the snapshot isn't whole.
     pub fn finish(
-        self,
-        open: &mut dyn FnMut(u64, u64) -> Result<Bytes, String>,
-    ) -> Result<State, BadSnapshot> {
-        self.finish_with(&mut |whose, (id, bytes, checksum)| {
-            let content = open(id, bytes).map_err(|why| Damage::unopened(id, why));
-            let named = (id, bytes, checksum);
-            let segment = content.and_then(|content| Segment::open_of(content, whose, named));
-            Part::opened(named, segment.map(Arc::new))
-        })
-    }
-
-    /// The state, each of whose segments is opened when it is asked for first.
-    ///
-    /// # Errors
-    /// When the snapshot isn't whole.
-    pub fn finish_later(self, from: &Arc<dyn Bring>) -> Result<State, BadSnapshot> {
-        self.finish_with(&mut |whose, named| Part::later(named, whose, Arc::clone(from)))
-    }
-
-    fn finish_with(
         mut self,
-        part: &mut dyn FnMut(Whose, (u64, u64, u32)) -> Part,
+        open: &mut dyn FnMut(u64, u64) -> Result<Bytes, String>,
     ) -> Result<State, BadSnapshot> {
         if !self.is_ended {
             return Err(Contradiction("it has no end"));
@@ -372,9 +352,10 @@ impl Loader {
             if !is_sorted {
                 return Err(Contradiction("blocks out of order"));
             }
-            let mut part = |kind, named: (u64, u64, u32)| {
-                self.state.segments.insert(named.0);
-                Arc::new(part((kind, folder.made(), tag), named))
+            let mut part = |kind, (id, bytes, checksum)| {
+                self.state.segments.insert(id);
+                let segment = segment(open, (kind, folder.made(), tag), (id, bytes, checksum));
+                Arc::new(Part { id, bytes, checksum, segment: segment.map(Arc::new) })
             };
             let blocks = blocks.into_iter().map(|(since, id, bytes, checksum)| Block {
                 since,
@@ -411,9 +392,28 @@ impl Named {
     /// What is damaged of it, where these are its bytes.
     pub fn damages(&self, content: Bytes) -> Vec<Damage> {
         let Self { id, bytes, checksum, kind, folder, tag } = *self;
-        match Segment::open_of(content, (kind, folder, tag), (id, bytes, checksum)) {
+        let mut open = |_, _| Ok(content.clone());
+        match segment(&mut open, (kind, folder, tag), (id, bytes, checksum)) {
             Ok(segment) => segment.check(),
             Err(damage) => vec![damage],
         }
     }
+}
+
+/// Opens a segment that a snapshot names.
+fn segment(
+    open: &mut dyn FnMut(u64, u64) -> Result<Bytes, String>,
+    (kind, folder, tag): (SegmentKind, Revision, Option<Revision>),
+    (id, size, checksum): (u64, u64, u32),
+) -> Result<Segment, Damage> {
+    let bytes = open(id, size).map_err(|why| Damage::unopened(id, why))?;
+    if bytes.len() as u64 != size {
+        let (is, at) = (bytes.len(), bytes.len().min(usize::try_from(size).unwrap_or(usize::MAX)));
+        return Err(Damage::of(id, at, format!("it has {is} bytes instead of {size}")));
+    }
+    let segment = Segment::open(id, bytes)?;
+    if segment.checksum() != checksum || !segment.is_of(kind, folder, tag.unwrap_or(0)) {
+        return Err(Damage::of(id, 0, "it is another segment than the snapshot names"));
+    }
+    Ok(segment)
 }

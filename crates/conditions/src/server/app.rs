@@ -1,6 +1,6 @@
 //! What all handlers share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use axum::http::Uri;
@@ -43,23 +43,13 @@ pub(crate) struct App {
     pub(crate) storage: Storage,
     pub(crate) unsent: Unsent,
     pub(crate) counts: Counts,
-    /// Whether a question may have to fetch what it needs: then none is answered on the thread of
-    /// connections.
-    is_partial: Arc<AtomicBool>,
 }
 
 impl App {
     pub(super) fn new(state: Shared, writer: Writer, storage: Storage) -> Self {
         let (slices, leads, counts) = (Slices::default(), Mutex::default(), Counts::default());
         let (bodies, unsent) = (Arc::new(Semaphore::new(BODIES_KIB)), Unsent::default());
-        let is_partial = Arc::default();
-        Self { state, writer, slices, leads, bodies, storage, unsent, counts, is_partial }
-    }
-
-    /// The same over a state that may have to fetch segments, for as long as this is true.
-    #[cfg(feature = "tier")]
-    pub(super) fn partial(self, is_partial: Arc<AtomicBool>) -> Self {
-        Self { is_partial, ..self }
+        Self { state, writer, slices, leads, bodies, storage, unsent, counts }
     }
 
     /// The counters, for Prometheus.
@@ -102,7 +92,7 @@ impl App {
         is_little: impl FnOnce(&Self, &State, &Q) -> bool,
         work: impl FnOnce(&Self, Reading<'_>, Q) -> T + Send + 'static,
     ) -> Option<T> {
-        if !self.is_partial.load(Relaxed) {
+        {
             let state = self.state.free().await;
             if is_little(self, &state, &question) {
                 return Some(work(self, state, question));

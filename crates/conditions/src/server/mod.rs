@@ -153,11 +153,9 @@ impl BoundConditions {
         );
         let copies = data.join(COPIES);
         std::fs::create_dir_all(&copies)?;
-        let tier::Tier { store, contact, files, is_partial } =
-            tier::open(settings, &copies, self.seal_after)?;
+        let tier::Tier { store, contact, files } = tier::open(settings, &copies, self.seal_after)?;
         let storage = Storage::open_copies(&copies, files)?;
-        let app = App::new(store.shared(), store.writer(), storage).partial(is_partial);
-        let app = Arc::new(app);
+        let app = Arc::new(App::new(store.shared(), store.writer(), storage));
         let router = tier::layer(router(app.clone()), &app, &contact);
         self.start_with(app, store, &router)
     }

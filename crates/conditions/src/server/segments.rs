@@ -4,15 +4,12 @@
 //! names it; those that none names are removed.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use journal::{Disk, write_all};
 
-#[cfg(feature = "tier")]
-use crate::model::Bring;
 use crate::model::{Loader, State, segment_id, segment_name};
 
 /// How the bytes of a file are had.
@@ -47,29 +44,6 @@ pub(super) struct SegmentError {
     path: std::path::PathBuf,
     doing: &'static str,
     why: io::Error,
-}
-
-impl fmt::Debug for Segments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Segments").field("folder", &self.disk.path("")).finish_non_exhaustive()
-    }
-}
-
-#[cfg(feature = "tier")]
-impl Bring for Segments {
-    fn bring(&self, id: u64, bytes: u64, checksum: u32) -> Result<Bytes, String> {
-        Self::bring(self, &[(id, bytes, checksum)])
-            .map_err(|why| format!("it can't be fetched: {why}; ask again later"))?;
-        (self.map)(&*self.disk, &segment_name(id)).map_err(|why| not_opened(&why))
-    }
-}
-
-/// Why a segment isn't opened, and what to do.
-fn not_opened(why: &io::Error) -> String {
-    match why.kind() {
-        io::ErrorKind::NotFound => "it is missing; restore all files from a backup".into(),
-        _ => format!("it can't be opened: {why}; start again once it can be"),
-    }
 }
 
 impl Segments {
@@ -107,23 +81,21 @@ impl Segments {
         move |why| SegmentError { path, doing, why }
     }
 
-    /// Brings those of these segments, each with its size and checksum, that are not here yet.
+    /// Brings the segments of a snapshot that are not here yet.
     #[cfg(feature = "tier")]
-    pub(super) fn bring(&self, wanted: &[(u64, u64, u32)]) -> io::Result<()> {
-        self.origin.as_ref().map_or(Ok(()), |origin| origin.bring(wanted))
-    }
-
-    /// The state of a snapshot, each of whose segments is brought when it is asked for first.
-    #[cfg(feature = "tier")]
-    pub(super) fn load_later(&self, loader: Loader) -> Result<State, crate::model::BadSnapshot> {
-        let from: Arc<dyn Bring> = Arc::new(self.clone());
-        loader.finish_later(&from)
+    pub(super) fn bring(&self, loader: &Loader) -> io::Result<()> {
+        let Some(origin) = &self.origin else { return Ok(()) };
+        origin.bring(&loader.segments().collect::<Vec<_>>())
     }
 
     /// The state of a snapshot.
     pub(super) fn load(&self, loader: Loader) -> Result<State, crate::model::BadSnapshot> {
         loader.finish(&mut |id, _| {
-            (self.map)(&*self.disk, &segment_name(id)).map_err(|why| not_opened(&why))
+            let mapped = (self.map)(&*self.disk, &segment_name(id));
+            mapped.map_err(|why| match why.kind() {
+                io::ErrorKind::NotFound => "it is missing; restore all files from a backup".into(),
+                _ => format!("it can't be opened: {why}; start again once it can be"),
+            })
         })
     }
 

@@ -109,28 +109,6 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Opens a segment that has to be of this folder and tag, by the revisions that made them, with
-    /// this number, size and checksum.
-    ///
-    /// # Errors
-    /// When it isn't, or something is wrong with it.
-    pub(in super::super) fn open_of(
-        bytes: Bytes,
-        (kind, folder, tag): (SegmentKind, u64, Option<u64>),
-        (id, size, checksum): (u64, u64, u32),
-    ) -> Result<Self, Damage> {
-        if bytes.len() as u64 != size {
-            let is = bytes.len();
-            let at = is.min(usize::try_from(size).unwrap_or(usize::MAX));
-            return Err(Damage::of(id, at, format!("it has {is} bytes instead of {size}")));
-        }
-        let segment = Self::open(id, bytes)?;
-        if segment.checksum() != checksum || !segment.is_of(kind, folder, tag.unwrap_or(0)) {
-            return Err(Damage::of(id, 0, "it is another segment than the snapshot names"));
-        }
-        Ok(segment)
-    }
-
     /// Which channels of a block are like the one before: what is found of that one is found of
     /// these without a look.
     fn find_alike(&self) -> Box<[u64]> {

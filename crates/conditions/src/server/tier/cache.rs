@@ -7,7 +7,6 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
 
@@ -26,8 +25,6 @@ pub(super) struct Kept {
     folder: PathBuf,
     /// The most bytes of them.
     most_bytes: u64,
-    /// How many have been written: two may be of one segment at a time.
-    written: AtomicU64,
 }
 
 /// The name of a segment's object.
@@ -45,7 +42,7 @@ impl Kept {
                 fs::remove_file(file.path())?;
             }
         }
-        Ok(Self { bucket, folder: folder.to_owned(), most_bytes, written: AtomicU64::new(0) })
+        Ok(Self { bucket, folder: folder.to_owned(), most_bytes })
     }
 
     /// The numbers of all segments that are kept.
@@ -76,8 +73,7 @@ impl Kept {
             tracing::error!("{name} is missing or damaged in the object store");
             return Ok(());
         };
-        let number = self.written.fetch_add(1, Relaxed);
-        let new = self.folder.join(format!("{name}.{number}{NEW}"));
+        let new = self.folder.join(format!("{name}{NEW}"));
         let mut file = fs::File::create(&new)?;
         file.write_all(&bytes)?;
         file.sync_all()?;

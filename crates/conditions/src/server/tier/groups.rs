@@ -5,7 +5,7 @@
 //! sealed, a thread loads the new snapshot, as a start does, beside the state that is served; then
 //! it takes its place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -17,7 +17,7 @@ use postgres::Client;
 use super::cache::Kept;
 use super::group::encode;
 use super::metadata::{self, Applied, Metadata, MetadataError, Moved};
-use crate::model::{Loader, Revision, State};
+use crate::model::{Revision, State};
 use crate::server::log::{BaseError, Followed, Log, NewBase, NotWritten};
 use crate::server::segments::Segments;
 use crate::server::shared::Shared;
@@ -66,33 +66,20 @@ pub(super) struct Loaded {
     base: Revision,
     /// Bytes of the groups after it.
     bytes: u64,
-    /// The segments that it names.
-    pub(super) wanted: Vec<(u64, u64, u32)>,
 }
 
-/// Loads the snapshot and all groups after it. The segments are fetched before, or those that
-/// nothing needs yet `later`, when they are asked for first.
+/// Loads the snapshot and all groups after it.
 ///
 /// # Errors
 /// When it can't be read. A segment that is damaged is no error: what it holds is refused.
-pub(super) fn load(
-    metadata: &Metadata,
-    segments: &Segments,
-    later: bool,
-) -> anyhow::Result<Loaded> {
+pub(super) fn load(metadata: &Metadata, segments: &Segments) -> anyhow::Result<Loaded> {
     for _ in 0..TRIES {
         let mut client = metadata.connect()?;
         let (base, loader) = metadata::snapshot(&mut client)?;
-        let wanted: Vec<_> = loader.iter().flat_map(Loader::segments).collect();
         let mut state = match loader {
             None => State::default(),
-            Some(loader) if later => {
-                let bytes: BTreeMap<u64, u64> = wanted.iter().map(|one| (one.0, one.1)).collect();
-                segments.check_room(bytes.values().sum())?;
-                segments.load_later(loader).map_err(MetadataError::from)?
-            }
             Some(loader) => {
-                segments.bring(&wanted).context("segments can't be fetched")?;
+                segments.bring(&loader).context("segments can't be fetched")?;
                 segments.load(loader).map_err(MetadataError::from)?
             }
         };
@@ -101,13 +88,7 @@ pub(super) fn load(
             continue;
         }
         if let Applied::All(bytes) = metadata::catch_up(&mut client, &mut state)? {
-            match state.lost() {
-                Some(why) if later && metadata::head(&mut client)?.base == base => {
-                    return Err(why).context("segments can't be fetched");
-                }
-                Some(_) if later => continue,
-                _ => return Ok(Loaded { state, base, bytes, wanted }),
-            }
+            return Ok(Loaded { state, base, bytes });
         }
         if metadata::head(&mut client)?.base == base {
             anyhow::bail!("groups after revision {} are missing", state.revision());
@@ -135,8 +116,6 @@ pub(super) struct Groups {
     /// Why the snapshot that counts could not be loaded, and when that was.
     not_loaded: Option<(String, Instant)>,
     has_contact: bool,
-    /// Whether segments may be missing here that are fetched when they are asked for.
-    is_partial: Arc<AtomicBool>,
     /// The end that PostgreSQL was set back to, and what was known: what follows is of another
     /// history.
     set_back: Option<(Revision, Revision)>,
@@ -149,7 +128,6 @@ impl Groups {
         writer: String,
         (segments, kept): (Segments, Arc<Kept>),
         loaded: &Loaded,
-        is_partial: Arc<AtomicBool>,
     ) -> Self {
         Self {
             metadata,
@@ -165,7 +143,6 @@ impl Groups {
             loading: None,
             not_loaded: None,
             has_contact: true,
-            is_partial,
             set_back: None,
         }
     }
@@ -244,7 +221,7 @@ impl Groups {
     fn begin_load(&mut self) -> anyhow::Result<()> {
         let (metadata, segments) = (self.metadata.clone(), self.segments.clone());
         let thread = std::thread::Builder::new().name("load".to_owned());
-        self.loading = Some(thread.spawn(move || load(&metadata, &segments, false))?);
+        self.loading = Some(thread.spawn(move || load(&metadata, &segments))?);
         Ok(())
     }
 
@@ -255,7 +232,7 @@ impl Groups {
         };
         let loaded = loading.join().map_err(|_| anyhow::anyhow!("loading has panicked"))?;
         let loaded = loaded.context("the new snapshot is not loaded")?;
-        let Loaded { mut state, base, bytes, .. } = loaded;
+        let Loaded { mut state, base, bytes } = loaded;
         let applied = self.with(|client| metadata::catch_up(client, &mut state))?;
         let known = shared.read().revision();
         let Applied::All(since) = applied else { return Ok(false) };
@@ -265,7 +242,6 @@ impl Groups {
         let named = state.segments().clone();
         let old = std::mem::replace(&mut *shared.write(), state);
         self.not_loaded = None;
-        self.is_partial.store(false, Relaxed);
         // It is dropped without the lock.
         drop(old);
         self.base = base;
@@ -288,10 +264,7 @@ impl Groups {
         let is_behind = applied == Applied::Gone;
         let failed_now = |(_, at): &(String, Instant)| at.elapsed() < LOAD_AGAIN;
         let may_load = !is_sealing && !self.not_loaded.as_ref().is_some_and(failed_now);
-        // A change of others needed what could not be fetched then.
-        let is_lost = || self.is_partial.load(Relaxed) && shared.read().lost().is_some();
-        let is_due = is_behind || base != self.base || self.loading.is_none() && is_lost();
-        if is_due && self.loading.is_none() && may_load {
+        if (is_behind || base != self.base) && self.loading.is_none() && may_load {
             self.begin_load()?;
         }
         Ok(Followed { is_replaced, is_behind })

@@ -11,8 +11,6 @@ mod metadata;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -30,11 +28,6 @@ use metadata::Metadata;
 pub use check::{CheckedShared, check_shared};
 pub(super) use fresh::layer;
 
-/// How many segments are asked for together that no question has needed yet, and how long it takes
-/// until what failed is tried again.
-const COPIED_AT_ONCE: usize = 64;
-const COPY_AGAIN: Duration = Duration::from_secs(5);
-
 /// The object that says of which store the others are.
 const STORE: &str = "STORE";
 
@@ -44,8 +37,6 @@ pub(super) struct Tier {
     pub(super) contact: Arc<Contact>,
     /// Where files are kept.
     pub(super) files: Arc<dyn Origin>,
-    /// Whether segments may be missing here that are fetched when they are asked for.
-    pub(super) is_partial: Arc<AtomicBool>,
 }
 
 /// Opens the data that servers share, with copies in a directory of this one.
@@ -65,48 +56,17 @@ pub(super) fn open(
     let kept = Kept::open(bucket.clone(), &folder, settings.cache_bytes);
     let kept = Arc::new(kept.with_context(|| format!("{} can't be prepared", folder.display()))?);
     let segments = Segments::of_origin(&folder, kept.clone());
-    let loaded = groups::load(&metadata, &segments, true)?;
+    let loaded = groups::load(&metadata, &segments)?;
     for damage in loaded.state.damages(false) {
         tracing::error!("{damage}: what it holds is refused");
     }
     segments.sweep(loaded.state.segments())?;
     tracing::info!(revision = loaded.state.revision(), "the shared data are read");
-    let is_partial = copy_all(&segments, &loaded.wanted)?;
-    let (own, partial) = ((segments.clone(), kept), Arc::clone(&is_partial));
-    let log = Groups::new(metadata, writer, own, &loaded, partial);
+    let log = Groups::new(metadata, writer, (segments.clone(), kept), &loaded);
     let contact = log.contact();
     let (shared, limits) = (Shared::new(loaded.state), (seal_after, most_unsealed(seal_after)));
     let store = Store::begin(shared, Box::new(log), segments, limits)?;
-    Ok(Tier { store, contact, files: bucket, is_partial })
-}
-
-/// Has all segments copied that are not here yet, while questions are answered: what they need is
-/// fetched before. Returns whether some may be missing, which ends.
-fn copy_all(segments: &Segments, wanted: &[(u64, u64, u32)]) -> anyhow::Result<Arc<AtomicBool>> {
-    let is_partial = Arc::new(AtomicBool::new(!wanted.is_empty()));
-    if wanted.is_empty() {
-        return Ok(is_partial);
-    }
-    let (segments, wanted) = (segments.clone(), wanted.to_vec());
-    let weak = Arc::downgrade(&is_partial);
-    let copy = move || {
-        for some in wanted.chunks(COPIED_AT_ONCE) {
-            // Until the server ends, or has gone on over other segments, with copies of all.
-            while weak.upgrade().is_some_and(|is_partial| is_partial.load(Relaxed)) {
-                match segments.bring(some) {
-                    Ok(()) => break,
-                    Err(why) => tracing::error!("segments can't be fetched: {why}: tried again"),
-                }
-                std::thread::sleep(COPY_AGAIN);
-            }
-        }
-        if let Some(is_partial) = weak.upgrade() {
-            is_partial.store(false, Relaxed);
-            tracing::info!("all segments are here");
-        }
-    };
-    std::thread::Builder::new().name("copies".to_owned()).spawn(copy)?;
-    Ok(is_partial)
+    Ok(Tier { store, contact, files: bucket })
 }
 
 fn metadata_of(settings: &TierSettings) -> anyhow::Result<Metadata> {

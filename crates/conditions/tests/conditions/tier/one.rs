@@ -70,6 +70,43 @@ fn a_server_without_its_copies_answers_as_before() {
 }
 
 #[test]
+fn a_damaged_segment_is_refused_with_its_folder_and_a_server_without_copies_serves_the_others() {
+    let Some(place) = Place::new() else { return };
+    let (killed, at) = place.start("a", 1 << 20);
+    let json = [("content-type", "application/json")];
+    let seal = || assert_eq!(post(at, "/compact", &json, b"{}").status, 200);
+    for (path, versioning) in [("/a/many", "multi"), ("/a/one", "single")] {
+        folder(at, path, versioning);
+        insert(at, path, 1, (0, Some(10)), 0.5);
+    }
+    seal();
+    let damaged = place.objects();
+    assert!(damaged.len() >= 2, "{damaged:?}");
+    folder(at, "/b", "multi");
+    insert(at, "/b", 1, (0, None), 1.5);
+    seal();
+    // Groups that a start applies over what is damaged.
+    for path in ["/a/many", "/a/one", "/b"] {
+        insert(at, path, 1, (20, None), 2.5);
+    }
+    drop(killed);
+    place.lose("a");
+    damaged.iter().for_each(|name| place.put(name, b"no segment"));
+
+    let (_killed, at) = place.start("a", 1 << 20);
+    // Each twice, at once: the first ones that any of them is asked.
+    for (path, expected) in [("/b", 200), ("/a/many", 500), ("/a/one", 500)].repeat(2) {
+        let find = get(at, &format!("/api/v1/find?folder={path}&t=5"), &[]);
+        assert_eq!(find.status, expected, "{path}: {}", String::from_utf8_lossy(&find.body));
+        let object = json!({ "channel": 1, "since": 30, "until": 40, "values": [1] });
+        let body = json!({ "batches": [{ "folder": path, "objects": [object] }] }).to_string();
+        let inserted = post(at, "/objects", &json, body.as_bytes());
+        let said = String::from_utf8_lossy(&inserted.body);
+        assert_eq!(inserted.status, expected, "{path}: {said}");
+    }
+}
+
+#[test]
 fn what_is_sealed_is_compacted_once_and_then_there_is_nothing_to_do() {
     let Some(place) = Place::new() else { return };
     let (_killed, at) = place.start("a", 3_000);
