@@ -1,6 +1,7 @@
 //! A run: every point of a plan, round after round, written to the ledger as it goes.
 
 mod advised;
+mod answers;
 mod capacity;
 mod distribution;
 mod early_end;

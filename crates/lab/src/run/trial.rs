@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use findings::{CONNECTIONS_BROKEN, Why};
+use findings::Why;
 use hdrhistogram::Histogram;
 use judge::Stretch;
 use ledger::{Cause, FailedAt, Validity};
@@ -17,7 +17,7 @@ use crate::drive::{
     self, Counts, Figure, Interval, LoadResult, Pressure, Slowest, StreamSum, WrongAnswer,
 };
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
-use crate::plan::{Comparison, ERRORS, Expression, OF_THOSE_ASKED, Point, Requirement, percentile};
+use crate::plan::{ERRORS, OF_THOSE_ASKED, Point, Requirement, percentile};
 
 /// One target's slices in one round. Times of `Ns` are on the run's clock.
 #[derive(Clone, Debug)]
@@ -42,6 +42,8 @@ pub struct Trial {
     pub(crate) counts: Counts,
     /// Wrong answers while preparing and warming up, and in slices that were set aside.
     pub(crate) wrong_outside: u64,
+    /// Refusals at such times.
+    pub(super) refused_outside: u64,
     /// Whether anything was answered while preparing and warming up, and in such slices.
     pub(crate) answered_outside: bool,
     /// CPU time of the target while measured; `None` is unseen.
@@ -74,7 +76,7 @@ pub struct Trial {
     /// The stage at which its target failed.
     pub(crate) failed_at: Option<FailedAt>,
     /// The first fault of a connection that broke under the load.
-    broken_by: Option<String>,
+    pub(super) broken_by: Option<String>,
     /// Every metric that was seen, once the trial is in the ledger.
     metrics: Vec<(Cow<'static, str>, f64)>,
     /// Every latency, and the age of every value on arrival, once the metrics are set.
@@ -107,6 +109,7 @@ impl Trial {
             measured_ns: 0,
             counts: Counts::default(),
             wrong_outside: 0,
+            refused_outside: 0,
             answered_outside: false,
             server: Some(Cpu::default()),
             server_rss_bytes: None,
@@ -296,13 +299,14 @@ impl Trial {
     /// Adds answers, and connections that broke, outside the slices that count.
     pub(super) fn add_outside(&mut self, result: &LoadResult) {
         self.wrong_outside += result.counts.wrong;
+        self.refused_outside += result.counts.refused;
         self.answered_outside |= result.counts.operations > 0;
         self.counts.broken += result.counts.broken;
         self.broken_by = self.broken_by.take().or_else(|| result.fault.clone());
     }
 
-    /// Sets a disturbed slice aside, which is measured again. Its wrong answers count, but apart:
-    /// its operations don't.
+    /// Sets a disturbed slice aside, which is measured again. Its wrong answers and refusals
+    /// count, but apart: its operations don't.
     pub(crate) fn set_aside(&mut self, slice: Slice, result: LoadResult) {
         self.add_outside(&result);
         self.judge_trouble(result.trouble.as_deref());
@@ -402,57 +406,6 @@ impl Trial {
         }
     }
 
-    /// Wrong answers and refusals make a trial invalid, for the speed of either means nothing, and
-    /// so do connections that broke; unless a requirement allows as many.
-    pub(super) fn judge_answers(&mut self, requirements: &[Requirement]) {
-        let allows = |outcome| requirements.iter().any(|one| self.is_within(one, outcome));
-        let Counts { refused, broken, .. } = self.counts;
-        let [allows_wrong, allows_refused, allows_broken] =
-            ["wrong", "refused", "missing"].map(allows);
-        let how = self.wrong_answers.first().map_or("no bytes are kept", |one| &one.finding.note);
-        let found = match self.wrong_answers_in_all() {
-            1.. if !allows_wrong && refused > 0 => {
-                Some(format!("wrong answers, and refusals: {how}"))
-            }
-            1.. if !allows_wrong => Some(format!("wrong answers: {how}")),
-            _ if refused > 0 && !allows_refused => {
-                let some = "\"refused\" in [require] may allow some";
-                Some(format!("operations were refused: {how}; {some}"))
-            }
-            _ => None,
-        };
-        found.into_iter().for_each(|reason| self.invalidate(reason));
-        if broken == 0 {
-            return;
-        }
-        self.figures.push((CONNECTIONS_BROKEN.to_owned(), broken as f64));
-        if !allows_broken {
-            let broken =
-                if broken == 1 { "a connection".into() } else { format!("{broken} connections") };
-            let by = self.broken_by.clone().unwrap_or_default();
-            self.invalidate(format!(
-                "{broken} broke: {by}; \"errors\" in [require] may allow some"
-            ));
-        }
-    }
-
-    /// Whether this is an upper limit of answers of this outcome, such as `wrong`, or of all
-    /// errors, that it keeps.
-    fn is_within(&self, requirement: &Requirement, outcome: &str) -> bool {
-        let Expression::Name(name) = &requirement.figure else { return false };
-        let limited = name.strip_suffix(OF_THOSE_ASKED).unwrap_or(name);
-        let limits = matches!(requirement.comparison, Comparison::Less | Comparison::LessOrEqual);
-        let value = match limited {
-            _ if limited != ERRORS && limited != outcome => None,
-            ERRORS => self.computed(name),
-            _ if limited != name => self.computed(name),
-            "wrong" => Some(self.wrong_answers_in_all() as f64),
-            "refused" => Some(self.counts.refused as f64),
-            _ => Some(self.counts.missing as f64),
-        };
-        limits && value.is_some_and(|value| requirement.holds(value))
-    }
-
     /// The part of the measured time that the busiest generator thread was not waiting.
     pub(crate) fn busy(&self) -> Option<f64> {
         (self.measured_ns > 0).then(|| self.busy_ns / self.measured_ns as f64)
@@ -484,7 +437,7 @@ impl Trial {
 
     /// What no column of the ledger holds: any percentile, errors, and shares of the operations
     /// that were asked for.
-    fn computed(&self, name: &str) -> Option<f64> {
+    pub(super) fn computed(&self, name: &str) -> Option<f64> {
         if let Some((figure, part)) = percentile(name) {
             return self.distribution(figure).quantile(part).map(|ns| ns as f64);
         }
@@ -576,6 +529,17 @@ mod tests {
         let mut ignored = Trial::begin(0, 1, 0);
         ignored.add(slice(std::slice::from_ref(&paused), false), result());
         assert!(ignored.is_valid() && ignored.causes() == [paused]);
+    }
+
+    #[test]
+    fn a_slice_that_is_set_aside_leaves_its_refusals() {
+        let mut trial = Trial::begin(0, 1, 0);
+        let counts = Counts { operations: 10, refused: 5, ..Counts::default() };
+        trial.set_aside(slice(&[], true), LoadResult { counts, ..LoadResult::default() });
+        trial.add(slice(&[], false), LoadResult::default());
+        trial.judge_answers(&[]);
+        assert_eq!((trial.counts.refused, trial.refused_outside), (0, 5));
+        assert!(!trial.is_valid(), "the target refused");
     }
 
     #[test]

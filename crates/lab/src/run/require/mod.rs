@@ -14,6 +14,7 @@ mod figure;
 use ledger::{PointId, RequirementOutcome, RequirementRow, RunId, Validity};
 
 use self::figure::{Influence, Kind, good_side, is_about_refusals, needs_checks};
+use super::answers::refused_before;
 use super::distribution::Distribution;
 use super::trial::Trial;
 use crate::drive::Figure;
@@ -206,6 +207,11 @@ impl<'a> Rounds<'a> {
         let is_final = unseen == 0 || !is_least;
         match sum {
             Some(sum) if is_final && !self.requirement.holds(sum) => self.fact(sum, false, own),
+            Some(sum) if !self.requirement.holds(sum + self.refused_outside() as f64) => {
+                // Slices are measured again because they were disturbed, which may have done it.
+                let why = refused_before(self.refused_outside());
+                self.judged(Some(sum), CantTell, Some(why))
+            }
             _ if proving == 0 => {
                 let nothing = "nothing was measured in a round that counts".to_owned();
                 self.judged(None, CantTell, Some(nothing))
@@ -228,6 +234,13 @@ impl<'a> Rounds<'a> {
             Some(_) if counts_wrong => trial.wrong_answers_in_all() as f64,
             _ => 0.0,
         }
+    }
+
+    /// The refusals that are in no figure, of what is required of refusals.
+    fn refused_outside(&self) -> u64 {
+        let counts = is_about_refusals(&self.requirement.figure);
+        let all = self.trials.iter().filter(|_| counts);
+        all.map(|trial| trial.refused_outside).sum()
     }
 
     fn share(self, outcome: &str) -> Judgement {

@@ -227,6 +227,29 @@ fn refusals_are_not_wrong_and_spoil_a_trial_unless_as_many_are_allowed() {
 }
 
 #[test]
+fn refusals_while_warming_up_or_in_slices_measured_again_are_neither_none_nor_counted() {
+    let with = |refused_outside: u64, requirements: &[Requirement]| {
+        let mut trials = showing("refused", &[Some(0.0); 5]);
+        trials[1].refused_outside = refused_outside;
+        trials[1].judge_answers(requirements);
+        trials
+    };
+    let none = requirement("refused", Equal, 0.0);
+    let spoilt = with(5, std::slice::from_ref(&none));
+    let said = "5 operations were refused before the measured time or in slices that were \
+                measured again";
+    let (reason, judgement) = (spoilt[1].reason.as_deref().unwrap(), judged(&none, &spoilt));
+    assert!(spoilt[1].validity == Validity::Invalid && reason.starts_with(said), "{reason}");
+    assert_eq!((judgement.outcome, judgement.value), (CantTell, Some(0.0)));
+    assert_eq!(judgement.reason.as_deref(), Some(said));
+    assert_eq!(judged(&none, &with(0, &[])).outcome, Held);
+    let few = requirement("refused", Less, 6.0);
+    let allowed = with(5, std::slice::from_ref(&few));
+    assert_eq!((allowed[1].validity, judged(&few, &allowed).outcome), (Validity::Valid, Held));
+    assert_eq!(with(6, std::slice::from_ref(&few))[1].validity, Validity::Invalid);
+}
+
+#[test]
 fn a_target_that_refuses_what_prepares_it_has_failed() {
     let mut trial = Trial::begin(0, 1, 0);
     let counts = Counts { operations: 10, refused: 3, ..Counts::default() };
