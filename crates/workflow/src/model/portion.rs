@@ -4,7 +4,7 @@
 //! What is cut out is a small tree, in which some nodes are marked: there is nothing of theirs, or
 //! not all of what is below them. [`Tree::take_cut`] brings a client's tree up to it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::changes::{Aspect, Changed};
 use super::node::{Node, NodeId};
@@ -101,12 +101,19 @@ pub struct Portion {
     pub known: Option<(u32, u32)>,
 }
 
-/// What of some portions is to be sent: all of one, or what has changed.
+/// What of some portions is to be sent.
 #[derive(Debug)]
-pub struct Wanted(Vec<One>);
+pub struct Wanted {
+    /// Of which a client has nothing.
+    whole: Vec<Below>,
+    /// Of which it lacks what has changed.
+    known: Vec<Below>,
+    /// What has changed since the oldest number of those.
+    changed: Nodes,
+}
 
-/// A node, the levels below it, and what has changed of them; none where all is to be sent.
-type One = (NodeId, u32, Option<Nodes>);
+/// A node and the levels below it.
+type Below = (NodeId, u32);
 
 type Nodes = BTreeMap<NodeId, Changed>;
 
@@ -116,32 +123,42 @@ impl Tree {
     /// # Errors
     /// The first path of which there is no node.
     pub fn wanted(&self, portions: &[Portion]) -> Result<Wanted, String> {
-        let mut all = Vec::with_capacity(portions.len());
-        for Portion { path, levels, known } in portions {
-            let id = self.find(path).ok_or_else(|| path.clone())?;
-            let changed = known.and_then(|known| self.changed_of(id, known));
-            all.push((id, *levels, changed));
+        let mut numbers: Vec<u32> = portions.iter().filter_map(|one| self.followed(one)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        // What has changed is worked out once, since the oldest number that is remembered: a
+        // client that knows more of some nodes takes those again.
+        let since = |no: u32| Some((no, self.changed_since(no)?));
+        let (oldest, mut changed) = numbers.into_iter().find_map(since).unzip();
+        let (mut whole, mut known) = (Vec::new(), Vec::new());
+        for portion in portions {
+            let id = self.find(&portion.path).ok_or_else(|| portion.path.clone())?;
+            let is_known = match (&changed, self.followed(portion)) {
+                (Some(changed), Some(no)) => oldest <= Some(no) && self.is_same(id, changed),
+                _ => false,
+            };
+            if is_known { &mut known } else { &mut whole }.push((id, portion.levels));
         }
-        Ok(Wanted(all))
+        if let (Some(changed), Some(no)) = (&mut changed, oldest) {
+            for suite in self.calendars_since(no) {
+                changed.entry(suite).or_default();
+            }
+        }
+        Ok(Wanted { whole, known, changed: changed.unwrap_or_default() })
     }
 
-    /// What has changed at and below a node; `None` where that is not known, or the node may be
-    /// another one than it was.
-    fn changed_of(&self, id: NodeId, known: (u32, u32)) -> Option<Nodes> {
-        let (state, modify) = known;
-        if modify != self.modify_change_no() || state > self.state_change_no() {
-            return None;
-        }
-        let mut changed = self.changed_since(state)?;
+    /// The number of states since which a client has followed a portion of this tree.
+    fn followed(&self, portion: &Portion) -> Option<u32> {
+        let (state, modify) = portion.known?;
+        let is_of_this = modify == self.modify_change_no() && state <= self.state_change_no();
+        is_of_this.then_some(state)
+    }
+
+    /// Whether a node is surely the one that it was before these changes.
+    fn is_same(&self, id: NodeId, changed: &Nodes) -> bool {
         let has_moved =
             |id: &NodeId| changed.get(id).is_some_and(|changed| changed.has(Aspect::Children));
-        if self.upwards(id).skip(1).any(|above| has_moved(&above)) || has_moved(&NodeId::ROOT) {
-            return None;
-        }
-        for suite in self.calendars_since(state) {
-            changed.entry(suite).or_default();
-        }
-        Some(changed)
+        !self.upwards(id).skip(1).any(|above| has_moved(&above)) && !has_moved(&NodeId::ROOT)
     }
 
     /// A tree of which nothing is known, and its marks.
@@ -241,21 +258,36 @@ fn copy(from: &Node, to: &mut Node) {
 }
 
 impl Wanted {
-    /// Cuts what is wanted out of the tree of which it is.
+    /// Cuts what is wanted out of the tree of which it is. However many portions there are, each
+    /// node is visited once for all of them.
     #[must_use]
     pub fn cut(&self, tree: &Snapshot) -> (Snapshot, Marks) {
-        if matches!(self.0[..], [(NodeId::ROOT, ALL_LEVELS, None)]) {
+        if self.whole.contains(&(NodeId::ROOT, ALL_LEVELS)) {
             return (tree.clone(), Marks::new());
         }
         let mut marked = Marks::new();
-        note(&mut marked, NodeId::ROOT, Mark::KNOWN);
-        for (id, levels, changed) in &self.0 {
-            way_to(tree, *id, &mut marked);
-            match changed {
-                None => whole(tree, *id, *levels, &mut marked),
-                Some(changed) => since(tree, (*id, *levels), changed, &mut marked),
+        let mut all: Vec<(NodeId, u64)> = Vec::new();
+        for (id, levels) in &self.whole {
+            above(tree, *id, &mut marked);
+            all.push((*id, reach(tree, (*id, *levels))));
+        }
+        let mut known: BTreeMap<NodeId, u64> = BTreeMap::new();
+        for (id, levels) in &self.known {
+            above(tree, *id, &mut marked);
+            if *levels > 0 {
+                // Its children may be cut in another portion, and are known by this one.
+                note(&mut marked, *id, Mark::KNOWN);
+            }
+            let reach = reach(tree, (*id, *levels));
+            known.entry(*id).and_modify(|most| *most = reach.max(*most)).or_insert(reach);
+        }
+        if !known.is_empty() {
+            for (id, changed) in &self.changed {
+                all.extend(since(tree, *id, changed, &known, &mut marked));
             }
         }
+        whole(tree, all, &mut marked);
+        marked.entry(NodeId::ROOT).or_insert(Mark::KNOWN);
         let (cut, marks) = made(tree, &marked);
         (cut.snapshot(), marks)
     }
@@ -265,60 +297,74 @@ fn note(marked: &mut Marks, id: NodeId, mark: Mark) {
     marked.entry(id).and_modify(|known| *known = known.and(mark)).or_insert(mark);
 }
 
-/// Notes a node and those above it as known.
-fn way_to(tree: &Snapshot, id: NodeId, marked: &mut Marks) {
-    for at in tree.upwards(id) {
+/// Notes the nodes above one as known.
+fn above(tree: &Snapshot, id: NodeId, marked: &mut Marks) {
+    let parent = |id: &NodeId| tree.node(*id).parent;
+    for at in std::iter::successors(parent(&id), parent) {
         note(marked, at, Mark::KNOWN);
     }
 }
 
-/// Notes a node with some levels below it.
-fn whole(tree: &Snapshot, from: NodeId, levels: u32, marked: &mut Marks) {
-    let mut open = vec![(from, levels)];
-    while let Some((id, levels)) = open.pop() {
-        let is_cut = levels == 0 && tree.node(id).first_child.is_some();
-        note(marked, id, Mark { is_cut, ..Mark::default() });
-        if levels > 0 {
-            let below = if levels == ALL_LEVELS { ALL_LEVELS } else { levels - 1 };
-            open.extend(tree.children(id).map(|child| (child, below)));
-        }
-    }
+/// How many levels a node lies below the server.
+fn depth(tree: &Snapshot, id: NodeId) -> u64 {
+    tree.upwards(id).map(|_| 1).sum()
 }
 
-/// Notes what has changed of a node and some levels below it.
-fn since(tree: &Snapshot, (from, levels): (NodeId, u32), changed: &Nodes, marked: &mut Marks) {
-    for (id, changed) in changed {
-        let Some(depth) = depth_below(tree, from, *id).filter(|depth| *depth <= levels) else {
-            continue;
-        };
-        way_to(tree, *id, marked);
-        let left = if levels == ALL_LEVELS { ALL_LEVELS } else { levels - depth };
-        if changed.has(Aspect::Children) {
-            whole(tree, *id, left, marked);
-        } else if left == 0 {
-            let is_cut = tree.node(*id).first_child.is_some();
-            // Its children are no part of this one: another one may have them.
-            note(marked, *id, Mark { is_cut, has_others: !is_cut, is_bare: false });
-        } else {
-            let has_others = !changed.has(Aspect::Order);
-            note(marked, *id, Mark { has_others, ..Mark::default() });
-            for child in tree.children(*id).filter(|_| !has_others) {
-                note(marked, child, Mark::KNOWN);
+/// How many levels below the server the last ones of a node lie.
+fn reach(tree: &Snapshot, (id, levels): Below) -> u64 {
+    if levels == ALL_LEVELS { u64::MAX } else { depth(tree, id) + u64::from(levels) }
+}
+
+/// Notes nodes with all below them, each as far as it reaches. Those that reach furthest are first:
+/// what has been visited was so at least as far down.
+fn whole(tree: &Snapshot, mut all: Vec<(NodeId, u64)>, marked: &mut Marks) {
+    all.sort_by_key(|(_, reach)| std::cmp::Reverse(*reach));
+    let mut visited = HashSet::new();
+    for (from, reach) in all {
+        let mut open = vec![(from, depth(tree, from))];
+        while let Some((id, depth)) = open.pop() {
+            if !visited.insert(id) {
+                continue;
+            }
+            let is_last = depth >= reach;
+            let is_cut = is_last && tree.node(id).first_child.is_some();
+            note(marked, id, Mark { is_cut, ..Mark::default() });
+            if !is_last {
+                open.extend(tree.children(id).map(|child| (child, depth + 1)));
             }
         }
     }
 }
 
-/// How many levels a node lies below another; `None` where it lies elsewhere.
-fn depth_below(tree: &Snapshot, from: NodeId, id: NodeId) -> Option<u32> {
-    let mut at = Some(id);
-    let mut depth = 0;
-    while let Some(id) = at {
-        if id == from {
-            return Some(depth);
+/// Notes what has changed of a node that lies in known portions; returns it, and how far it
+/// reaches, where all below it is to be noted.
+fn since(
+    tree: &Snapshot,
+    id: NodeId,
+    changed: &Changed,
+    known: &BTreeMap<NodeId, u64>,
+    marked: &mut Marks,
+) -> Option<(NodeId, u64)> {
+    let upwards = std::iter::successors(Some(id), |id| tree.node(*id).parent);
+    let reach = upwards.filter_map(|at| known.get(&at)).max()?;
+    let depth = depth(tree, id);
+    if depth > *reach {
+        return None;
+    }
+    above(tree, id, marked);
+    if changed.has(Aspect::Children) {
+        return Some((id, *reach));
+    }
+    if depth == *reach {
+        let is_cut = tree.node(id).first_child.is_some();
+        // Its children are no part of this one: another one may have them.
+        note(marked, id, Mark { is_cut, has_others: !is_cut, is_bare: false });
+    } else {
+        let has_others = !changed.has(Aspect::Order);
+        note(marked, id, Mark { has_others, ..Mark::default() });
+        for child in tree.children(id).filter(|_| !has_others) {
+            note(marked, child, Mark::KNOWN);
         }
-        depth += 1;
-        at = tree.node(id).parent;
     }
     None
 }
@@ -354,4 +400,75 @@ fn made(tree: &Snapshot, marked: &Marks) -> (Tree, Marks) {
     }
     out.set_change_numbers(tree.state_change_no(), tree.modify_change_no());
     (out, marks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::parse;
+
+    const TEXT: &str = "suite s\n label l 'x'\n family f\n  family g\n   task a\n  endfamily\n  \
+                        task b\n endfamily\nendsuite\nsuite t\n task c\nendsuite\n";
+
+    fn portion(path: &str, levels: u32, known: Option<(u32, u32)>) -> Portion {
+        Portion { path: path.to_owned(), levels, known }
+    }
+
+    /// The nodes of an answer, with what isn't there of them.
+    fn cut(tree: &Tree, portions: &[Portion]) -> Vec<String> {
+        let (cut, marks) = tree.wanted(portions).expect("nodes").cut(tree);
+        let words = |id| marks.get(&id).map_or_else(String::new, |mark| mark.words());
+        cut.walk(NodeId::ROOT).map(|id| format!("{} {}", cut.path(id), words(id))).collect()
+    }
+
+    #[test]
+    fn a_node_without_levels_below_it_is_cut_unless_another_part_has_its_children() {
+        let tree = parse(TEXT, "x.def").expect("a definition").tree;
+        assert_eq!(cut(&tree, &[portion("/", 0, None)]), ["/ cut"]);
+        let suite = portion("/s", 0, None);
+        assert_eq!(cut(&tree, std::slice::from_ref(&suite)), ["/ bare,others", "/s cut"]);
+        let known = (tree.state_change_no(), tree.modify_change_no());
+        let followed = portion("/s/f", ALL_LEVELS, Some(known));
+        let both = ["/ bare,others", "/s others", "/s/f bare,others"];
+        assert_eq!(cut(&tree, &[suite, followed]), both);
+        // The children of a suite that a client has stay.
+        let followed = portion("/s", ALL_LEVELS, Some(known));
+        assert_eq!(cut(&tree, &[portion("/", 1, None), followed]), ["/ ", "/s others", "/t cut"]);
+    }
+
+    #[test]
+    fn many_parts_are_as_those_that_reach_furthest_and_their_changes_as_since_the_oldest_number() {
+        let mut tree = parse(TEXT, "x.def").expect("a definition").tree;
+        let all: Vec<Portion> = (0..3).map(|levels| portion("/s", levels, None)).collect();
+        assert_eq!(cut(&tree, &all), cut(&tree, &all[2..]));
+        let furthest = [portion("/s/f", 1, None), portion("/", 1, None), portion("/s", 3, None)];
+        let whole = ["/ ", "/s ", "/s/f ", "/s/f/g ", "/s/f/g/a ", "/s/f/b ", "/t cut"];
+        assert_eq!(cut(&tree, &furthest), whole);
+
+        let before = tree.find("/t/c").expect("a task");
+        tree.changed_in(before, Aspect::Suspended);
+        tree.forget_changes();
+        let modify = tree.modify_change_no();
+        let mut numbers = vec![tree.state_change_no()];
+        for path in ["/s/f/g/a", "/s/f/b", "/t/c"] {
+            let id = tree.find(path).expect("a task");
+            tree.changed_in(id, Aspect::Suspended);
+            numbers.push(tree.state_change_no());
+        }
+        let of = |path, no: u32| portion(path, ALL_LEVELS, Some((no, modify)));
+        let nodes = |parts: &[Portion]| {
+            let mut nodes = cut(&tree, parts);
+            nodes.retain(|line| !line.contains("bare"));
+            nodes
+        };
+        assert_eq!(
+            nodes(&[of("/s", numbers[1]), of("/t", numbers[1])]),
+            ["/s/f/b others", "/t/c others"]
+        );
+        let parts = [of("/t", numbers[3]), of("/s", numbers[0]), of("/s", numbers[1])];
+        assert_eq!(nodes(&parts), ["/s/f/g/a others", "/s/f/b others", "/t/c others"]);
+        // A number that is not remembered is the matter of its own part.
+        let parts = [of("/t", numbers[0] - 1), of("/s", numbers[2])];
+        assert_eq!(nodes(&parts), ["/t ", "/t/c "]);
+    }
 }

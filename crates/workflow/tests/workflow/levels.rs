@@ -210,6 +210,8 @@ fn get_prints_so_many_levels_of_either_server() {
             let body = printed(&["get", at, "/s/f", "--level", "1", "--encoding", encoding]);
             assert!(body.contains("family g # part:cut") && body.contains("task c"), "{body}");
             assert!(body.contains("suite s # part:bare,others") && !body.contains("task d"));
+            let suite = printed(&["get", at, "/s", "--level", "0", "--encoding", encoding]);
+            assert!(suite.contains("suite s # part:cut\n"), "{suite}");
             let all = printed(&["get", at, "--encoding", encoding]);
             assert_eq!(all, printed(&["get", at]), "{encoding}");
         }
