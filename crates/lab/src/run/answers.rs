@@ -1,6 +1,7 @@
 //! What the answers of a trial make of it: errors that no requirement allows make it invalid.
 
 use findings::CONNECTIONS_BROKEN;
+use ledger::Validity;
 
 use super::trial::Trial;
 use crate::drive::Counts;
@@ -10,6 +11,12 @@ impl Trial {
     /// Wrong answers and refusals make a trial invalid, for the speed of either means nothing, and
     /// so do connections that broke; unless a requirement allows as many.
     pub(super) fn judge_answers(&mut self, requirements: &[Requirement]) {
+        let was_invalid = self.validity == Validity::Invalid;
+        self.hold_answers(requirements);
+        self.is_spoilt_by_answers = !was_invalid && self.validity == Validity::Invalid;
+    }
+
+    fn hold_answers(&mut self, requirements: &[Requirement]) {
         let allows = |outcome| requirements.iter().any(|one| self.is_within(one, outcome));
         let Counts { refused, broken, .. } = self.counts;
         let outside = self.refused_outside;

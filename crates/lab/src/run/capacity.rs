@@ -196,18 +196,19 @@ fn concluded(found: Vec<(Held, String)>, trials: &[Trial]) -> (Held, Option<Stri
 }
 
 /// What a backlog that grew says of a load: it is broken where more than half of all rounds were
-/// overloaded and none of these disturbed, as disturbed ones might not have been otherwise. That is
-/// a count: [`ERROR`] is of requirements alone.
+/// overloaded and none of these disturbed, as disturbed ones might not have been otherwise. Of
+/// invalid rounds only those count that the target's answers made invalid: any other may have
+/// measured something else. That is a count: [`ERROR`] is of requirements alone.
 fn backlog(trials: &[Trial]) -> Option<(Held, String)> {
-    let is_disturbed = |one: &&Trial| match one.validity {
-        Validity::Valid => false,
-        Validity::Disturbed => true,
-        Validity::Invalid => !one.causes().is_empty(),
+    let counts = |one: &&Trial| match one.validity {
+        Validity::Valid => true,
+        Validity::Disturbed => false,
+        Validity::Invalid => one.is_spoilt_by_answers && !one.was_disturbed,
     };
     let overloaded = || trials.iter().filter(|trial| trial.is_overloaded());
     let (rounds, all) = (trials.len(), overloaded().count());
     let why = format!("overloaded in {all} of {rounds} rounds");
-    match overloaded().filter(|one| !is_disturbed(one)).count() {
+    match overloaded().filter(counts).count() {
         own if own * 2 > rounds => Some((Held::No, why)),
         _ => (all * OVERLOADED_DOUBT > rounds).then_some((Held::Unclear, why)),
     }
@@ -226,7 +227,9 @@ mod tests {
     use ledger::{Cause, CauseKind};
 
     use super::*;
-    use crate::drive::Pressure;
+    use crate::drive::{LoadResult, Pressure};
+    use crate::observe::Cpu;
+    use crate::run::slice::Slice;
 
     fn rounds(of: &[(bool, Validity)]) -> Vec<Trial> {
         let round = |(ordinal, (is_overloaded, validity)): (u32, &(bool, Validity))| {
@@ -234,7 +237,10 @@ mod tests {
             if *validity == Validity::Disturbed {
                 trial.disturb(&[Cause::new(CauseKind::Steal, 0.3)]);
             }
-            trial.validity = *validity;
+            if *validity == Validity::Invalid {
+                trial.counts.broken = 1;
+                trial.judge_answers(&[]);
+            }
             let backlog_end = if *is_overloaded { 500 } else { 0 };
             trial.pressure = Pressure { offered: 1_000, backlog_end, ..Pressure::default() };
             trial
@@ -257,6 +263,49 @@ mod tests {
         assert_eq!(held(&[&some[..], &[(false, Valid)]].concat()), Some(Held::Unclear));
         assert_eq!(held(&[(false, Valid); 5]), None);
         assert_eq!(held(&[&[(true, Valid)], &[(false, Valid); 4][..]].concat()), None);
+    }
+
+    #[test]
+    fn a_backlog_of_invalid_rounds_breaks_a_load_where_answers_and_no_disturbance_spoilt_them() {
+        let held = |change: fn(&mut Trial)| {
+            let mut trials = rounds(&[(true, Validity::Valid); 3]);
+            trials.iter_mut().for_each(change);
+            backlog(&trials).map(|(held, _)| held)
+        };
+        let breaks = |trial: &mut Trial| {
+            trial.counts.broken = 1;
+            trial.judge_answers(&[]);
+        };
+        let slice = |is_disturbed: bool| Slice {
+            start: 0,
+            duration_ns: 1,
+            operations: 0,
+            server: None,
+            generator: Cpu::default(),
+            counters: Default::default(),
+            causes: vec![Cause::new(CauseKind::Steal, 0.3)],
+            is_disturbed,
+            taken: None,
+        };
+        let of = |is_disturbed: bool| {
+            let mut trials = rounds(&[(true, Validity::Valid); 3]);
+            for trial in &mut trials {
+                let pressure = trial.pressure;
+                let result = LoadResult { pressure, ..LoadResult::default() };
+                trial.add(slice(is_disturbed), result);
+                breaks(trial);
+            }
+            backlog(&trials).map(|(held, _)| held)
+        };
+        assert_eq!(of(false), Some(Held::No), "what disturbed them is ignored");
+        assert_eq!(of(true), Some(Held::Unclear));
+        assert_eq!(held(|trial| trial.invalidate("an event failed")), Some(Held::Unclear));
+        let both = |trial: &mut Trial| {
+            trial.invalidate("an event failed");
+            trial.counts.broken = 1;
+            trial.judge_answers(&[]);
+        };
+        assert_eq!(held(both), Some(Held::Unclear), "it measured something else");
     }
 
     #[test]

@@ -30,6 +30,10 @@ pub struct Trial {
     pub(crate) validity: Validity,
     /// Why it is invalid.
     pub(crate) reason: Option<String>,
+    /// Whether its answers made it invalid, and nothing before them.
+    pub(super) is_spoilt_by_answers: bool,
+    /// Whether a slice that counts was disturbed by what the suite doesn't ignore.
+    pub(super) was_disturbed: bool,
     /// What disturbed each of its slices that count.
     causes: Vec<Cause>,
     /// What time that took from them; `None` is unseen.
@@ -102,6 +106,8 @@ impl Trial {
             round,
             validity: Validity::Valid,
             reason: None,
+            is_spoilt_by_answers: false,
+            was_disturbed: false,
             causes: Vec::new(),
             taken: Some(Vec::new()),
             started,
@@ -210,7 +216,7 @@ impl Trial {
     /// Makes it disturbed by these causes, as if a slice had been.
     #[cfg(test)]
     pub(super) fn disturb(&mut self, causes: &[Cause]) {
-        self.validity = Validity::Disturbed;
+        (self.validity, self.was_disturbed) = (Validity::Disturbed, true);
         self.causes.extend_from_slice(causes);
     }
 
@@ -323,6 +329,7 @@ impl Trial {
             let more = slice.taken.as_deref();
             self.taken = self.taken.take().zip(more).map(|(all, more)| [&all, more].concat());
         }
+        self.was_disturbed |= slice.is_disturbed;
         if slice.is_disturbed && self.validity == Validity::Valid {
             self.validity = Validity::Disturbed;
         }
