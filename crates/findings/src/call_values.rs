@@ -5,6 +5,9 @@ use serde::Serialize;
 /// The figure of a trial in which connections broke under the load and were made again: how many.
 pub const CONNECTIONS_BROKEN: &str = "connections_broken";
 
+/// How the reason begins for which a trial is invalid whose target refused more than is allowed.
+pub const OPERATIONS_REFUSED: &str = "operations were refused";
+
 /// The figures of one name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ValueFigures {

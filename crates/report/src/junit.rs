@@ -4,9 +4,9 @@
 //! There is no one definition of the format; this is the part that Jenkins, GitLab and their kin
 //! agree on: `testsuites`, `testsuite`, `testcase`, `failure`, `skipped`.
 
-use findings::Summary;
+use findings::{OPERATIONS_REFUSED, Summary};
 use judge::Verdict;
-use ledger::RequirementOutcome;
+use ledger::{RequirementOutcome, Validity};
 
 use crate::conclusion::conclusion;
 use crate::phrases::{answers, interval, rate_of, verdict};
@@ -80,8 +80,7 @@ fn validity(summary: &Summary, index: usize) -> impl Iterator<Item = (String, Re
         let wrong = target.wrong_of_all + target.wrong_outside;
         let result = match (target.valid_trials, wrong) {
             (_, wrong) if wrong > 0 => Result::Failed(answers(target)),
-            // More than a requirement allows, or a trial would be valid.
-            (0, _) if target.refused_of_all > 0 => Result::Failed(answers(target)),
+            (0, _) if is_refused(summary, index, target.target) => Result::Failed(answers(target)),
             (0, _) => {
                 let rate = rate_of(target).map_or(String::new(), |rate| format!("{rate}, "));
                 Result::Skipped(format!("{rate}{}", crate::grade::words(target)))
@@ -89,6 +88,16 @@ fn validity(summary: &Summary, index: usize) -> impl Iterator<Item = (String, Re
             _ => Result::Passed(String::new()),
         };
         (format!("{name} was measured"), result)
+    })
+}
+
+/// Whether a trial of a target is invalid because it refused more than a requirement allows.
+fn is_refused(summary: &Summary, index: usize, target: usize) -> bool {
+    let here = summary.trials_at(index).map(|(_, trial)| trial);
+    let mut rows = here.filter(|trial| trial.target == target).map(|trial| &trial.row);
+    rows.any(|row| {
+        let reason = row.reason.as_deref().unwrap_or_default();
+        row.validity == Validity::Invalid && reason.starts_with(OPERATIONS_REFUSED)
     })
 }
 

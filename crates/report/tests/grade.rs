@@ -64,6 +64,25 @@ fn disturbed_figures_are_shown_and_marked_with_one_line_of_what_disturbed_them()
 }
 
 #[test]
+fn junit_fails_refusals_only_where_they_are_what_makes_trials_invalid() {
+    let junit = |validity, reason: &str| {
+        let mut bench = Bench::new(&["nginx"]);
+        bench.point(LABEL, 16);
+        bench.round();
+        bench.trial(0, 100_000, 33_000, |row| {
+            (row.validity, row.refused) = (validity, 1);
+            row.reason = Some(reason.to_owned());
+        });
+        report::junit(&bench.finish(), false)
+    };
+    for allowed in [junit(Validity::Disturbed, ""), junit(Validity::Invalid, "an event failed")] {
+        assert!(allowed.contains("<skipped ") && !allowed.contains("<failure "), "{allowed}");
+    }
+    let refused = junit(Validity::Invalid, "operations were refused: the status is 503");
+    assert!(refused.contains("<failure message=\""), "{refused}");
+}
+
+#[test]
 fn a_verdict_of_rounds_whose_disturbances_were_ignored_says_so_everywhere() {
     let summary = disturbed(Validity::Valid).finish();
     let said = format!("Disturbances were ignored (rounds.disturbed), in 5 of 5 rounds: {CAUSE}.");

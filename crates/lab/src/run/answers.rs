@@ -1,6 +1,6 @@
 //! What the answers of a trial make of it: errors that no requirement allows make it invalid.
 
-use findings::CONNECTIONS_BROKEN;
+use findings::{CONNECTIONS_BROKEN, OPERATIONS_REFUSED};
 use ledger::Validity;
 
 use super::trial::Trial;
@@ -30,7 +30,7 @@ impl Trial {
             }
             1.. if !allows_wrong => Some(format!("wrong answers: {how}")),
             _ if allows_refused => None,
-            _ if refused > 0 => Some(format!("operations were refused: {how}; {some}")),
+            _ if refused > 0 => Some(format!("{OPERATIONS_REFUSED}: {how}; {some}")),
             _ if outside > 0 => Some(format!("{}: {how}; {some}", refused_before(outside))),
             _ => None,
         };
