@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::place::Place;
 use crate::served::{start, start_with};
 use workflow::protocol::{
-    ADDED, Body, Child, Command, LogCommand, Report, Request, ServerCommand, User, write,
+    ADDED, Body, Child, Command, LogCommand, Report, Request, ServerCommand, SyncKind, User, write,
 };
 
 /// What is answered to some bytes.
@@ -264,6 +264,26 @@ fn long_answers_that_are_no_trees_come_whole_or_are_refused_and_hold_up_no_one()
     zombies(place.port, 1_500..5_000);
     let refused = told(place.port, Command::Server(ServerCommand::Zombies));
     assert!(refused.contains("--send-memory"), "{}", refused.len());
+    server.stop(Duration::from_secs(5));
+}
+
+#[test]
+fn a_group_has_no_more_syncs_than_a_few() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let sync =
+        |kind| of_user(Command::Sync { kind, handle: 0, state_change_no: 0, modify_change_no: 0 });
+    let group = |syncs: usize| {
+        let kinds = [SyncKind::Changes, SyncKind::News].into_iter().cycle();
+        let mut all: Vec<Request> = kinds.take(syncs).map(sync).collect();
+        all.push(of_user(Command::Server(ServerCommand::Restart)));
+        told(place.port, Command::Group(all))
+    };
+    let answer = group(16);
+    assert!(answer.contains("SNewsCmd") && !answer.contains("at most"), "{answer}");
+    let answer = group(1_000);
+    assert!(answer.contains("SNewsCmd"), "{}", answer.chars().take(2_000).collect::<String>());
+    assert_eq!(answer.matches("a group has at most 16").count(), 1_000 - 16);
     server.stop(Duration::from_secs(5));
 }
 

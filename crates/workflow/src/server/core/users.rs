@@ -547,9 +547,13 @@ fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
     }))
 }
 
+/// The most syncs of one group: each keeps what has changed until its answer is made.
+const MAX_SYNCS: usize = 16;
+
 fn group(parts: &mut Parts<'_>, rules: &mut Rules<'_>, all: &[Request]) -> Told {
     let mut told = Vec::new();
     let mut handle = None;
+    let mut syncs = 0;
     for request in all {
         let one = match &request.body {
             crate::protocol::Body::Child(child, report) => {
@@ -569,12 +573,17 @@ fn group(parts: &mut Parts<'_>, rules: &mut Rules<'_>, all: &[Request]) -> Told 
                     },
                     _ => one.clone(),
                 };
-                match of_handle {
+                let told = match of_handle {
                     Command::Log(_) => {
                         Told::Reply(Reply::error("the log is asked by a command of its own"))
                     }
+                    Command::Sync { .. } if syncs >= MAX_SYNCS => Told::Reply(Reply::error(
+                        format!("a group has at most {MAX_SYNCS} of news and syncs; ask apart"),
+                    )),
                     one => command(parts, rules, &user.name, request, &one),
-                }
+                };
+                syncs += usize::from(matches!(one, Command::Sync { .. }));
+                told
             }
         };
         if let Told::Reply(Reply::Handle(number)) = &one {
