@@ -5,6 +5,9 @@ use super::{Client, ClientError, Result};
 use crate::model::{AddError, Marks, Portion, Snapshot, Tree};
 use crate::protocol::{Encoding, Header};
 
+/// What a refusal says where a node is gone.
+const NO_NODE: &str = "Cannot find node at path";
+
 /// What a client has of a server's tree.
 #[derive(Debug)]
 pub struct Levels {
@@ -70,7 +73,9 @@ impl Levels {
         let taken = self.client.cut(&header);
         let has_new = self.portions.iter().any(|one| one.known.is_none());
         let (cut, marks) = match taken {
-            Err(ClientError::Refused(_)) if self.portions.len() > 1 && !has_new => {
+            Err(ClientError::Refused(why))
+                if self.portions.len() > 1 && !has_new && why.contains(NO_NODE) =>
+            {
                 self.portions.truncate(1);
                 // Their nodes are in the tree; all is taken anew, without them.
                 self.portions[0].known = None;

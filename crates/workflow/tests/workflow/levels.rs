@@ -198,6 +198,36 @@ fn bodies_come_on_demand_and_all_of_an_answer_is_of_one_moment() {
 }
 
 #[test]
+fn a_sync_that_is_refused_for_want_of_room_leaves_the_bodies_open() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let client = client(place.port);
+    let (definition, file) = (DEFINITION.to_owned(), "x.def".to_owned());
+    client.command(Command::Load { force: false, definition, file }).expect("loaded");
+    let mut levels = Levels::new(client.clone(), Encoding::Binary, "/", 1).expect("levels");
+    levels.open("/s/f", 1).expect("a body");
+    let before = paths(levels.tree());
+    let variable = |alteration, no: u32, bytes: usize| Command::Alter {
+        paths: vec!["/s".to_owned()],
+        alteration,
+        name: format!("V{no}"),
+        value: "v".repeat(bytes),
+    };
+    for no in 0..20 {
+        client.command(variable(Alteration::Add("variable"), no, 500_000)).expect("added");
+    }
+    let refused = levels.sync().expect_err("there is no room");
+    assert!(refused.to_string().contains("--send-memory"), "{refused}");
+    assert_eq!(paths(levels.tree()), before);
+    for no in 0..20 {
+        client.command(variable(Alteration::Delete("variable"), no, 0)).expect("deleted");
+    }
+    levels.sync().expect("synced");
+    assert_eq!(paths(levels.tree()), before);
+    server.stop(Duration::from_secs(1));
+}
+
+#[test]
 fn get_prints_so_many_levels_of_either_server() {
     at_both(|place, at| {
         let file = place.write("x.def", DEFINITION);
