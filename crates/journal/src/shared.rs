@@ -159,7 +159,8 @@ impl Shared {
             let woken = self.work.wait_timeout(state, left);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.is_idle = false;
+        // Until it waits again it may have taken another deadline, or none, already.
+        (state.is_idle, state.is_timed) = (false, false);
         let looks_anew = std::mem::take(&mut state.looks_anew);
         if !state.is_closing && !state.tasks.is_empty() {
             drop(state);
@@ -266,5 +267,23 @@ impl Watch {
     /// the record's fate is unknown, and whoever waits for it has to be answered so.
     pub fn wait(&self, seq: u64) -> Result<(), Error> {
         self.0.wait(|state| state.acknowledged >= seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Directory;
+
+    #[test]
+    fn a_deadline_that_comes_after_a_timed_wait_is_kept_in_the_next_one_without_end() {
+        let shared = Shared::new(Arc::new(Directory::new("unused")), Written::default());
+        let pause = |deadline| Pause { deadline, is_stalled: false, has_tasks: false };
+        let now = Some(Instant::now());
+        assert!(!shared.await_tasks(pause(now)), "a timed wait that has ended");
+        // Before the thread waits without a deadline, the owner writes itself, and needs one.
+        shared.look_anew(pause(now));
+        assert!(shared.lock().looks_anew);
+        assert!(shared.await_tasks(pause(None)), "it looks anew, instead of waiting");
     }
 }
