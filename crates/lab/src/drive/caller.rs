@@ -247,6 +247,7 @@ impl CallWorker {
         self.events.clear();
         let Outcome { answers, misses, wrong, refused, finding, took, cost, figures } = outcome;
         if let Some(finding) = finding {
+            self.events.done.push(Done { tag: 0, answers, misses, wrong, refused });
             self.events.found(|| finding);
         }
         self.recorder.answers_at(now, &mut self.events);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use load::{Cost, DialectRow, Events, Finding, Kind, Operation, Reach, Scenario, Service};
+use load::{Cost, DialectRow, Done, Events, Finding, Kind, Operation, Reach, Scenario, Service};
 use serde::Deserialize;
 use wire::{Ns, ProtocolError, clock};
 
@@ -256,6 +256,9 @@ impl Reading<'_> {
                 received: Vec::new(),
                 note: line.note.unwrap_or_else(|| "the client says so".to_owned()),
             });
+            // What the note is about; the line's counts are added below.
+            let (wrong, refused) = (u32::from(line.wrong > 0), u32::from(line.refused > 0));
+            events.done.push(Done { wrong, refused, ..Done::right(0) });
         }
         recorder.answers_at(at, &mut events);
         let counts = &mut recorder.counts;

@@ -13,8 +13,9 @@ use super::slowest::{Slow, Slowest};
 use super::streams::StreamSum;
 use super::tally::Tally;
 
-/// The most wrong answers of one command and thread that keep their bytes.
+/// The most wrong answers of one command and thread that keep their bytes, and the most refusals.
 const MAX_WRONG_ANSWERS: usize = 16;
+const MAX_REFUSALS: usize = 4;
 
 /// Records one thread's latencies, in a histogram for each second.
 #[derive(Debug)]
@@ -111,11 +112,14 @@ impl Recorder {
 
     #[cold]
     fn keep_findings(&mut self, now: Ns, events: &mut Events) {
-        for finding in events.findings.drain(..) {
-            if self.wrong_answers.len() < MAX_WRONG_ANSWERS {
-                self.wrong_answers.push(WrongAnswer { at: now - self.clock_zero, finding });
-            }
-        }
+        let any_wrong = events.done.iter().any(|done| done.wrong > 0)
+            || events.updates.iter().any(|update| update.wrong);
+        let is_refusal = !any_wrong && events.done.iter().any(|done| done.refused > 0);
+        let most = if is_refusal { MAX_REFUSALS } else { MAX_WRONG_ANSWERS };
+        let alike = self.wrong_answers.iter().filter(|one| one.is_refusal == is_refusal).count();
+        let at = now - self.clock_zero;
+        let kept = events.findings.drain(..).take(most.saturating_sub(alike));
+        self.wrong_answers.extend(kept.map(|finding| WrongAnswer { at, is_refusal, finding }));
     }
 
     /// One answered request.

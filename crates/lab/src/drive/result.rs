@@ -68,11 +68,13 @@ impl Counts {
     }
 }
 
-/// A wrong answer and when it came.
+/// A wrong answer or a refusal, and when it came.
 #[derive(Clone, Debug)]
 pub struct WrongAnswer {
     /// On the run's clock.
     pub at: Ns,
+    /// Whether it came with refusals and no wrong answer.
+    pub is_refusal: bool,
     /// The answer.
     pub finding: Finding,
 }

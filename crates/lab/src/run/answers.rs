@@ -4,10 +4,33 @@ use findings::{CONNECTIONS_BROKEN, OPERATIONS_REFUSED};
 use ledger::Validity;
 
 use super::trial::Trial;
-use crate::drive::Counts;
+use crate::drive::{Counts, WrongAnswer};
 use crate::plan::{Comparison, ERRORS, Expression, OF_THOSE_ASKED, Requirement};
 
+/// At most this many wrong answers are kept with their bytes in one trial, and refusals.
+const MAX_WRONG_ANSWERS: usize = 64;
+const MAX_REFUSALS: usize = 8;
+
 impl Trial {
+    /// Keeps the first of both kinds, wrong answers before refusals: no number of these may leave
+    /// no room for what shows that an answer was wrong.
+    pub(super) fn keep(&mut self, found: Vec<WrongAnswer>) {
+        for one in found {
+            let most = if one.is_refusal { MAX_REFUSALS } else { MAX_WRONG_ANSWERS };
+            let alike = self.wrong_answers.iter().filter(|kept| kept.is_refusal == one.is_refusal);
+            if alike.count() < most {
+                self.wrong_answers.push(one);
+            }
+        }
+        self.wrong_answers.sort_by_key(|one| one.is_refusal);
+    }
+
+    /// In what way the first wrong answer is wrong, or how the first refusal refuses.
+    fn how(&self, is_refusal: bool) -> &str {
+        let mut alike = self.wrong_answers.iter().filter(|one| one.is_refusal == is_refusal);
+        alike.next().map_or("no bytes are kept", |one| &one.finding.note)
+    }
+
     /// Wrong answers and refusals make a trial invalid, for the speed of either means nothing, and
     /// so do connections that broke; unless a requirement allows as many.
     pub(super) fn judge_answers(&mut self, requirements: &[Requirement]) {
@@ -22,16 +45,16 @@ impl Trial {
         let outside = self.refused_outside;
         let [allows_wrong, allows_refused, allows_broken] =
             ["wrong", "refused", "missing"].map(allows);
-        let how = self.wrong_answers.first().map_or("no bytes are kept", |one| &one.finding.note);
+        let (wrong, refusal) = (self.how(false), self.how(true));
         let some = "\"refused\" in [require] may allow some";
         let found = match self.wrong_answers_in_all() {
             1.. if !allows_wrong && refused + outside > 0 => {
-                Some(format!("wrong answers, and refusals: {how}"))
+                Some(format!("wrong answers, and refusals: {wrong}"))
             }
-            1.. if !allows_wrong => Some(format!("wrong answers: {how}")),
+            1.. if !allows_wrong => Some(format!("wrong answers: {wrong}")),
             _ if allows_refused => None,
-            _ if refused > 0 => Some(format!("{OPERATIONS_REFUSED}: {how}; {some}")),
-            _ if outside > 0 => Some(format!("{}: {how}; {some}", refused_before(outside))),
+            _ if refused > 0 => Some(format!("{OPERATIONS_REFUSED}: {refusal}; {some}")),
+            _ if outside > 0 => Some(format!("{}: {refusal}; {some}", refused_before(outside))),
             _ => None,
         };
         found.into_iter().for_each(|reason| self.invalidate(reason));
@@ -73,4 +96,42 @@ pub(super) fn refused_before(refused: u64) -> String {
     let some =
         if refused == 1 { "1 operation was".into() } else { format!("{refused} operations were") };
     format!("{some} refused before the measured time or in slices that were measured again")
+}
+
+#[cfg(test)]
+mod tests {
+    use load::Finding;
+
+    use super::*;
+
+    #[test]
+    fn refusals_leave_room_for_wrong_answers_and_each_reason_is_that_of_its_kind() {
+        let found = |is_refusal: bool, note: &str| WrongAnswer {
+            at: 0,
+            is_refusal,
+            finding: Finding {
+                operation: "get".into(),
+                key: Vec::new(),
+                expected: Vec::new(),
+                received: Vec::new(),
+                note: note.to_owned(),
+            },
+        };
+        let mut refused = Trial::begin(0, 1, 0);
+        refused.counts.refused = 64;
+        for _ in 0..4 {
+            refused.keep(vec![found(true, "503"); 16]);
+        }
+        let mut wrong = refused.clone();
+        wrong.counts.wrong = 1;
+        wrong.keep(vec![found(false, "stale")]);
+        assert_eq!(wrong.wrong_answers.len(), MAX_REFUSALS + 1);
+        assert_eq!(wrong.wrong_answers[0].finding.note, "stale");
+        let reason = |mut trial: Trial| {
+            trial.judge_answers(&[]);
+            trial.reason.unwrap()
+        };
+        assert_eq!(reason(wrong), "wrong answers, and refusals: stale");
+        assert!(reason(refused).starts_with("operations were refused: 503; "));
+    }
 }

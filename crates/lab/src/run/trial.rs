@@ -64,6 +64,7 @@ pub struct Trial {
     pub(crate) steady_after_ns: Option<u64>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) intervals: Vec<Interval>,
+    /// Wrong answers, then refusals, with their bytes.
     pub(crate) wrong_answers: Vec<WrongAnswer>,
     /// Figures reported by client programs.
     pub(crate) figures: Vec<(String, f64)>,
@@ -89,9 +90,6 @@ pub struct Trial {
     /// Resource usage of both sides and of the host in its slices.
     pub(super) usage: Usage,
 }
-
-/// At most this many wrong answers are kept with their bytes in one trial.
-const MAX_WRONG_ANSWERS: usize = 64;
 
 /// At most this many names of figures are listed in a reason.
 const MAX_NAMES: usize = 20;
@@ -178,14 +176,15 @@ impl Trial {
             self.invalidate(format!("{missing} writes unanswered while preparing"));
         }
         if refused > 0 {
-            let how = result.wrong_answers.first().map_or("", |first| &first.finding.note);
+            let mut refusals = result.wrong_answers.iter().filter(|one| one.is_refusal);
+            let how = refusals.next().map_or("", |first| &first.finding.note);
             self.invalidate(format!("{refused} writes refused while preparing: {how}"));
         }
         self.judge_trouble(result.trouble.as_deref());
         if missing + refused + wrong > 0 || result.trouble.is_some() {
             self.failed_at.get_or_insert(FailedAt::Prepare);
         }
-        self.wrong_answers.extend(result.wrong_answers);
+        self.keep(result.wrong_answers);
     }
 
     /// Sets its metrics, by their names in suites, and keeps its distributions for judging: a
@@ -316,8 +315,7 @@ impl Trial {
     pub(crate) fn set_aside(&mut self, slice: Slice, result: LoadResult) {
         self.add_outside(&result);
         self.judge_trouble(result.trouble.as_deref());
-        let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
-        self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
+        self.keep(result.wrong_answers);
         self.slices.push(slice);
     }
 
@@ -345,8 +343,7 @@ impl Trial {
         self.broken_by = self.broken_by.take().or(result.fault);
         self.judge_claims(result.counts);
         self.judge_trouble(result.trouble.as_deref());
-        let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
-        self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
+        self.keep(result.wrong_answers);
         self.intervals.extend(result.intervals);
         // What is no number counts as not reported.
         self.figures.extend(result.figures.into_iter().filter(|(_, value)| value.is_finite()));

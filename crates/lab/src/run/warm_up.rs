@@ -60,5 +60,5 @@ fn keep_wrong_answers(trial: &mut Trial, result: LoadResult) {
     if let Some(trouble) = result.trouble {
         trial.fail(FailedAt::WarmUp, trouble);
     }
-    trial.wrong_answers.extend(result.wrong_answers);
+    trial.keep(result.wrong_answers);
 }
