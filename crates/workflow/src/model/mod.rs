@@ -16,6 +16,7 @@ mod limits;
 mod memory;
 mod node;
 mod noting;
+mod numbers;
 mod path;
 mod portion;
 mod repeat;

@@ -28,7 +28,7 @@ impl NodeId {
         self.0.get() as usize - 1
     }
 
-    fn of_index(index: usize) -> Option<Self> {
+    pub(super) fn of_index(index: usize) -> Option<Self> {
         u32::try_from(index + 1).ok().and_then(NonZeroU32::new).map(Self)
     }
 }

@@ -268,7 +268,8 @@ pub struct Tree {
     pub(super) texts: Texts,
     own_texts: Texts<OwnText>,
     pub(super) waiting: Waiting,
-    free: Vec<NodeId>,
+    /// Numbers of deleted nodes: the smallest is given first, so that it follows from the nodes.
+    pub(super) free: BTreeSet<NodeId>,
     pub(super) changes: Changes,
 }
 
@@ -406,7 +407,7 @@ impl Tree {
             // It never begins with its suite.
             node.state = State::Queued;
         }
-        let id = match self.free.pop() {
+        let id = match self.free.pop_first() {
             Some(id) => {
                 *self.node_mut(id) = node;
                 id
@@ -484,12 +485,23 @@ impl Tree {
         (root.first_child, root.last_child) = (None, None);
         let arena = std::mem::take(&mut self.now.arena);
         self.now.arena.push(root);
-        self.free = Vec::new();
+        self.free = BTreeSet::new();
         self.changes.calendars.clear();
         let index = std::mem::take(&mut self.now.index);
         let waiting = std::mem::take(&mut self.waiting);
         (self.texts, self.own_texts) = Default::default();
         Discarded { nodes: Vec::new(), arena, _index: index, _waiting: waiting }
+    }
+
+    /// Takes an arena in place of its own, whose nodes are the same under other numbers.
+    pub(super) fn take_arena(&mut self, arena: Arena, free: BTreeSet<NodeId>) {
+        self.now.arena = arena;
+        let ids: Vec<NodeId> = self.walk(NodeId::ROOT).collect();
+        let mut index = Index::default();
+        index.table.reserve(ids.len(), |(hash, _)| wide(*hash));
+        ids.iter().skip(1).for_each(|id| index.insert(&self.now.arena, *id));
+        self.now.index = Arc::new(index);
+        self.free = free;
     }
 
     /// Takes the nodes of another tree, which is indexed, in place of its own: there are none.

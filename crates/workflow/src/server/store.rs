@@ -173,15 +173,30 @@ pub(super) fn open(
 
 /// The tree as a snapshot has it.
 pub(super) fn kept(tree: &Snapshot) -> Vec<u8> {
-    let mut bytes = Vec::new();
+    let numbers = tree.numbers();
+    let words = std::iter::once(numbers.len() as u32).chain(numbers);
+    let mut bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
     binary::write(tree, &Marks::new(), true, &mut |piece| bytes.extend_from_slice(piece));
     bytes
+}
+
+/// Reads what [`kept`] returned.
+pub(super) fn read_kept(bytes: &[u8]) -> anyhow::Result<Tree> {
+    let short = || anyhow::anyhow!("the numbers of its nodes are cut short");
+    let (count, rest) = bytes.split_first_chunk::<4>().ok_or_else(short)?;
+    let bytes_of_numbers = u32::from_le_bytes(*count) as usize * 4;
+    let (numbers, tree) = rest.split_at_checked(bytes_of_numbers).ok_or_else(short)?;
+    let (numbers, _) = numbers.as_chunks::<4>();
+    let numbers: Vec<u32> = numbers.iter().map(|number| u32::from_le_bytes(*number)).collect();
+    let mut tree = binary::read(tree)?.tree;
+    tree.renumber(&numbers).map_err(anyhow::Error::msg)?;
+    Ok(tree)
 }
 
 /// Whether the tree of a snapshot is read again: one that isn't must not replace the records, which
 /// are. The error says why not.
 pub(super) fn check_kept(tree: &[u8]) -> Result<(), String> {
-    binary::read(tree).map(drop).map_err(|why| format!("it could not be read again: {why}"))
+    read_kept(tree).map(drop).map_err(|why| format!("it could not be read again: {why}"))
 }
 
 fn take(bytes: &[u8], restore: &mut impl Restore) -> anyhow::Result<()> {
@@ -189,7 +204,7 @@ fn take(bytes: &[u8], restore: &mut impl Restore) -> anyhow::Result<()> {
     let (head, tree) = (&bytes[..head], &bytes[head + 2..]);
     let mut lines = std::str::from_utf8(head).context("the snapshot's head")?.lines();
     let tree = match lines.next().unwrap_or_default() {
-        FIRST_LINE => binary::read(tree).context("the snapshot's tree")?.tree,
+        FIRST_LINE => read_kept(tree).context("the snapshot's tree")?,
         TEXT_LINE => {
             let text = std::str::from_utf8(tree).context("the snapshot is not text")?;
             parse_kept(text, "the snapshot").map_err(anyhow::Error::new)?.tree
