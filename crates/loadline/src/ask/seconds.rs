@@ -150,11 +150,12 @@ impl Side {
             true => format!("{:<NAME$} ", self.short_name()),
             false => String::new(),
         };
-        let mut bad = String::new();
+        let (mut bad, mut kinds_seen) = (String::new(), 0);
         let kinds = [(self.wrong, "wrong"), (self.refused, "refused"), (self.missing, "missing")];
         for (number, what) in kinds {
             if number > 0 {
                 bad = format!("{bad} {} {what}", count(number));
+                kinds_seen += 1;
             }
         }
         let figures = match is_batch {
@@ -171,9 +172,12 @@ impl Side {
             false => {
                 let per_s = self.operations as f64 * 1e9 / self.duration_ns.max(1) as f64;
                 let p99 = format!("p99 {:<7}", at(0.99));
-                // A line has room for one of both, where there are two sides.
+                // A line has room for one of both, where there are two sides, and for two that went
+                // wrong beside a rate only.
                 let p99 = if several && !bad.is_empty() { "" } else { &p99 };
-                format!("{:<8} p50 {:<7} {p99}", rate(per_s), at(0.5))
+                let p50 = format!("p50 {:<7} ", at(0.5));
+                let p50 = if several && kinds_seen > 1 { "" } else { &p50 };
+                format!("{:<8} {p50}{p99}", rate(per_s))
             }
         };
         format!("{name}{}{bad}", figures.trim_end_matches(|c| c == ' ' && !bad.is_empty()))

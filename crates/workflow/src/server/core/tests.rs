@@ -107,9 +107,9 @@ fn adopt() -> Command {
 fn what_comes_behind_a_snapshot_has_the_passwords_that_it_had() {
     let mut server = Server::new();
     let load = |name: &str| {
-        let definition = format!(
-            "suite {name}\n  family f\n    task x\n  endfamily\n  family g\n    task y\n  endfamily\nendsuite\n"
-        );
+        let family = |name, task| format!("  family {name}\n    task {task}\n  endfamily\n");
+        let (f, g) = (family("f", "x"), family("g", "y"));
+        let definition = format!("suite {name}\n{f}{g}endsuite\n");
         Command::Load { force: false, definition, file: String::new() }
     };
     // The second is numbered in another order than it is printed in, and the first leaves a gap.
