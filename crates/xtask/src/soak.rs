@@ -1,8 +1,6 @@
 //! `cargo xtask soak`: the heavy proofs, then minutes of abuse. Each service's soak is an ignored
 //! test of the command, so that it runs the program that is shipped, from outside.
 
-use std::process::Command;
-
 use anyhow::{Result, bail};
 
 use crate::process::run as run_command;
@@ -31,7 +29,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     proof::run(&proof::Args::untimed())?;
     // One after another: they measure memory, and share two processors with what they abuse.
-    let mut soak = Command::new("cargo");
+    let mut soak = crate::step::cargo();
     soak.args([
         "test",
         "--release",
@@ -47,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     .env("SOAK_SECONDS", (seconds as u64).to_string())
     .env("SOAK_STARTS", args.starts.to_string());
     run_command(&mut soak)?;
-    let mut kills = Command::new("cargo");
+    let mut kills = crate::step::cargo();
     kills.args(["test", "--release", "--locked", "-p", "loadline-conditions", "--test"]);
     kills.args(["conditions", "kill::what", "--", "--nocapture"]);
     run_command(kills.env("CONDITIONS_KILLS", args.kills.to_string()))

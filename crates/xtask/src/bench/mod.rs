@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             bail!("no figures of \"{name}\" stand in a document, only of: {}", known.join(", "));
         }
     }
-    let mut build = Command::new("cargo");
+    let mut build = crate::step::cargo();
     // The bound in records-array-client is an example of its service.
     build.args(["build", "--release", "--locked", "-p", "loadline", "-p", "loadline-records"]);
     // Servers of rpc, and the peers of conditions, are behind features.

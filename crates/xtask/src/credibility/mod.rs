@@ -10,7 +10,6 @@ mod burner;
 mod checks;
 mod runs;
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -56,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     let cargo = ["build", "--release", "--locked", "-p", "loadline", "--features", "postgres"];
-    run_command(Command::new("cargo").args(cargo))?;
+    run_command(crate::step::cargo().args(cargo))?;
     let mut runs = Runs::open(args.fresh)?;
     let until = args.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
     let wanted =
