@@ -14,20 +14,6 @@ use crate::model::Snapshot;
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");
 
-/// Makes tables of version 1 those of [`VERSION`], but for the views.
-const FROM_1: &str = "DROP VIEW slowest; DROP VIEW critical_path; DROP VIEW limit_use;
-    DROP VIEW limit_held;
-    ALTER TABLE source RENAME TO old_source;
-    CREATE TABLE source (
-        name TEXT NOT NULL,
-        is_server INTEGER NOT NULL,
-        bytes INTEGER NOT NULL,
-        first_line TEXT NOT NULL,
-        PRIMARY KEY (name, first_line)
-    ) STRICT, WITHOUT ROWID;
-    INSERT INTO source SELECT name, is_server, bytes, first_line FROM old_source;
-    DROP TABLE old_source;";
-
 /// Marks a file as a history (`PRAGMA application_id`): "LLWH".
 const APPLICATION_ID: i32 = 0x4c4c_5748;
 
@@ -84,10 +70,6 @@ impl Store {
         } else if pragma("application_id")? != APPLICATION_ID {
             let why = "it is a database of something else: name another file";
             return Err(Failure::Usage(format!("--to {shown}: {why}")));
-        } else if pragma("user_version")? == 1 {
-            connection.execute_batch(&format!(
-                "BEGIN IMMEDIATE;{FROM_1}{VIEWS}PRAGMA user_version = {VERSION};COMMIT;"
-            ))?;
         } else if pragma("user_version")? != VERSION {
             let other = pragma("user_version")?;
             let why = format!("its tables have version {other}, and {VERSION} is read");
