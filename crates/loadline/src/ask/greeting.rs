@@ -442,7 +442,7 @@ mod tests {
             assert!(said.contains(expected), "{said}");
         }
         let said = said(head("content-length: 9\r\n\r\nhi"), 404).unwrap_err();
-        assert!(said.contains("answered with 200"), "the status is what is said first: {said}");
+        assert!(said.contains("answered with 200"), "the status comes first: {said}");
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Function {
         Self::of(name, Run::AtOnce(Box::new(move |_, request| run(request))))
     }
 
-    /// A function that receives, sends and waits: one message for one, unless it is said that it
+    /// A function that receives, sends and waits: one message for one, unless it says that it
     /// streams.
     pub(crate) fn in_steps<F>(
         name: &'static str,

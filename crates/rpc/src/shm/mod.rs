@@ -45,7 +45,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Looks of a spinning side between two of its clock.
 const LOOKS: u32 = 32;
 
-/// For so long there is no pause between two looks, which would take longer than a look: most
+/// For this time there is no pause between two looks, which would take longer than a look: most
 /// answers come meanwhile.
 const EAGER: Duration = Duration::from_micros(1);
 

@@ -108,7 +108,7 @@ pub(super) struct GetArgs {
     /// What is printed of it
     #[arg(long, value_name = "STYLE", default_value = "defs")]
     style: Printed,
-    /// Only so many levels below the node: 0 is it alone. Without a node it is the server, 1 the
+    /// Only as many levels below the node: 0 is it alone. Without a node it is the server, 1 the
     /// suites, 2 their children
     #[arg(long, value_name = "N")]
     level: Option<u32>,

@@ -37,7 +37,7 @@ pub(super) struct WatchArgs {
     /// Only this node and those below it
     #[arg(long, value_name = "NODE")]
     under: Option<String>,
-    /// Only so many levels below that: 0 it alone; without --under 1 the suites, 2 their children
+    /// Only as many levels below that: 0 it alone; without --under 1 the suites, 2 their children
     #[arg(long, value_name = "N")]
     level: Option<u32>,
     /// Only these: state, added, deleted, try, flags, event, meter, label, edit, limit, repeat …

@@ -50,7 +50,7 @@ pub fn frame(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     frame_with(out, 0, write);
 }
 
-/// The same of a document in which so many more bytes are put where they are sent.
+/// The same of a document in which this number of bytes is put where they are sent.
 pub fn frame_with(out: &mut Vec<u8>, more: usize, write: impl FnOnce(&mut Vec<u8>)) {
     let head = out.len();
     out.extend_from_slice(&[b' '; HEAD_BYTES]);

@@ -1,5 +1,5 @@
 //! What is this program's own, in a line in front of ecFlow's frame: it begins with a letter that
-//! no length in hexadecimal digits begins with, so that both are told apart by their first byte.
+//! no length in hexadecimal digits begins with, so that the first byte tells which of both it is.
 //!
 //! ```text
 //! loadline/1 encoding=binary part=/,2,1207,3 part=/s/f,all

@@ -188,8 +188,8 @@ impl Reply {
         }
     }
 
-    /// The answer in its frame without the text of its [`Self::source`], which has so many bytes in
-    /// JSON: what stands before it and behind it.
+    /// The answer in its frame without the text of its [`Self::source`], which has this many bytes
+    /// in JSON: what comes before it and behind it.
     #[must_use]
     pub fn around(&self, text_bytes: usize) -> [Vec<u8>; 2] {
         let (mut before, mut at) = (Vec::new(), None);
@@ -301,7 +301,7 @@ impl Reply {
     }
 }
 
-/// Appends the frame of an answer, into which so many more bytes are put later.
+/// Appends the frame of an answer, into which this number of bytes is put later.
 fn framed(out: &mut Vec<u8>, more: usize, pointer: impl FnOnce(&mut Archive<'_>)) {
     frame::frame_with(out, more, |out| {
         let mut archive = Archive::new(out);

@@ -22,7 +22,7 @@ impl Owner {
         }
     }
 
-    /// Whether there are so many records that requests wait until a snapshot has begun.
+    /// Whether there are enough records for requests to wait until a snapshot has begun.
     pub(super) fn is_snapshot_due(&self) -> bool {
         self.logged.is_due() && self.is_free()
     }
