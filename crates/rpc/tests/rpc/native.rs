@@ -1,10 +1,16 @@
 //! Own frames from outside, over every carrier.
 
+use std::io::Write as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use rpc::carriers::{CarrierAddress, Tuning};
 use rpc::client::native::{NativeClient, NativeOptions};
+use rpc::protocol::native::greeting::{Method, ServerGreeting};
+use rpc::protocol::native::{Begin, What};
 use rpc::protocol::status::{Code, Status};
 
 use crate::served::{PROGRAM, Served};
@@ -100,6 +106,60 @@ fn a_call_comes_after_those_begun_before_it() {
         let before = before.result.expect("a total");
         assert_eq!(after[1], before[1] + 1, "{address}: {before:?}, then {after:?}");
     });
+}
+
+/// A server that greets, and reads no more than the client's greeting; it ends with the socket.
+fn deaf(path: &str) -> mpsc::Receiver<UnixStream> {
+    let listener = UnixListener::bind(path).expect("a socket");
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a client");
+        let method = |name: &str, client_streams| Method {
+            name: name.to_owned(),
+            client_streams,
+            server_streams: false,
+        };
+        let methods = vec![method(ECHO, false), method("/a.B/Stream", true)];
+        let mut greeting = BytesMut::new();
+        ServerGreeting { max_message: 64 << 20, max_calls: 9, methods }.encode(&mut greeting);
+        socket.write_all(&greeting).expect("a greeting");
+        sender.send(socket)
+    });
+    receiver
+}
+
+#[test]
+fn a_deadline_ends_a_call_whose_request_finds_no_room() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket").display().to_string();
+    let server = deaf(&path);
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || {
+        let mut client = connect(&format!("unix:{path}"));
+        let (echo, large) = (client.method(ECHO).expect("echo"), blob(16 << 20));
+        let time = Some(Duration::from_millis(20));
+        let once = client.call(echo, &large, time);
+        // What is left of it is in the way of the next.
+        let twice = client.call(echo, &large, time);
+        let begun = client.start(echo, &ONE, time).expect("a call");
+        client.flush().expect("a connection");
+        let reply = client.next_reply().expect("a connection").expect("a call");
+        assert_eq!(reply.id, begun);
+        let stream = client.any_method("/a.B/Stream").expect("a method");
+        let how = Begin::within(time, Instant::now);
+        let stream = client.open(stream, &how).expect("a call");
+        client.send(stream, &large).expect("a connection");
+        client.send(stream, &large).expect("a connection");
+        client.end(stream).expect("a connection");
+        let event = client.next_event().expect("a connection").expect("an end");
+        assert!(matches!(event.what, What::Ended(_)), "{event:?}");
+        let given_up = client.start(echo, &large, None).expect("a call");
+        client.cancel(given_up).expect("a connection");
+        sender.send([code(once), code(twice), code(reply.result)]).expect("the test waits");
+    });
+    let ended = ended.recv_timeout(Duration::from_secs(30));
+    assert_eq!(ended, Ok([Code::DeadlineExceeded; 3]), "each call ends");
+    drop(server);
 }
 
 #[test]

@@ -214,7 +214,6 @@ impl NativeClient {
     pub fn send(&mut self, id: u64, message: &Bytes) -> Result<(), Status> {
         let mut again = false;
         while !self.session.send(id, message)? {
-            self.flush()?;
             self.receive(std::mem::replace(&mut again, true))?;
         }
         self.flush()
@@ -273,14 +272,12 @@ impl NativeClient {
         let id = self.start_with(method, request, how)?;
         self.untimed = how.timeout.filter(|_| how.now.is_none()).map(|timeout| (id, timeout));
         let (mut answer, mut again) = (None, false);
-        self.flush()?;
         loop {
             while let Some(event) = self.session.next_event_of(id) {
                 if let Some(result) = settle(event.what, &mut answer) {
                     return result;
                 }
             }
-            self.flush()?;
             self.receive(std::mem::replace(&mut again, true))?;
         }
     }
@@ -316,7 +313,6 @@ impl NativeClient {
                     None => Ok(None),
                 };
             }
-            self.flush()?;
             self.receive(std::mem::replace(&mut again, true))?;
         }
     }
@@ -329,11 +325,18 @@ impl NativeClient {
         }
     }
 
-    /// Sends all that has begun. While there is no room, answers are taken.
+    /// Sends all that has begun. While there is no room, answers are taken; what finds none until
+    /// a call's deadline is sent by the next flush.
     ///
     /// # Errors
     /// When the connection has ended.
     pub fn flush(&mut self) -> Result<(), Status> {
+        self.flush_until_due(false).map(drop)
+    }
+
+    /// As [`NativeClient::flush`]; returns whether no deadline has come before all was sent. What
+    /// is left of calls that are given up is waited for where their end `is_awaited`.
+    fn flush_until_due(&mut self, is_awaited: bool) -> Result<bool, Status> {
         if let Some(status) = self.session.broken() {
             return Err(status.clone());
         }
@@ -347,10 +350,17 @@ impl NativeClient {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let deadline = self.deadline();
+                    if !is_awaited && !self.session.has_wanted() {
+                        return Ok(true);
+                    }
                     match self.carrier.wait_for_room(deadline) {
                         Ok(true) => drop(self.read(None)?),
-                        Ok(false) => self.session.expire(Instant::now()),
+                        Ok(false) => {}
                         Err(error) => return Err(self.session.breaks(unavailable(error))),
+                    }
+                    if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                        self.session.expire(Instant::now());
+                        return Ok(false);
                     }
                 }
                 // What the server has sent last says why.
@@ -365,12 +375,15 @@ impl NativeClient {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Takes what has come, or waits for that until the first deadline. Where it is waited `again`
-    /// for the same, what comes meanwhile doesn't put that deadline off.
+    /// Sends what waits, and takes what has come, or waits for that until the first deadline. Where
+    /// it is waited `again` for the same, what comes meanwhile doesn't put that deadline off.
     fn receive(&mut self, again: bool) -> Result<(), Status> {
+        if !self.flush_until_due(true)? {
+            return Ok(());
+        }
         if let Some(status) = self.session.broken() {
             return Err(status.clone());
         }

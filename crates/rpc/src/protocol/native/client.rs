@@ -138,6 +138,11 @@ impl ClientSession {
         self.calls.len()
     }
 
+    /// Whether a call is outstanding that isn't given up, or the server's greeting.
+    pub fn has_wanted(&self) -> bool {
+        self.is_greeting() || self.calls.iter().any(|(_, call)| !call.is_given_up)
+    }
+
     /// The number and kind of a method, `/package.Service/Method`.
     ///
     /// # Errors
