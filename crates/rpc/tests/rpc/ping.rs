@@ -361,3 +361,41 @@ fn a_server_that_a_command_has_started_ends_with_it_even_when_that_is_killed() {
     child.wait().expect("it ends");
     ends(std::fs::read_to_string(&file).expect("a process").trim());
 }
+
+/// The cores that a thread may run on, as the system lists them.
+fn cores(status: &std::path::Path) -> Option<String> {
+    let status = std::fs::read_to_string(status).ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().to_owned())
+}
+
+#[test]
+fn the_thread_that_reads_answers_runs_where_its_client_does() {
+    let all = cores("/proc/self/status".as_ref()).expect("cores");
+    if !all.starts_with("0-") && !all.starts_with("0,1") {
+        return testing::skip("the cores 0 and 1 may not be used");
+    }
+    let server = format!("exec {PROGRAM} serve --listen 127.0.0.1:0 --threads 1");
+    let mut command = std::process::Command::new(PROGRAM);
+    command.args(["rpc", "ping", "tcp:", "--time", "60s", "--count", "10000000"]);
+    command.args(["--cpus", "1,0", "--future", "condvar", "--server", &server]);
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().expect("it starts");
+    let tasks = format!("/proc/{}/task", child.id());
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let reader = loop {
+        assert!(std::time::Instant::now() < until, "no thread reads");
+        let tasks = std::fs::read_dir(&tasks).expect("threads").flatten();
+        let is_reader = |task: &std::path::PathBuf| {
+            let name = std::fs::read_to_string(task.join("comm"));
+            name.is_ok_and(|name| name.trim() == "rpc-reader")
+        };
+        match tasks.map(|task| task.path()).find(is_reader) {
+            Some(task) => break cores(&task.join("status")),
+            None => std::thread::yield_now(),
+        }
+    };
+    let main = cores(format!("{tasks}/{}/status", child.id()).as_ref());
+    child.kill().expect("killed");
+    child.wait().expect("it ends");
+    assert_eq!((reader.as_deref(), main.as_deref()), (Some("1"), Some("1")));
+}

@@ -9,6 +9,7 @@ use prost::Message as _;
 use service::Failure;
 
 use super::super::args::SessionArgs;
+use super::cpus::pin;
 use super::grpc::OverGrpc;
 use super::rung::Within;
 use crate::carriers::{CarrierAddress, Peer, Tuning};
@@ -56,6 +57,8 @@ pub(in crate::command) struct How {
     pub(super) reads: Option<usize>,
     pub(super) buffered: Option<Flush>,
     pub(super) future: FutureKind,
+    /// Where this side runs.
+    pub(super) cpu: Option<usize>,
 }
 
 /// A function that is called, as the other side knows it.
@@ -84,12 +87,15 @@ impl Caller {
         let timeout = session.timeout.or(Some(session.connect_timeout));
         let session = SessionArgs { timeout, ..session };
         if is_grpc(address) {
+            pin(how.cpu)?;
             return Ok(Self::Grpc(Box::new(OverGrpc::connect(address, session)?)));
         }
         let parsed: CarrierAddress = address.parse().map_err(Failure::usage)?;
         let limit = session.connect_timeout.duration();
         let carrier = parsed.connect(how.tuning, limit);
         let carrier = carrier.with_context(|| format!("cannot connect to {address}"))?;
+        // Behind what a carrier starts, which is the server; before a thread of this side.
+        pin(how.cpu)?;
         let calls = session.options()?;
         let options = NativeOptions {
             token: token(&calls),

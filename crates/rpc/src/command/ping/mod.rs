@@ -2,6 +2,7 @@
 //! plane.
 
 pub(super) mod caller;
+pub(super) mod cpus;
 mod grpc;
 mod rung;
 pub(super) mod show;
@@ -22,8 +23,9 @@ use crate::server::native::serve_rank;
 use crate::waiting::Wait;
 use crate::writes::Writes;
 use caller::{Caller, Function, How};
+use cpus::Cpus;
 use rung::{Rung, Within};
-use started::{Cpus, Started};
+use started::Started;
 use trial::{Limits, Trial};
 
 /// Where calls go, and how they are written.
@@ -44,7 +46,7 @@ pub(super) struct ToArgs {
     server: Option<String>,
 
     /// Run this side on a core, and what it starts, --server or pipe:, on another one
-    #[arg(long, value_name = "CLIENT,SERVER", default_value = "any", value_parser = started::cpus)]
+    #[arg(long, value_name = "CLIENT,SERVER", default_value = "any", value_parser = cpus::cpus)]
     cpus: Cpus,
 
     /// Divide each request into writes, to see what that costs
@@ -162,7 +164,7 @@ impl ToArgs {
         if world.rank() == 0 {
             return Ok(None);
         }
-        started::pin(self.cpus.server)?;
+        cpus::pin(self.cpus.server)?;
         let rank = world.rank();
         let Ok(link) = world.link(server, self.wait.unwrap_or_default()) else {
             // What is wrong with the job rank 0 says for all, and fails: where another rank fails
@@ -193,7 +195,7 @@ impl ToArgs {
                 format!("{name} is for grpc:// and grpcs://: own frames have no such thing");
             return Err(Failure::Usage(words));
         }
-        started::pin(self.cpus.server)?;
+        cpus::pin(self.cpus.server)?;
         let mut address = self.address.clone();
         if let Some(command) = &self.server {
             let started =
@@ -208,10 +210,9 @@ impl ToArgs {
             reads: self.reads.map(usize::from),
             buffered: self.buffered.then_some(self.flush),
             future: self.future,
+            cpu: self.cpus.client,
         };
-        let caller = Caller::connect(&address, session, how)?;
-        started::pin(self.cpus.client)?;
-        Ok(caller)
+        Caller::connect(&address, session, how)
     }
 }
 
@@ -228,7 +229,7 @@ pub(super) fn ping(args: &PingArgs, session: SessionArgs) -> Outcome {
             return Err(Failure::Usage(words.to_owned()));
         }
         Some(rung) => {
-            started::pin(args.to.cpus.client)?;
+            cpus::pin(args.to.cpus.client)?;
             Caller::Within(Box::new(Within::new(rung)))
         }
         None => args.to.caller(session, &mut server)?,

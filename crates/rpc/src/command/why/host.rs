@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Instant;
 
-use super::super::ping::started::{Cpus, pin};
+use super::super::ping::cpus::{Cpus, pin};
 use super::super::ping::trial::quantile;
 
 /// Round trips of a floor.
