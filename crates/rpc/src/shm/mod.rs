@@ -225,14 +225,12 @@ impl Link {
         }
     }
 
-    /// Whether the other side has closed its socket, or has ended.
+    /// Whether the other side has closed its socket, or has ended. It sends nothing there: a byte
+    /// would hide its end.
     fn is_alone(&self) -> bool {
         let mut byte = [0];
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        !matches!(
-            recv(self.socket.as_fd(), &mut byte, flags),
-            Ok((1.., _)) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
-        )
+        let came = recv(self.socket.as_fd(), &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        !matches!(came, Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR))
     }
 }
 
@@ -370,6 +368,18 @@ mod tests {
         }
         drop(client);
         echo.join().expect("it ends");
+    }
+
+    #[test]
+    fn a_byte_on_the_socket_does_not_hide_the_end_of_a_side() {
+        use std::io::Write as _;
+
+        let (mut client, mut server) = pair();
+        client.socket.write_all(b"x").expect("sent");
+        drop(client);
+        let until = Some(Instant::now() + Duration::from_secs(20));
+        let end = server.wait(For::Bytes, until).expect_err("an end");
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]
