@@ -21,6 +21,7 @@ use crate::protocol::{percent, timeout};
 pub struct Sender {
     stream: SendStream<Bytes>,
     encoding: Option<Encoding>,
+    deadline: Option<Instant>,
 }
 
 /// Receives those of the answer.
@@ -45,19 +46,66 @@ fn broken(error: &h2::Error) -> Status {
     }
 }
 
+/// Waits for what a call needs, until its deadline.
+async fn in_time<T>(
+    deadline: Option<Instant>,
+    work: impl Future<Output = Result<T, Status>>,
+) -> Result<T, Status> {
+    let Some(deadline) = deadline else { return work.await };
+    let late = |_| Err(Status::new(Code::DeadlineExceeded, "the deadline of the call has passed"));
+    timeout_at(deadline, work).await.unwrap_or_else(late)
+}
+
 impl Client {
+    /// Calls `/package.Service/Method` with one message, for one.
+    ///
+    /// # Errors
+    /// As the call ends, or where its answer isn't one message.
+    pub async fn call(
+        &self,
+        path: &str,
+        request: &[u8],
+        options: &CallOptions,
+    ) -> Result<Bytes, Ended> {
+        let failed = |status| Ended { status, trailers: Metadata::default() };
+        let (mut sender, mut receiver) = self.open(path, options).await.map_err(failed)?;
+        // The receiver reports how a call ends.
+        let _ = sender.send(request).await;
+        let _ = sender.end();
+        let (answer, mut count) = (receiver.next().await, 1);
+        while receiver.next().await.is_some() {
+            count += 1;
+        }
+        let ended = receiver.ended();
+        match answer {
+            _ if ended.status.code != Code::Ok => Err(ended),
+            Some(answer) if count == 1 => Ok(answer),
+            Some(_) => {
+                let words = format!("the answer has {count} messages, and one is due");
+                Err(failed(Status::new(Code::Unimplemented, words)))
+            }
+            None => {
+                let words = "the answer has no message, and one is due";
+                Err(failed(Status::new(Code::Unimplemented, words)))
+            }
+        }
+    }
+
     /// Begins a call of `/package.Service/Method`.
     ///
     /// # Errors
-    /// When the connection has ended, or metadata can't be sent.
+    /// When the connection has ended, metadata can't be sent, or the server takes no further call
+    /// in time.
     pub async fn open(
         &self,
         path: &str,
         options: &CallOptions,
     ) -> Result<(Sender, Receiver), Status> {
         let request = self.request(path, options)?;
-        let ready = self.sender.clone().ready().await;
-        let mut sender = ready.map_err(|error| broken(&error))?;
+        let deadline = options.timeout.map(|time| Instant::now() + time);
+        let ready = self.sender.clone().ready();
+        let ready = async { ready.await.map_err(|error| broken(&error)) };
+        let mut sender = in_time(deadline, ready).await?;
         let (response, stream) =
             sender.send_request(request, false).map_err(|error| broken(&error))?;
         let encoding = options.gzip.then_some(Encoding::Gzip);
@@ -65,12 +113,12 @@ impl Client {
             response: Some(response),
             body: None,
             reader: Reader::new(options.max_message_bytes, None),
-            deadline: options.timeout.map(|time| Instant::now() + time),
+            deadline,
             most_bytes: options.max_message_bytes,
             headers: Metadata::default(),
             ended: None,
         };
-        Ok((Sender { stream, encoding }, receiver))
+        Ok((Sender { stream, encoding, deadline }, receiver))
     }
 
     fn request(&self, path: &str, options: &CallOptions) -> Result<Request<()>, Status> {
@@ -108,17 +156,20 @@ impl Sender {
     /// Sends a message, as the server has room for it.
     ///
     /// # Errors
-    /// When the call has ended; [`Receiver::next`] says how.
+    /// When the call has ended, or its deadline has passed; [`Receiver::next`] says how.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), Status> {
         let mut rest = frame(message, self.encoding);
         while !rest.is_empty() {
             self.stream.reserve_capacity(rest.len());
             while self.stream.capacity() == 0 {
-                match poll_fn(|context| self.stream.poll_capacity(context)).await {
-                    Some(Ok(_)) => {}
-                    Some(Err(error)) => return Err(broken(&error)),
-                    None => return Err(Status::new(Code::Unavailable, "the call has ended")),
-                }
+                let room = poll_fn(|context| self.stream.poll_capacity(context));
+                let room = async {
+                    match room.await {
+                        Some(room) => room.map_err(|error| broken(&error)),
+                        None => Err(Status::new(Code::Unavailable, "the call has ended")),
+                    }
+                };
+                in_time(self.deadline, room).await?;
             }
             let piece = rest.split_to(self.stream.capacity().min(rest.len()));
             self.stream.send_data(piece, false).map_err(|error| broken(&error))?;
@@ -141,15 +192,7 @@ impl Receiver {
         if self.ended.is_some() {
             return None;
         }
-        let deadline = self.deadline;
-        let next = self.try_next();
-        let next = match deadline {
-            None => next.await,
-            Some(deadline) => timeout_at(deadline, next).await.unwrap_or_else(|_| {
-                Err(Status::new(Code::DeadlineExceeded, "the deadline of the call has passed"))
-            }),
-        };
-        next.unwrap_or_else(|status| {
+        in_time(self.deadline, self.try_next()).await.unwrap_or_else(|status| {
             self.ended.get_or_insert(Ended { status, trailers: Metadata::default() });
             None
         })
@@ -275,4 +318,87 @@ fn metadata(headers: &HeaderMap) -> Metadata {
         }
     }
     metadata
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::time::Duration;
+
+    use h2::server::SendResponse;
+    use http_types::Response;
+    use tokio::net::UnixStream;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// What a call comes to, whose server does this with it.
+    fn called(
+        request: &[u8],
+        time: Duration,
+        serve: impl Fn(SendResponse<Bytes>),
+    ) -> Result<Bytes, Status> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let (one, two) = UnixStream::pair().expect("a pair");
+            let serving = async {
+                let mut server = h2::server::handshake(two).await.expect("a client");
+                // What is dropped would be reset.
+                let mut kept = Vec::new();
+                while let Some(Ok((request, respond))) = server.accept().await {
+                    kept.push(request.into_body());
+                    serve(respond);
+                }
+            };
+            let calling = async {
+                let client = Client::begin(one, "a".to_owned(), "http").await.expect("a server");
+                let options = CallOptions { timeout: Some(time), ..CallOptions::default() };
+                let called = client.call("/a.B/C", request, &options).await;
+                called.map_err(|ended| ended.status)
+            };
+            let both = async {
+                tokio::select! {
+                    called = calling => called,
+                    () = serving => panic!("the server has ended"),
+                }
+            };
+            timeout(Duration::from_secs(30), both).await.expect("it ends")
+        })
+    }
+
+    /// An answer of messages, each one byte, and its status.
+    fn answer(mut respond: SendResponse<Bytes>, messages: usize, status: &'static str) {
+        let mut stream = respond.send_response(Response::new(()), false).expect("sent");
+        for _ in 0..messages {
+            stream.send_data(frame(b"x", None), false).expect("sent");
+        }
+        let mut trailers = HeaderMap::new();
+        trailers.insert("grpc-status", HeaderValue::from_static(status));
+        stream.send_trailers(trailers).expect("sent");
+    }
+
+    #[test]
+    fn a_deadline_ends_a_call_whose_request_finds_no_room() {
+        // Its window is not granted again, as nothing takes what comes.
+        let kept = RefCell::new(Vec::new());
+        let called = called(&vec![7; 1 << 20], Duration::from_millis(20), |respond| {
+            kept.borrow_mut().push(respond);
+        });
+        assert_eq!(called.expect_err("late").code, Code::DeadlineExceeded);
+    }
+
+    #[test]
+    fn an_answer_is_one_message_and_a_status_of_ok() {
+        let minute = Duration::from_secs(60);
+        for (messages, status, right) in [
+            (1, "0", Ok("x")),
+            (1, "13", Err(Code::Internal)),
+            (0, "0", Err(Code::Unimplemented)),
+            (2, "0", Err(Code::Unimplemented)),
+        ] {
+            let called = called(b"y", minute, |respond| answer(respond, messages, status));
+            let called = called.as_deref().map_err(|status| status.code);
+            assert_eq!(called, right.map(str::as_bytes), "{messages} messages, status {status}");
+        }
+    }
 }

@@ -112,7 +112,11 @@ impl Client {
         }
     }
 
-    async fn begin<S>(stream: S, authority: String, scheme: &'static str) -> anyhow::Result<Self>
+    pub(super) async fn begin<S>(
+        stream: S,
+        authority: String,
+        scheme: &'static str,
+    ) -> anyhow::Result<Self>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

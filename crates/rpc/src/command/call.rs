@@ -128,19 +128,7 @@ pub(super) async fn health(session: &Session, service: String, json: bool) -> Ou
     // It is asked by scripts, which a server that hangs must not hold.
     let timeout = session.options.timeout.unwrap_or(HEALTH_TIME);
     let options = CallOptions { timeout: Some(timeout), ..session.options.clone() };
-    let answer = match client.open(path, &options).await {
-        Ok((mut sender, mut receiver)) => {
-            // The receiver reports how a call ends.
-            let _ = sender.send(&request.encode_to_vec()).await;
-            let _ = sender.end();
-            match receiver.next().await {
-                Some(answer) => Ok(answer),
-                None => Err(receiver.ended()),
-            }
-        }
-        Err(status) => Err(ended(status)),
-    };
-    let answer = match answer {
+    let answer = match client.call(path, &request.encode_to_vec(), &options).await {
         Ok(answer) => answer,
         Err(mut ended) => {
             if ended.status.code == Code::Unimplemented {

@@ -41,15 +41,8 @@ mod whole {
             request: &Bytes,
         ) -> Result<Bytes, Status> {
             let Self { runtime, client, options } = self;
-            runtime.block_on(async {
-                let (mut sender, mut receiver) = client.open(path, options).await?;
-                // The receiver says how a call ends.
-                let _ = sender.send(request).await;
-                let _ = sender.end();
-                let answer = receiver.next().await;
-                while receiver.next().await.is_some() {}
-                answer.ok_or_else(|| receiver.ended().status)
-            })
+            let answer = runtime.block_on(client.call(path, request, options));
+            answer.map_err(|ended| ended.status)
         }
     }
 }
