@@ -88,10 +88,16 @@ impl Expect {
                 }
             }
         }
-        if matches!(self.right, Right::Echo) && parts.len() < asked.len() {
-            return Err(wrong(Vec::new(), "fewer messages than were asked"));
+        match self.right {
+            Right::Echo if parts.len() < asked.len() => {
+                Err(wrong(Vec::new(), "fewer messages than were asked"))
+            }
+            // An end with nothing before it would be right for any of them.
+            Right::Message(_) | Right::Fields(_) if parts.is_empty() => {
+                Err(wrong(Vec::new(), "no message, and one is due at least"))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -19,8 +19,8 @@ fn root() -> PathBuf {
 }
 
 fn schema() -> Schema {
-    let file = root().join("loadline/rpc/v1/table.proto");
-    Schema::of_files(&[file], &[root()]).expect("a schema")
+    let files = ["loadline/rpc/v1/table.proto", "grpc/testing/test.proto"];
+    Schema::of_files(&files.map(|file| root().join(file)), &[root()]).expect("a schema")
 }
 
 /// A message with fields of all kinds.
@@ -109,6 +109,22 @@ fn an_example_and_fields_say_what_is_right() {
     let sums = any(AnySpec { message, expect, ..spec(ADD) }).expect("a plan");
     assert_eq!(sums.check.check(0, &prefixed(&[8, 41])), Checked::Right);
     assert_eq!(note(sums.check.check(0, &prefixed(&[8, 42]))), "value is 42, not 41");
+}
+
+#[test]
+fn a_stream_without_a_message_is_not_what_is_expected() {
+    let method = "grpc.testing.TestService/StreamingOutputCall";
+    let message = Some(r#"{"payload": {"body": "Bw=="}}"#.to_owned());
+    let example = ExpectSpec { message, ..ExpectSpec::default() };
+    for expect in [example, fields("payload.type", "0")] {
+        let stream = any(AnySpec { expect, ..spec(method) }).expect("a plan");
+        // Twice: what has been right once is compared by its bytes.
+        for _ in 0..2 {
+            let one = prefixed(&[10, 3, 18, 1, 7]);
+            assert_eq!(stream.check.check(0, &one.repeat(2)), Checked::Right);
+            assert_eq!(note(stream.check.check(0, &[])), "no message, and one is due at least");
+        }
+    }
 }
 
 #[test]
