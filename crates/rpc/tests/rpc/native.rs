@@ -234,6 +234,13 @@ fn limits_are_refused_by_the_side_that_knows_first_and_the_connection_goes_on() 
     assert_eq!(refused.code, Code::ResourceExhausted);
     assert!(refused.message.contains("100"), "{refused}");
     assert!(small.call(echo, &blob(50), None).is_ok());
+    // The server's reason is longer than a message may be.
+    let options = NativeOptions { max_message_bytes: 7, ..NativeOptions::default() };
+    let mut tiny = connect_with(&address, &options).expect("a greeting");
+    let refused = tiny.call(echo, &blob(50), None).expect_err("too large");
+    assert_eq!(refused.code, Code::ResourceExhausted, "{refused}");
+    assert!(refused.message.contains("52 bytes"), "{refused}");
+    assert!(tiny.call(echo, &blob(5), None).is_ok());
 }
 
 #[test]

@@ -16,7 +16,7 @@ const MOST_ROOM_BYTES: usize = 256 << 10;
 pub enum Item {
     /// A frame.
     Frame(Header, Bytes),
-    /// A frame whose payload is over the limit; the payload is passed over.
+    /// A message over the limit, which is passed over.
     TooLarge(Header),
 }
 
@@ -32,7 +32,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// For payloads of at most this many bytes.
+    /// For messages of at most this many bytes. Other frames have limits of their own.
     pub fn new(max_payload: usize) -> Self {
         Self { buffer: BytesMut::new(), max_payload, header: None, skip: 0 }
     }
@@ -99,7 +99,8 @@ impl Decoder {
         let length = header.length as usize;
         // Metadata come beside the message.
         let more = if header.has(METADATA) { 4 + MOST_METADATA_BYTES } else { 0 };
-        if length > self.max_payload.saturating_add(more) {
+        let is_message = header.kind.most_bytes(header.flags).is_none();
+        if is_message && length > self.max_payload.saturating_add(more) {
             self.skip = length;
             return Ok(Some(Item::TooLarge(header)));
         }
@@ -176,7 +177,8 @@ mod tests {
             frames.iter().for_each(|(header, payload)| out.push(header, &payload.clone().into()));
             let (items, decoder) = decoded(&out.to_vec(), size, most).expect("frames");
             let right: Vec<_> = frames.into_iter().map(|(header, payload)| {
-                match payload.len() > most {
+                let is_message = matches!(header.kind, Kind::Call | Kind::Answer | Kind::Message);
+                match is_message && payload.len() > most {
                     true => Item::TooLarge(header),
                     false => Item::Frame(header, payload.into()),
                 }

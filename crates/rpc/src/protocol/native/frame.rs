@@ -117,7 +117,7 @@ impl Kind {
     }
 
     /// The most bytes of a payload that is no message, of frames with these flags.
-    fn most_bytes(self, flags: u16) -> Option<usize> {
+    pub(super) fn most_bytes(self, flags: u16) -> Option<usize> {
         let extra = |flag: u16| if flags & flag == 0 { 0 } else { 4 + MOST_METADATA_BYTES };
         match self {
             Self::Call if flags & OPEN == 0 => None,
