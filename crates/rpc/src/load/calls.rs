@@ -204,7 +204,7 @@ impl Calls {
             _ if call.is_whole(made) => false,
             _ => wrong(call, &[], "the answer ends early"),
         };
-        if call.operation == ADD && number.is_none() {
+        if call.operation == ADD && (call.is_wrong || number.is_none()) {
             totals.give_up();
         }
         if !is_wrong && made.asked(call.operation).is_some() {

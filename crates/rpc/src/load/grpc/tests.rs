@@ -147,6 +147,25 @@ fn a_call_that_is_done_twice_is_found_and_so_is_one_that_is_not_done() {
 }
 
 #[test]
+fn a_call_that_is_not_done_is_found_after_one_whose_answer_was_wrong() {
+    let mut talk = Talk::begin("operation = 'add'", &[]);
+    talk.hear(&answer(1, &number_message(100)));
+    talk.ask(0, ADD);
+    let right = frame(kind::DATA, 0, 3, &number_message(107));
+    talk.hear(&[frame(kind::HEADERS, flag::END_HEADERS, 3, BEGUN), right].concat());
+    talk.hear(&frame(kind::DATA, 0, 3, &[b'x'; 40]));
+    talk.hear(&frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 3, OVER));
+    assert_eq!(talk.done(), [Done::wrong(0)]);
+    talk.ask(0, ADD);
+    talk.ask(1, ADD);
+    // Either may be in it, and not both.
+    talk.hear(&answer(5, &number_message(107)));
+    assert_eq!(talk.done(), [Done::right(0)]);
+    talk.hear(&answer(7, &number_message(107)));
+    assert_eq!(talk.done(), [Done::wrong(1)]);
+}
+
+#[test]
 fn what_has_no_room_is_sent_as_room_is_granted() {
     let small = [(setting::INITIAL_WINDOW_SIZE, 10), (setting::MAX_CONCURRENT_STREAMS, 1)];
     let mut talk = Talk::begin("operation = 'unary'\nbytes = 40", &small);
