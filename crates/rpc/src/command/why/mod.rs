@@ -126,6 +126,12 @@ impl Seen {
     }
 }
 
+/// Whether a server with these counts of reads, before a call and after it, has had no other calls.
+/// Both numbers are what it sends: one behind a balancer, or started anew, may send fewer.
+fn is_alone(before: u64, after: u64) -> bool {
+    after.checked_sub(before).is_some_and(|reads| reads <= 4)
+}
+
 /// Which share of a core each side wants while a call waits. It is not known where the server won't
 /// sleep, or has other calls meanwhile.
 fn idle(caller: &mut Caller, server: &Server) -> anyhow::Result<Idle> {
@@ -136,13 +142,13 @@ fn idle(caller: &mut Caller, server: &Server) -> anyhow::Result<Idle> {
         return Ok(Idle::default());
     }
     let (after, took) = (now(), begun.elapsed().as_nanos() as f64);
+    let who = who(caller)?;
     let share = |before: Option<Used>, after: Option<Used>| {
         let used = after?.since(before?);
         // What waits for a CPU would be on it.
         Some((used.cpu_ns + used.ready_ns) as f64 / took)
     };
-    let is_alone = who(caller)?.reads - reads <= 4;
-    let theirs = share(before.1, after.1).filter(|_| is_alone);
+    let theirs = share(before.1, after.1).filter(|_| is_alone(reads, who.reads));
     Ok(Idle { here: share(before.0, after.0), server: theirs })
 }
 
@@ -304,5 +310,16 @@ fn since(before: Traffic, after: Traffic) -> Traffic {
         reads: after.reads - before.reads,
         read_bytes: after.read_bytes - before.read_bytes,
         waits: after.waits - before.waits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_whose_count_of_reads_falls_is_not_alone() {
+        assert!(is_alone(7, 7) && is_alone(7, 11));
+        assert!(!is_alone(7, 12) && !is_alone(7, 6) && !is_alone(u64::MAX, 0));
     }
 }
