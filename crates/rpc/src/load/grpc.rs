@@ -140,31 +140,50 @@ impl Grpc {
     }
 
     /// The server's settings have come: asks for what has to be known.
-    fn greet(&mut self, events: &mut Events, out: &mut Output) {
+    fn greet(&mut self, events: &mut Events, out: &mut Output) -> Result<(), ProtocolError> {
         if let Some(learn) = self.calls.target.learns() {
             let learning = learn.begin();
             self.learning = Some(Question { learning, answer: Vec::new(), ended: None });
-            self.question(out);
-        } else if self.calls.target.lacks_base() {
+            return self.question(out);
+        }
+        if self.calls.target.lacks_base() {
             self.ask(OWN, Call::own(), out);
         } else {
             events.ready = true;
         }
+        Ok(())
     }
 }
 
 impl Grpc {
     /// Asks the server's reflection.
-    fn question(&mut self, out: &mut Output) {
-        let Some(question) = &self.learning else { return };
+    fn question(&mut self, out: &mut Output) -> Result<(), ProtocolError> {
+        let Some(question) = &self.learning else { return Ok(()) };
         let (path, message) = question.learning.question();
         let paths = paths(&self.calls.target);
         let number = paths.iter().position(|one| *one == path).unwrap_or(0);
+        if !self.http2.may_begin() {
+            return Err(self.unlearnt("the server takes no call"));
+        }
         self.calls.put(OWN, Call::own());
         self.http2.begin(OWN, number, out);
-        // A name: every server has room for it.
+        // A name: most servers have room for it.
+        if self.http2.room(OWN) < message.len() {
+            return Err(self.unlearnt("the server has no room for the question"));
+        }
         self.http2.data(OWN, message.len(), true, out);
         out.put(&message);
+        Ok(())
+    }
+
+    /// Reflection has not shown how the method is called.
+    #[cold]
+    fn unlearnt(&self, why: &str) -> ProtocolError {
+        let method = self.calls.target.made.paths().pop().unwrap_or_default();
+        ProtocolError::new(format!(
+            "{method}, asked of the server's reflection: {why}; where it has none, say \
+             proto = \"FILE\""
+        ))
     }
 
     /// Its answer is there, or there will be none.
@@ -177,23 +196,14 @@ impl Grpc {
             Err((status, _)) if question.learning.refused(status) => Ok(None),
             Err((_, why)) => Err(why),
         };
-        let method = self.calls.target.made.paths().pop().unwrap_or_default();
-        let known = known.map_err(|why| {
-            let words = format!(
-                "{method}, asked of the server's reflection: {why}; where it has none, say \
-                 proto = \"FILE\""
-            );
-            ProtocolError::new(words)
-        })?;
-        match known {
+        match known.map_err(|why| self.unlearnt(&why))? {
             Some(any) => {
                 self.calls.target.made.learn(any.into());
                 self.learning = None;
-                self.greet(events, out);
+                self.greet(events, out)
             }
             None => self.question(out),
         }
-        Ok(())
     }
 }
 
@@ -270,7 +280,7 @@ impl Streams for Hearing<'_> {
     }
 
     fn reset(&mut self, tag: u32, code: u32) {
-        if code == code::REFUSED_STREAM {
+        if code == code::REFUSED_STREAM && self.learning.is_none() {
             if let Some(call) = self.calls.get(tag) {
                 call.again();
             }
@@ -310,10 +320,13 @@ impl Dialect for Grpc {
         let mut hearing = Hearing { calls, after, answers, events, learning };
         self.http2.receive(input, &mut hearing, out)?;
         if !was_ready && self.http2.is_ready() {
-            self.greet(events, out);
+            self.greet(events, out)?;
         }
         if self.learning.is_some() {
-            return self.learn(events, out);
+            self.learn(events, out)?;
+            if self.learning.is_some() {
+                return Ok(());
+            }
         }
         self.go_on(out);
         if let Some(opened) = self.calls.take_opened() {

@@ -40,24 +40,28 @@ struct Talk {
 
 impl Talk {
     fn begin(workload: &str, settings: &[(u16, u32)]) -> Self {
+        let mut talk = Self::unopened(workload);
+        talk.open(settings).expect("no fault");
+        talk
+    }
+
+    fn unopened(workload: &str) -> Self {
         let text = format!("service = 'rpc'\n{workload}");
         let scenario = Scenario::parse(&text, &SERVICE).expect("a workload");
         let dialect = scenario.begin().dialect(&Speaks::plainly(&SERVICE.dialects[0]));
         let dialect = dialect.expect("a dialect");
         let (out, events) = (Output::new(1 << 20), Events::default());
-        let mut talk = Self { dialect, out, events, heard: Default::default() };
-        talk.open(settings);
-        talk
+        Self { dialect, out, events, heard: Default::default() }
     }
 
-    fn open(&mut self, settings: &[(u16, u32)]) {
+    fn open(&mut self, settings: &[(u16, u32)]) -> Result<(), ProtocolError> {
         self.dialect.opened(0, &mut self.events, &mut self.out).expect("opened");
         assert!(!self.events.ready);
         self.out.advance(PREFACE_BYTES);
         let one =
             |(name, value): &(u16, u32)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat();
         let settings = settings.iter().flat_map(one).collect::<Vec<u8>>();
-        self.hear(&frame(kind::SETTINGS, 0, 0, &settings));
+        self.try_hear(&frame(kind::SETTINGS, 0, 0, &settings))
     }
 
     fn ask(&mut self, tag: Tag, operation: usize) {
@@ -67,10 +71,15 @@ impl Talk {
 
     /// The client hears these bytes, and what it says is taken.
     fn hear(&mut self, bytes: &[u8]) {
+        self.try_hear(bytes).expect("no fault");
+    }
+
+    fn try_hear(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         let mut input = Input::of(bytes);
         let (events, out) = (&mut self.events, &mut self.out);
-        self.dialect.receive(0, &mut input, events, out).expect("no fault");
+        self.dialect.receive(0, &mut input, events, out)?;
         self.take();
+        Ok(())
     }
 
     fn take(&mut self) {
@@ -202,10 +211,37 @@ fn a_server_that_goes_is_asked_again_for_what_it_has_not_begun() {
     talk.dialect.repeat(&mut talk.out);
     talk.events.clear();
     talk.heard.clear();
-    talk.open(&[]);
+    talk.open(&[]).expect("no fault");
     assert!(talk.events.ready);
     talk.hear(&answer(1, &talk.heard[&1].0.clone()));
     assert_eq!(talk.done(), [Done::right(1)]);
+}
+
+#[test]
+fn a_server_that_takes_no_question_of_its_schema_is_named() {
+    let workload = "operation = 'call'\nmethod = 'a.B/C'";
+    for (settings, why) in [
+        ((setting::MAX_CONCURRENT_STREAMS, 0), "the server takes no call"),
+        ((setting::INITIAL_WINDOW_SIZE, 9), "the server has no room"),
+    ] {
+        let fault = Talk::unopened(workload).open(&[settings]).expect_err("nothing can be asked");
+        assert!(fault.to_string().contains(why), "{fault}");
+    }
+    let refused = frame(kind::RST_STREAM, 0, 1, &7_u32.to_be_bytes());
+    let leaves = frame(kind::GOAWAY, 0, 0, &[0; 8]);
+    for bytes in [refused, leaves] {
+        let mut talk = Talk::begin(workload, &[]);
+        assert!(talk.heard[&1].1, "it is asked");
+        let fault = talk.try_hear(&bytes).expect_err("there is no answer");
+        assert!(fault.to_string().contains("REFUSED_STREAM"), "{fault}");
+    }
+    // Version v1 is unknown there, and another stream isn't begun any more.
+    let mut talk = Talk::begin(workload, &[]);
+    let unknown = [BEGUN, b"\x00\x0bgrpc-status\x0212"].concat();
+    let unknown = frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 1, &unknown);
+    let leaves = frame(kind::GOAWAY, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0]);
+    let fault = talk.try_hear(&[leaves, unknown].concat()).expect_err("nothing can be asked");
+    assert!(fault.to_string().contains("the server takes no call"), "{fault}");
 }
 
 #[test]
