@@ -5,8 +5,8 @@ use std::future::{Future as _, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Instant;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -136,23 +136,15 @@ async fn flush<S>(
 where
     S: AsyncWrite + Unpin,
 {
-    let out = session.out();
+    let (out, limit) = (session.out(), shared.settings.take_timeout);
     if out.is_empty() {
         return Ok(());
     }
     while !out.is_empty() {
-        // Most writes wait for nothing.
-        let mut late = None;
-        let written = poll_fn(|context| {
+        let written = in_time(limit, |context| {
             let stream = Pin::new(&mut *stream);
             let write = |slices: &[IoSlice<'_>]| stream.poll_write_vectored(context, slices);
-            let written = sending.with_slices(out, write);
-            if written.is_ready() {
-                return written;
-            }
-            let begin = || Box::pin(sleep(shared.settings.take_timeout));
-            let late = late.get_or_insert_with(begin).as_mut().poll(context);
-            late.map(|()| Err(io::ErrorKind::TimedOut.into()))
+            sending.with_slices(out, write)
         });
         match written.await? {
             0 => return Err(io::ErrorKind::WriteZero.into()),
@@ -162,7 +154,77 @@ where
             }
         }
     }
-    stream.flush().await?;
+    // What is encrypted may have kept it.
+    in_time(limit, |context| Pin::new(&mut *stream).poll_flush(context)).await?;
     session.count_memory();
     Ok(())
+}
+
+/// Waits for no longer than the limit; what is ready at once needs no timer.
+async fn in_time<R>(
+    limit: Duration,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<R>>,
+) -> io::Result<R> {
+    let mut late = None;
+    poll_fn(|context| {
+        let polled = poll(context);
+        if polled.is_ready() {
+            return polled;
+        }
+        let late = late.get_or_insert_with(|| Box::pin(sleep(limit))).as_mut().poll(context);
+        late.map(|()| Err(io::ErrorKind::TimedOut.into()))
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::ReadBuf;
+
+    use super::*;
+    use crate::server::Settings;
+
+    /// Takes what is written, as encryption does, and passes nothing on.
+    struct Kept;
+
+    impl AsyncRead for Kept {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    impl AsyncWrite for Kept {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    #[test]
+    fn a_client_that_takes_nothing_of_what_is_encrypted_is_closed() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let take_timeout = Duration::from_millis(20);
+            let settings = Settings { take_timeout, ..Settings::default() };
+            let early = Bytes::from_static(b"\x9blrf\x01\0\0\0\0\0\x10\0");
+            let shared = Arc::new(Shared::new(settings));
+            let served = converse(Kept, early, "tcp+tls", shared);
+            timeout(Duration::from_secs(30), served).await.expect("it ends");
+        });
+    }
 }
