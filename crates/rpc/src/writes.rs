@@ -28,7 +28,7 @@ enum Cut {
     Nowhere,
     /// Behind each field of its header.
     Fields,
-    /// Its header into parts of this size.
+    /// Its header into this many parts.
     Parts(usize),
 }
 
@@ -50,13 +50,13 @@ impl Cuts {
     /// Has a frame read by this many reads, two at least, of which the last is for its payload.
     pub(crate) fn of_reads(reads: Option<usize>) -> Self {
         let reads = reads.filter(|reads| *reads > 1);
-        Self::new(reads.map_or(Cut::Nowhere, |reads| Cut::Parts(HEADER_BYTES.div_ceil(reads - 1))))
+        Self::new(reads.map_or(Cut::Nowhere, |reads| Cut::Parts(reads - 1)))
     }
 
     fn of_writes(writes: Writes) -> Self {
         Self::new(match writes {
             Writes::Field => Cut::Fields,
-            Writes::Struct => Cut::Parts(HEADER_BYTES),
+            Writes::Struct => Cut::Parts(1),
             Writes::Buffer | Writes::Array => Cut::Nowhere,
         })
     }
@@ -67,7 +67,10 @@ impl Cuts {
             Cut::Nowhere => return bytes,
             _ if self.payload > 0 => return self.payload.min(bytes),
             Cut::Fields => FIELD_ENDS.into_iter().find(|end| *end > self.came),
-            Cut::Parts(size) => Some(self.came + size),
+            Cut::Parts(count) => {
+                let part = ((self.came + 1) * count).div_ceil(HEADER_BYTES);
+                Some(part * HEADER_BYTES / count)
+            }
         };
         let end = end.map_or(HEADER_BYTES, |end| end.min(HEADER_BYTES));
         (end - self.came).min(bytes)
@@ -175,6 +178,10 @@ mod tests {
         assert_eq!(reads(Some(1), &[8, 8], 1_000), [64]);
         assert_eq!(reads(Some(2), &[8, 0, 5], 1_000), [24, 8, 24, 24, 5]);
         assert_eq!(reads(Some(4), &[8], 1_000), [8, 8, 8, 8]);
+        for count in 2..=25 {
+            assert_eq!(reads(Some(count), &[8], 1_000).len(), count);
+            assert!(reads(Some(count), &[8], 1).len() == 32, "{count}, a byte each");
+        }
         assert_eq!(reads(Some(2), &[250], 100), [24, 100, 100, 50]);
     }
 
