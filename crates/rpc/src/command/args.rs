@@ -12,8 +12,8 @@ use crate::protocol::metadata::{Metadata, from_base64, is_binary, is_name};
 #[derive(Debug, clap::Args)]
 #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
 pub(super) struct SessionArgs {
-    /// Metadata of each call, such as `authorization: Bearer TOKEN`; a value of a name that ends in
-    /// -bin is base64; may be given several times
+    /// Metadata of each call, such as `authorization: Bearer TOKEN`, which is all that own frames
+    /// take; a value of a name that ends in -bin is base64; may be given several times
     #[arg(long, short = 'H', global = true, value_name = "NAME: VALUE")]
     pub(super) header: Vec<String>,
 

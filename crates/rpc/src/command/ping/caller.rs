@@ -17,9 +17,13 @@ use crate::client::CallOptions;
 use crate::client::native::{
     Flush, FutureClient, FutureKind, NativeClient, NativeOptions, Traffic,
 };
+use crate::protocol::native::greeting::MOST_TOKEN_BYTES;
 use crate::protocol::status::Status;
 use crate::protocol::table::{Number, Sample};
 use crate::writes::Writes;
+
+/// What is before a token.
+const BEARER: &str = "Bearer ";
 
 /// The exit code of a call is for its status; here any status is a failure.
 fn failed(status: Status) -> anyhow::Error {
@@ -91,14 +95,15 @@ impl Caller {
             return Ok(Self::Grpc(Box::new(OverGrpc::connect(address, session)?)));
         }
         let parsed: CarrierAddress = address.parse().map_err(Failure::usage)?;
+        let calls = session.options()?;
+        let token = token(&calls)?;
         let limit = session.connect_timeout.duration();
         let carrier = parsed.connect(how.tuning, limit);
         let carrier = carrier.with_context(|| format!("cannot connect to {address}"))?;
         // Behind what a carrier starts, which is the server; before a thread of this side.
         pin(how.cpu)?;
-        let calls = session.options()?;
         let options = NativeOptions {
-            token: token(&calls),
+            token,
             max_message_bytes: u32::try_from(calls.max_message_bytes).unwrap_or(u32::MAX),
             connect_timeout: limit,
             writes: how.writes,
@@ -167,11 +172,31 @@ impl Caller {
     }
 }
 
-/// The token of `--header "authorization: Bearer TOKEN"`, which the greeting carries.
-fn token(options: &CallOptions) -> Bytes {
-    let mut values = options.metadata.iter().filter(|(name, _)| *name == "authorization");
-    let token = values.next().and_then(|(_, value)| value.strip_prefix(b"Bearer "));
-    token.map(Bytes::copy_from_slice).unwrap_or_default()
+/// The token of `--header "authorization: Bearer TOKEN"`, which the greeting carries. No other
+/// metadata of own frames is the same for all calls.
+fn token(options: &CallOptions) -> Result<Bytes, Failure> {
+    let mut token = Bytes::new();
+    for (name, value) in options.metadata.iter() {
+        let given = value.split_at_checked(BEARER.len()).filter(|(scheme, _)| {
+            name == "authorization" && scheme.eq_ignore_ascii_case(BEARER.as_bytes())
+        });
+        let Some((_, given)) = given.filter(|_| token.is_empty()) else {
+            let words = format!(
+                "--header \"{name}: …\" is for grpc:// and grpcs://: own frames take one, \
+                 authorization: {BEARER}TOKEN"
+            );
+            return Err(Failure::Usage(words));
+        };
+        token = Bytes::copy_from_slice(given.trim_ascii());
+        if token.len() > MOST_TOKEN_BYTES {
+            let bytes = token.len();
+            let words = format!(
+                "--header: a token of {bytes} bytes is over the {MOST_TOKEN_BYTES} of own frames"
+            );
+            return Err(Failure::Usage(words));
+        }
+    }
+    Ok(token)
 }
 
 /// The calls of a trial, and what their answers have to be.
@@ -258,4 +283,35 @@ pub(in crate::command) fn cpu_ticks(pid: &str) -> Option<(u64, u64)> {
     // The name, in parentheses, may have blanks.
     let mut fields = stat.rsplit_once(") ")?.1.split_ascii_whitespace().skip(11);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::metadata::Metadata;
+
+    #[test]
+    fn own_frames_take_a_token_and_no_other_metadata() {
+        let token = |all: &[(&str, &str)]| {
+            let mut metadata = Metadata::default();
+            all.iter().for_each(|(name, value)| metadata.add(*name, value.as_bytes().to_vec()));
+            token(&CallOptions { metadata, ..CallOptions::default() })
+        };
+        assert_eq!(token(&[]).ok(), Some(Bytes::new()));
+        let right = Some(Bytes::from_static(b"secret"));
+        for scheme in ["Bearer ", "bearer ", "BEARER  "] {
+            assert_eq!(token(&[("authorization", &format!("{scheme}secret"))]).ok(), right);
+        }
+        let one = ("authorization", "Bearer secret");
+        for wrong in [
+            &[("authorization", "Basic secret")][..],
+            &[("authorization", "secret")],
+            &[("x", "Bearer secret")],
+            &[one, ("x", "1")],
+            &[one, one],
+            &[("authorization", &format!("Bearer {}", "x".repeat(MOST_TOKEN_BYTES + 1)))],
+        ] {
+            assert!(matches!(token(wrong), Err(Failure::Usage(_))), "{wrong:?}");
+        }
+    }
 }
