@@ -258,8 +258,10 @@ impl Buffer {
         let Some(request) = self.request else { return Ok(Some(0)) };
         let (mut request, mut is_done, mut arrived) = (request.as_ptr(), 0, [0; 16]);
         // SAFETY: the request is one that is under way; what is written has room.
-        self.library
-            .check(unsafe { (self.library.test)(&mut request, &mut is_done, &mut arrived) })?;
+        let code = unsafe { (self.library.test)(&mut request, &mut is_done, &mut arrived) };
+        // With an error, too, the library may have freed it, and has written what stands for none.
+        self.request = NonNull::new(request);
+        self.library.check(code)?;
         if is_done == 0 {
             return Ok(None);
         }
@@ -293,5 +295,97 @@ impl Drop for Buffer {
             // SAFETY: the memory was a box's, and is this value's alone.
             drop(unsafe { Box::from_raw(self.memory.as_ptr()) });
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests {
+    use super::*;
+
+    /// Two handles, which are compared only: a request under way, and none.
+    static HANDLES: [u8; 2] = [0; 2];
+
+    fn handle(number: usize) -> Handle {
+        ptr::from_ref(&HANDLES[number]).cast_mut().cast()
+    }
+
+    unsafe extern "C" fn init(_: *mut c_int, _: *mut c_void, _: c_int, _: *mut c_int) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn set_handler(_: Handle, _: Handle) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn number(_: Handle, _: *mut c_int) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn start(
+        _: *mut c_void,
+        _: c_int,
+        _: Handle,
+        _: c_int,
+        _: c_int,
+        _: Handle,
+        request: *mut Handle,
+    ) -> c_int {
+        // SAFETY: the test's.
+        unsafe { *request = handle(0) };
+        0
+    }
+
+    /// A request under way fails, and is freed; none is done.
+    unsafe extern "C" fn test(request: *mut Handle, is_done: *mut c_int, _: *mut Arrived) -> c_int {
+        // SAFETY: the test's.
+        unsafe {
+            let is_under_way = *request == handle(0);
+            *request = handle(1);
+            *is_done = 1;
+            c_int::from(is_under_way)
+        }
+    }
+
+    unsafe extern "C" fn count(_: *const Arrived, _: Handle, _: *mut c_int) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn cancel(_: *mut Handle) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn words(_: c_int, _: *mut c_char, _: *mut c_int) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn end() -> c_int {
+        0
+    }
+
+    #[test]
+    fn a_request_that_has_failed_is_not_asked_for_again() {
+        let none = ptr::null_mut();
+        let library = Box::leak(Box::new(Library {
+            world: none,
+            byte: none,
+            returns_errors: none,
+            init,
+            set_handler,
+            rank: number,
+            size: number,
+            send: start,
+            receive: start,
+            test,
+            count,
+            cancel,
+            words,
+            end,
+        }));
+        let mut buffer = Buffer::new(library, 8);
+        buffer.receive(1).expect("it begins");
+        assert!(buffer.take().is_err());
+        // Its handle is the library's no more: another error would be of that.
+        assert_eq!(buffer.take().expect("none is under way"), Some(0));
     }
 }
