@@ -3,6 +3,8 @@
 
 use crate::protocol::http2::client::MAX_BLOCK_BYTES;
 use crate::protocol::http2::hpack::Decoder;
+use crate::protocol::percent;
+use crate::protocol::status::Code;
 
 /// The status of a call that went well.
 const OK: u32 = 0;
@@ -40,44 +42,10 @@ pub(super) struct Answers {
     ended: Vec<u8>,
 }
 
-/// The names of status codes (statuscodes.md).
-const NAMES: [&str; 17] = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-];
-
 /// A status that isn't OK, in words.
 pub(super) fn refusal(code: u32, text: &str) -> String {
-    let name = NAMES.get(code as usize).copied().unwrap_or("unknown status");
+    let name = Code::of(code.cast_signed()).name();
     format!("{name} ({code}): {text}")
-}
-
-/// Text in which %XX stands for a byte. What is broken stays as it is.
-fn percent_decoded(text: &[u8]) -> String {
-    let (mut bytes, mut at) = (Vec::with_capacity(text.len()), 0);
-    while let Some(byte) = text.get(at) {
-        let digits = text.get(at + 1..at + 3).filter(|_| *byte == b'%');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let coded = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(coded.unwrap_or(*byte));
-        at += if coded.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn shown(bytes: &[u8]) -> String {
@@ -106,7 +74,7 @@ impl Fields {
         let code = std::str::from_utf8(status).ok().and_then(|digits| digits.parse::<u32>().ok());
         match code {
             Some(OK) => Said::Over,
-            Some(code) => Said::Refused(code, refusal(code, &percent_decoded(&self.message))),
+            Some(code) => Said::Refused(code, refusal(code, &percent::decode(&self.message))),
             None => Said::Wrong(format!("grpc-status {}", shown(status))),
         }
     }
@@ -189,8 +157,8 @@ mod tests {
         assert_eq!(read(&begun, true, false), Said::Begun);
         assert_eq!(read(&[("grpc-status", "0")], false, true), Said::Over);
         assert_eq!(read(&[(":status", "100")], true, false), Said::Interim);
-        let refused = [("grpc-status", "9"), ("grpc-message", "gr%C3%B6%C3%9Fe %25 %4")];
-        let text = "FAILED_PRECONDITION (9): größe % %4";
+        let refused = [("grpc-status", "9"), ("grpc-message", "gr%C3%B6%C3%9Fe %25 %4 %+f")];
+        let text = "FAILED_PRECONDITION (9): größe % %4 %+f";
         assert_eq!(read(&refused, false, true), Said::Refused(9, text.to_owned()));
         let only = [&begun[..], &[("grpc-status", "12")]].concat();
         assert_eq!(read(&only, true, true), Said::Refused(12, "UNIMPLEMENTED (12): ".to_owned()));

@@ -9,7 +9,6 @@ pub mod http2;
 pub(crate) mod message;
 pub mod metadata;
 pub mod native;
-#[cfg(feature = "grpc")]
 pub(crate) mod percent;
 pub(crate) mod prefix;
 #[cfg(feature = "grpc")]

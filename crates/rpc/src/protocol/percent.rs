@@ -1,9 +1,10 @@
 //! The text of a status: UTF-8 in which what is not printable ASCII is percent-encoded.
 
-use std::fmt::Write as _;
-
 /// As it is sent. Bytes from space to `~` stay as they are, but for `%`.
+#[cfg(any(feature = "grpc", test))]
 pub(crate) fn encode(text: &str) -> String {
+    use std::fmt::Write as _;
+
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
