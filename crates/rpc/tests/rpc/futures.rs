@@ -134,6 +134,20 @@ fn a_server_that_ends_ends_all_futures() {
 }
 
 #[test]
+fn a_future_that_outlives_its_client_ends_even_where_the_server_does_not() {
+    // Its output stays open once the server has ended.
+    let client = connect(&format!("pipe:{PROGRAM} serve --pipe; sleep 600"));
+    let client = FutureClient::of(client, FutureKind::Channel).expect("a thread");
+    let sleep = client.method(SLEEP).expect("sleep");
+    let future = client.start(sleep, &pause(Duration::from_secs(60)), None).expect("a call");
+    drop(client);
+    let (sender, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(future.wait()));
+    let ended = ended.recv_timeout(Duration::from_secs(30)).expect("it ends");
+    assert_eq!(ended.expect_err("no answer").code, Code::Unavailable);
+}
+
+#[test]
 fn what_one_thread_sends_and_receives_has_no_futures() {
     let client: NativeClient = connect("here:");
     assert!(FutureClient::of(client, FutureKind::Condvar).is_err());

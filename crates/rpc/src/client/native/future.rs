@@ -239,8 +239,12 @@ impl Connection {
                     drop(state.session.breaks(unavailable(format!("cannot read: {error}"))));
                 }
             }
+            if state.sender.is_none() {
+                // No one reads on for futures that are left.
+                drop(state.session.breaks(unavailable("the connection was closed by its client")));
+            }
             state.settle();
-            if state.session.broken().is_some() || state.sender.is_none() {
+            if state.session.broken().is_some() {
                 return;
             }
             look = if self.flush(state, Some(now)) { LOOK } else { AGAIN };
