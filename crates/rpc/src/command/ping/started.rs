@@ -1,6 +1,6 @@
 //! The server that a trial starts itself.
 
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -47,8 +47,12 @@ impl Started {
         let out = child.stdout.take().context("a pipe")?;
         let mut started = Self { child, address: String::new() };
         let (sender, receiver) = channel();
-        // It ends with the command, at the latest.
-        thread::Builder::new().spawn(move || sender.send(ready(out)))?;
+        // It ends with the command, which may print more: what no one reads would end it.
+        thread::Builder::new().spawn(move || {
+            let mut out = BufReader::new(out);
+            let _ = sender.send(ready(&mut out));
+            io::copy(&mut out, &mut io::sink())
+        })?;
         match receiver.recv_timeout(limit) {
             Ok(Some(address)) => {
                 started.address = address;
@@ -67,8 +71,8 @@ impl Started {
 }
 
 /// The address of a ready line.
-fn ready(out: impl Read) -> Option<String> {
-    let lines = BufReader::new(out).lines().map_while(Result::ok);
+fn ready(out: impl BufRead) -> Option<String> {
+    let lines = out.lines().map_while(Result::ok);
     lines.filter_map(|line| serde_json::from_str::<Json>(&line).ok()).find_map(|ready| {
         let address = ready["address"].as_str();
         address.map(str::to_owned)
@@ -107,6 +111,22 @@ mod tests {
         let begun = Instant::now();
         drop(started);
         assert!(begun.elapsed() < Duration::from_secs(30));
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("printed");
+        let command = format!(
+            "echo '{{\"address\": \"a:1\"}}'; head -c 1000000 /dev/zero; echo $? > {0}.new; \
+             mv {0}.new {0}; sleep 60",
+            file.display()
+        );
+        let started = Started::start(&command, limit).expect("it starts");
+        let until = Instant::now() + limit;
+        while !file.exists() {
+            assert!(Instant::now() < until, "what it prints is not read");
+            thread::yield_now();
+        }
+        drop(started);
+        let printed = std::fs::read_to_string(file).expect("a code");
+        assert_eq!(printed.trim(), "0", "all that it has printed");
         let error = Started::start("true", limit).expect_err("no ready line");
         assert!(error.to_string().contains("without a ready line"), "{error}");
         let short = Duration::from_millis(20);
