@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::parent_id;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,7 +10,7 @@ use std::time::Duration;
 use super::child::ChildPipe;
 use super::duplex::OverDuplex;
 use super::here::Here;
-use super::stream::{Stream, Tuning};
+use super::stream::{Stream, Tuning, connect_unix};
 use super::{Carrier, Peer, listener};
 use crate::mpi::World;
 use crate::shm::Link;
@@ -93,7 +92,8 @@ impl fmt::Display for CarrierAddress {
 }
 
 impl CarrierAddress {
-    /// Connects within a time, or starts the command.
+    /// Connects within a time, beside which the system may look for the addresses of a name; or
+    /// starts the command.
     ///
     /// # Errors
     /// When nothing is there, or the command can't be started.
@@ -101,9 +101,9 @@ impl CarrierAddress {
         Ok(match self {
             Self::Here => Box::new(Here::new(false)),
             Self::Frames => Box::new(Here::new(true)),
-            Self::Unix(path) => Box::new(Stream::unix(path, tuning)?),
+            Self::Unix(path) => Box::new(Stream::unix(path, tuning, limit)?),
             Self::Shm(path) => {
-                let socket = UnixStream::connect(path)?;
+                let socket = connect_unix(path, limit)?.into();
                 let duplex = Link::take(socket, tuning.wait.unwrap_or_default(), limit)?;
                 let peer = listener(duplex.socket());
                 Box::new(OverDuplex { duplex, peer })
@@ -121,7 +121,36 @@ impl CarrierAddress {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+
     use super::*;
+
+    #[test]
+    fn connecting_to_a_socket_that_accepts_nothing_ends_in_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
+        bind(&listener, &SocketAddrUnix::new(&path).expect("a path")).expect("bound");
+        // It has room for one connection.
+        listen(&listener, 0).expect("it listens");
+        let first = UnixStream::connect(&path).expect("the first");
+        let (sender, ended) = channel();
+        thread::spawn(move || {
+            for address in [CarrierAddress::Unix(path.clone()), CarrierAddress::Shm(path)] {
+                let connected = address.connect(Tuning::default(), Duration::from_millis(20));
+                sender.send(connected.err().map(|error| error.kind())).expect("the test waits");
+            }
+        });
+        for _ in 0..2 {
+            let ended = ended.recv_timeout(Duration::from_secs(30));
+            assert_eq!(ended, Ok(Some(io::ErrorKind::TimedOut)));
+        }
+        drop((first, listener));
+    }
 
     #[test]
     fn an_address_names_its_carrier() {

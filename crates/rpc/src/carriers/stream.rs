@@ -3,12 +3,14 @@
 use std::io::{self, IoSlice};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg, sockopt};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType, connect, recv, sendmsg, socket_with, sockopt,
+};
 
 use super::polling::wait_for;
 use super::{Carrier, Peer, Sender, listener};
@@ -35,6 +37,26 @@ impl Tuning {
     }
 }
 
+/// The shortest time that connecting is given: none would be without end.
+const LEAST_LIMIT: Duration = Duration::from_millis(1);
+
+/// Connects to a Unix socket within a time: its server may accept nothing.
+pub(super) fn connect_unix(path: &Path, limit: Duration) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    // What sending may take is what the system waits for room in the server's queue.
+    let time = Some(limit.max(LEAST_LIMIT));
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, time)?;
+    connect(&socket, &SocketAddrUnix::new(path)?).map_err(|error| match error {
+        rustix::io::Errno::AGAIN => {
+            io::Error::new(io::ErrorKind::TimedOut, "the server accepts no connection in time")
+        }
+        error => error.into(),
+    })?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;
+    Ok(socket)
+}
+
 /// A connected socket.
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -54,14 +76,17 @@ impl Stream {
         Ok(Self { socket, is_tcp, tuning, waits: 0 })
     }
 
-    pub(super) fn unix(path: &Path, tuning: Tuning) -> io::Result<Self> {
-        Self::new(UnixStream::connect(path)?.into(), false, tuning)
+    pub(super) fn unix(path: &Path, tuning: Tuning, limit: Duration) -> io::Result<Self> {
+        Self::new(connect_unix(path, limit)?, false, tuning)
     }
 
     pub(super) fn tcp(address: &str, tuning: Tuning, limit: Duration) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for address in address.to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, limit) {
+        let addresses = address.to_socket_addrs()?;
+        let until = Instant::now() + limit;
+        for address in addresses {
+            let left = until.saturating_duration_since(Instant::now()).max(LEAST_LIMIT);
+            match TcpStream::connect_timeout(&address, left) {
                 Ok(stream) => {
                     stream.set_nodelay(!tuning.nagle)?;
                     return Self::new(stream.into(), true, tuning);
