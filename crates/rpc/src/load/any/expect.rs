@@ -35,20 +35,29 @@ pub(super) struct Expect {
     pub(super) seen: OnceLock<Vec<u8>>,
 }
 
-/// The messages of an answer.
-fn messages(mut answer: &[u8]) -> Result<Vec<&[u8]>, String> {
-    let mut messages = Vec::new();
-    while let Some((prefix, rest)) = answer.split_first_chunk::<PREFIX_BYTES>() {
-        let [flag, length @ ..] = *prefix;
-        let length = u32::from_be_bytes(length) as usize;
-        if flag != 0 {
-            return Err("a message is compressed, and that was not offered".to_owned());
+/// The messages of an answer, to the first that is none.
+fn messages(mut answer: &[u8]) -> impl Iterator<Item = Result<&[u8], &'static str>> {
+    std::iter::from_fn(move || {
+        let rest = std::mem::take(&mut answer);
+        if rest.is_empty() {
+            return None;
         }
-        let Some((message, after)) = rest.split_at_checked(length) else { break };
-        messages.push(message);
-        answer = after;
+        let message = first(rest);
+        if let Ok((_, after)) = message {
+            answer = after;
+        }
+        Some(message.map(|(message, _)| message))
+    })
+}
+
+/// The first message, and what is behind it.
+fn first(answer: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
+    let cut = "the answer ends within a message";
+    let ([flag, length @ ..], rest) = answer.split_first_chunk::<PREFIX_BYTES>().ok_or(cut)?;
+    if *flag != 0 {
+        return Err("a message is compressed, and that was not offered");
     }
-    if answer.is_empty() { Ok(messages) } else { Err("the answer ends within a message".into()) }
+    rest.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or(cut)
 }
 
 fn shown(message: &DynamicMessage) -> Vec<u8> {
@@ -61,16 +70,26 @@ fn wrong(expected: Vec<u8>, note: impl Into<String>) -> Checked {
 }
 
 impl Expect {
+    /// Counts the messages of an answer, which are whole.
+    fn count(&self, answer: &[u8]) -> Result<usize, Checked> {
+        let mut count = 0;
+        for message in messages(answer) {
+            message.map_err(|why| wrong(Vec::new(), why))?;
+            count += 1;
+        }
+        if self.is_unary && count != 1 {
+            let note = format!("{count} messages, and one is due");
+            return Err(wrong(Vec::new(), note));
+        }
+        Ok(count)
+    }
+
     fn compare(&self, request: usize, answer: &[u8]) -> Result<(), Checked> {
         let none = Vec::new();
         let asked = self.requests.get(request).unwrap_or(&none);
-        let parts = messages(answer).map_err(|why| wrong(Vec::new(), why))?;
-        if self.is_unary && parts.len() != 1 {
-            let note = format!("{} messages, and one is due", parts.len());
-            return Err(wrong(Vec::new(), note));
-        }
-        for (number, part) in parts.iter().enumerate() {
-            let message = DynamicMessage::decode(self.output.clone(), *part).map_err(|why| {
+        let count = self.count(answer)?;
+        for (number, part) in messages(answer).flatten().enumerate() {
+            let message = DynamicMessage::decode(self.output.clone(), part).map_err(|why| {
                 wrong(Vec::new(), format!("it can't be read as {}: {why}", self.output.full_name()))
             })?;
             match &self.right {
@@ -89,11 +108,11 @@ impl Expect {
             }
         }
         match self.right {
-            Right::Echo if parts.len() < asked.len() => {
+            Right::Echo if count < asked.len() => {
                 Err(wrong(Vec::new(), "fewer messages than were asked"))
             }
             // An end with nothing before it would be right for any of them.
-            Right::Message(_) | Right::Fields(_) if parts.is_empty() => {
+            Right::Message(_) | Right::Fields(_) if count == 0 => {
                 Err(wrong(Vec::new(), "no message, and one is due at least"))
             }
             _ => Ok(()),
@@ -125,7 +144,7 @@ fn check_fields(
 impl Check for Expect {
     fn check(&self, request: usize, answer: &[u8]) -> Checked {
         match &self.right {
-            Right::Unchecked => return Checked::Unchecked,
+            Right::Unchecked => return self.count(answer).err().unwrap_or(Checked::Unchecked),
             Right::Echo if self.sent.get(request).is_some_and(|sent| **sent == *answer) => {
                 return Checked::Right;
             }

@@ -72,6 +72,9 @@ fn requests_are_made_of_the_schema_and_the_seed_or_stated() {
     let stated = any(AnySpec { message, ..spec(ADD) }).expect("a plan");
     assert_eq!(stated.requests, [prefixed(&[8, 2])]);
     assert_eq!(stated.check.check(0, &prefixed(&[8, 9])), Checked::Unchecked);
+    assert_eq!(note(stated.check.check(0, &[])), "0 messages, and one is due");
+    let cut = stated.check.check(0, &prefixed(&[8, 9])[..6]);
+    assert_eq!(note(cut), "the answer ends within a message");
 }
 
 #[test]
