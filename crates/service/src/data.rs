@@ -102,7 +102,8 @@ fn check_format(path: &Path, service: &str, version: u32) -> Result<(), Failure>
     let (format, meant) = (path.join("FORMAT"), format!("{service} {version}"));
     let shown = path.display();
     if !format.exists() {
-        return Ok(write_whole(path, &format, &meant)?);
+        let written = base::replace_file(&format, |file| writeln!(file, "{meant}"));
+        return Ok(written.with_context(|| format!("{shown}/FORMAT can't be written"))?);
     }
     let text = base::read_text(&format, MAX_FORMAT_BYTES)?;
     let (whose, found) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
@@ -124,19 +125,6 @@ fn check_format(path: &Path, service: &str, version: u32) -> Result<(), Failure>
         Err(_) => anyhow!("{}: {found:?} is no version number", format.display()),
     };
     Err(Failure::Other(refused))
-}
-
-/// Writes a file that is there whole or not at all, even after a crash.
-fn write_whole(folder: &Path, path: &Path, text: &str) -> anyhow::Result<()> {
-    let temporary = path.with_extension("new");
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        writeln!(file, "{text}")?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)?;
-        File::open(folder)?.sync_all()
-    };
-    write().with_context(|| format!("{} can't be written", path.display()))
 }
 
 #[cfg(test)]

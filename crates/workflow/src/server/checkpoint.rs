@@ -169,41 +169,36 @@ impl Work {
     }
 }
 
-/// Writes a file beside the others, makes it durable, and gives it its name; the one before it has
-/// the name `old` then.
+/// Replaces the checkpoint; the one before it has the name `old` then.
 fn replace(path: &Path, old: &Path, render: Render) -> io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let mut file = Parts { file: File::create(&new)?, written: 0, begun: 0 };
-    let mut done = Ok(());
-    render(&mut |piece| {
-        if done.is_ok() {
-            done = file.write(piece.as_bytes());
+    base::replace_file(path, |file| {
+        let mut parts = Parts { file, written: 0, begun: 0 };
+        let mut done = Ok(());
+        render(&mut |piece| {
+            if done.is_ok() {
+                done = parts.write(piece.as_bytes());
+            }
+        });
+        done?;
+        parts.write(MARK)?;
+        // The other one is kept until this one is durable.
+        file.sync_all()?;
+        match fs::rename(path, old) {
+            Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
+            _ => Ok(()),
         }
-    });
-    done?;
-    file.write(MARK)?;
-    let file = file.file;
-    file.sync_all()?;
-    match fs::rename(path, old) {
-        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
-        _ => fs::rename(&new, path)?,
-    }
-    match path.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
+    })
 }
 
 /// A file that is written from its beginning to its end, and read by no one soon.
-struct Parts {
-    file: File,
+struct Parts<'a> {
+    file: &'a mut File,
     written: u64,
     /// How much of it the disk has begun with.
     begun: u64,
 }
 
-impl Parts {
+impl Parts<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.written += bytes.len() as u64;

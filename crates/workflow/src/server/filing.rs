@@ -1,6 +1,6 @@
 //! Writing and reading archives and checkpoints, on a thread of their own, in order.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -39,18 +39,8 @@ pub(super) fn run(filing: Filing, owner: &Sender<Message>) {
     }
 }
 
-/// Writes a file beside it, makes it durable, and gives it its name.
 fn write(file: &Path, archived: &Archived) -> io::Result<()> {
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new");
-    let mut written = File::create(&new)?;
-    written.write_all(archive_text(archived).as_bytes())?;
-    written.sync_all()?;
-    fs::rename(&new, file)?;
-    match file.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
+    base::replace_file(file, |file| file.write_all(archive_text(archived).as_bytes()))
 }
 
 fn read(path: &str, files: &[PathBuf]) -> Result<(String, Tree), String> {
@@ -92,6 +82,8 @@ fn remove_below(folder: &Path, name: &str) {
     for entry in entries.flatten() {
         let file = entry.file_name();
         let rest = file.to_str().and_then(|file| file.strip_prefix(name));
+        // What a crash has left of one that was being written goes, too.
+        let rest = rest.map(|rest| rest.strip_suffix(".new").unwrap_or(rest));
         let rest = rest.and_then(|rest| rest.strip_suffix(".check"));
         if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':')) {
             remove(&entry.path());
@@ -107,11 +99,17 @@ mod tests {
     fn with_a_node_its_archives_go_and_not_those_of_nodes_whose_names_begin_alike() {
         let folder = tempfile::tempdir().expect("a folder");
         let names = ["h.1.:s:f", "h.1.:s:f:g", "h.1.:s:fx", "h.1.:s", "h.1.ecf", "h.10.:s:f"];
-        for name in names {
-            std::fs::write(folder.path().join(format!("{name}.check")), "").expect("written");
+        let file = |name: &str, end: &str| folder.path().join(format!("{name}.check{end}"));
+        let files = names.iter().flat_map(|name| ["", ".new"].map(|end| file(name, end)));
+        for file in files {
+            std::fs::write(file, "").expect("written");
         }
         remove_below(folder.path(), "h.1.:s:f");
-        let is_there = |name: &&str| folder.path().join(format!("{name}.check")).exists();
+        let is_there = |name: &&str| {
+            let [whole, part] = ["", ".new"].map(|end| file(name, end).exists());
+            assert_eq!(whole, part, "{name}");
+            whole
+        };
         let left: Vec<&str> = names.into_iter().filter(is_there).collect();
         assert_eq!(left, ["h.1.:s:fx", "h.1.:s", "h.1.ecf", "h.10.:s:f"]);
     }

@@ -33,14 +33,13 @@ impl Served {
         Self::serving(place, Command::new(program))
     }
 
-    /// The same, whose own files are on a disk of 1 MiB; none where such a one can't be had.
-    pub(crate) fn on_small_disk(place: &Place) -> Option<Self> {
-        let own = place.home().join(".loadline");
-        std::fs::create_dir_all(&own).expect("a folder");
+    /// The same, one of whose folders is on a disk of 1 MiB; none where such a one can't be had.
+    pub(crate) fn on_small_disk(place: &Place, folder: &Path) -> Option<Self> {
+        std::fs::create_dir_all(folder).expect("a folder");
         let mount = "mount -t tmpfs -o size=1m none \"$0\" && exec \"$@\"";
         let unshare = || {
             let mut command = Command::new("unshare");
-            command.args(["--map-root-user", "--mount", "sh", "-c", mount]).arg(&own);
+            command.args(["--map-root-user", "--mount", "sh", "-c", mount]).arg(folder);
             command
         };
         let can = unshare().arg("true").stderr(Stdio::null()).status();
