@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -45,14 +46,13 @@ enum Work {
 pub(super) struct Log {
     shared: Arc<Shared>,
     flush: LogFlush,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// The thread, and what is disconnected at its end.
+    thread: Mutex<Option<(JoinHandle<()>, Receiver<()>)>>,
 }
 
 struct Shared {
     state: Mutex<State>,
     wake: Condvar,
-    /// Says that the thread has ended.
-    ended: Condvar,
 }
 
 /// What the thread waits for.
@@ -79,8 +79,6 @@ struct State {
     /// Whether the work can't wait for more lines.
     is_urgent: bool,
     is_over: bool,
-    /// Whether the thread has written everything, and ended.
-    has_ended: bool,
     waits: Waits,
     /// The second of the stamp, and the stamp.
     stamp: (i64, String),
@@ -154,19 +152,18 @@ impl Log {
             dropped: 0,
             is_urgent: false,
             is_over: false,
-            has_ended: false,
             waits: Waits::No,
             stamp: (i64::MIN, String::new()),
         };
-        let shared = Arc::new(Shared {
-            state: Mutex::new(state),
-            wake: Condvar::new(),
-            ended: Condvar::new(),
-        });
+        let shared = Arc::new(Shared { state: Mutex::new(state), wake: Condvar::new() });
         let thread = std::thread::Builder::new().name("log".to_owned());
         let own = Arc::clone(&shared);
-        let thread = thread.spawn(move || run(file, path, &own))?;
-        Ok(Self { shared, flush, thread: Mutex::new(Some(thread)) })
+        let (runs, ended) = channel::<()>();
+        let thread = thread.spawn(move || {
+            run(file, path, &own);
+            drop(runs);
+        })?;
+        Ok(Self { shared, flush, thread: Mutex::new(Some((thread, ended))) })
     }
 
     /// Adds a text, each of its lines with the stamp of a time in microseconds since 1970; written
@@ -234,17 +231,12 @@ impl Log {
             state.is_due(true) | is_due
         });
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(thread) = thread else { return };
-        let is_open = |state: &mut State| !state.has_ended;
-        let waited = self.shared.ended.wait_timeout_while(self.shared.lock(), LAST_WAIT, is_open);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let has_ended = state.has_ended;
-        drop(state);
-        if has_ended || thread.is_finished() {
+        let Some((thread, ended)) = thread else { return };
+        if ended.recv_timeout(LAST_WAIT) == Err(RecvTimeoutError::Timeout) {
+            tracing::error!("the log can't be written: its file has not answered for 5 s");
+        } else {
             // A panic has been printed.
             let _ = thread.join();
-        } else {
-            tracing::error!("the log can't be written: its file has not answered for 5 s");
         }
     }
 }
@@ -276,8 +268,6 @@ impl Shared {
                 return Some(std::mem::take(&mut state.work)).filter(|work| !work.is_empty());
             }
             if state.is_over {
-                state.has_ended = true;
-                self.ended.notify_all();
                 return None;
             }
             if state.work.is_empty() {
@@ -450,8 +440,9 @@ pub(super) fn stamp(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Category, Log, LogFlush, Until, last_lines, stamp};
+    use super::{Category, LAST_WAIT, Log, LogFlush, Until, last_lines, stamp};
     use std::sync::mpsc::channel;
+    use std::time::Instant;
 
     #[test]
     fn lines_are_stamped_appended_cleared_and_go_on_in_another_file() {
@@ -510,6 +501,15 @@ mod tests {
             let text = receiver.recv().expect("an answer").expect("read");
             assert_eq!(text.lines().count(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_end_does_not_wait_where_there_is_nothing_to_write() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = Log::open(folder.path().join("a.log"), LogFlush::default()).expect("open");
+        let begun = Instant::now();
+        log.close();
+        assert!(begun.elapsed() < LAST_WAIT, "{:?}", begun.elapsed());
     }
 
     #[test]
