@@ -208,6 +208,30 @@ fn tokens_are_given_back_when_the_job_is_active_where_the_limit_is_of_submission
 }
 
 #[test]
+fn what_submissions_held_counts_of_runs_whose_end_was_not_seen() {
+    let place = Place::new();
+    // While it was active a was requeued first, and then submitted again.
+    let log: String = [
+        (10, "submitted"),
+        (13, "active"),
+        (20, "queued"),
+        (30, "submitted"),
+        (34, "active"),
+        (40, "submitted"),
+        (45, "active"),
+    ]
+    .map(|(second, state)| format!("LOG:[00:00:{second} 2.1.1970]  {state}: /s/a\n"))
+    .concat();
+    let log = place.write("x.log", &log).display().to_string();
+    let text = "suite s\n limit l 1\n task a\n inlimit -s l\n";
+    let defs = place.write("s.def", text).display().to_string();
+    let json = summed(&[&log, "--defs", &defs]);
+    let limit = &json["limits"][0];
+    let seen = ["most", "full", "used"].map(|name| limit[name].as_i64());
+    assert_eq!(seen, [Some(1), Some(12), Some(12)], "{json}");
+}
+
+#[test]
 fn a_run_that_was_requeued_while_it_ran_does_not_end_with_what_is_forced_later() {
     let place = Place::new();
     let log = "LOG:[09:59:00 2.1.1970]  submitted: /s/a\nLOG:[10:00:00 2.1.1970]  active: /s/a\n\

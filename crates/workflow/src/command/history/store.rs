@@ -18,7 +18,7 @@ const VIEWS: &str = include_str!("views.sql");
 const APPLICATION_ID: i32 = 0x4c4c_5748;
 
 /// The version of the tables (`PRAGMA user_version`).
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(10);

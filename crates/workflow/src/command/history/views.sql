@@ -51,8 +51,10 @@ WITH taken (limit_name, tokens, since, until) AS (
         run.submitted,
         CASE WHEN token.until_active THEN coalesce(run.active, run.ended) ELSE run.ended END
     FROM run JOIN token ON token.path = run.path
-    -- The end of one that was requeued, or followed by another, while it ran was not seen.
+    -- The end of one that was requeued, or followed by another, while it ran was not seen; what was
+    -- taken until it was active had been given back by then.
     WHERE run.ended IS NOT NULL
+        OR token.until_active AND run.active IS NOT NULL
         OR run.state <> 'queued'
         AND run.id = (SELECT max(id) FROM run AS other WHERE other.path = run.path)
 ),
