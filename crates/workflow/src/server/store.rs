@@ -30,13 +30,23 @@ const QUIET: Duration = Duration::from_secs(10);
 /// Records of fewer bytes are read in hundredths of a second.
 const QUIET_AFTER_BYTES: u64 = 1 << 20;
 
+/// Records of the journal.
+#[derive(Clone, Copy, Debug, Default)]
+struct Records {
+    bytes: u64,
+    /// Bytes of the largest.
+    largest: u64,
+}
+
 /// How much is in the journal behind the snapshot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Logged {
-    /// Bytes of the records.
-    records: u64,
-    /// Bytes of the last snapshot, or of the largest record since: a definition is as long there.
-    large: u64,
+    /// Since a snapshot was tried last.
+    new: Records,
+    /// What a snapshot was tried of, which is not written or has failed.
+    tried: Records,
+    /// Bytes of the snapshot.
+    snapshot: u64,
     /// When the last one was added that changes more than the time.
     last: Instant,
 }
@@ -44,41 +54,55 @@ pub(super) struct Logged {
 impl Logged {
     /// Nothing.
     pub(super) const fn none(now: Instant) -> Self {
-        Self { records: 0, large: 0, last: now }
+        let none = Records { bytes: 0, largest: 0 };
+        Self { new: none, tried: none, snapshot: 0, last: now }
     }
 
     /// Adds a record of this many bytes; `is_change` unless it only tells the time.
     pub(super) fn add(&mut self, bytes: u64, is_change: Option<Instant>) {
-        self.records += bytes;
-        self.large = self.large.max(bytes);
+        self.new.bytes += bytes;
+        self.new.largest = self.new.largest.max(bytes);
         self.last = is_change.unwrap_or(self.last);
     }
 
+    /// Bytes of the snapshot, or of the largest record since: a definition is as long there.
+    fn large(&self) -> u64 {
+        self.snapshot.max(self.new.largest).max(self.tried.largest)
+    }
+
     /// Whether the records are to be replaced: when they are twice as large as what replaces them.
-    /// A recorded byte is thus written and read less than twice more, however large the tree.
+    /// A recorded byte is thus written and read less than twice more, however large the tree. Where
+    /// a snapshot has failed, the next is due after as many records again.
     pub(super) fn is_due(&self) -> bool {
-        self.records >= SNAPSHOT_AFTER_BYTES.max(2 * self.large)
+        self.new.bytes >= SNAPSHOT_AFTER_BYTES.max(2 * self.large())
     }
 
     /// When they are to be replaced if nothing changes until then: where they are an eighth as
     /// large. A byte is written at most eight times more, each ten seconds.
     pub(super) fn is_due_at(&self) -> Option<Instant> {
-        self.is_worth_it().then(|| self.last + QUIET)
+        self.is_worth(self.new.bytes).then(|| self.last + QUIET)
     }
 
     /// Whether a start from a snapshot takes less time than one from the records.
     pub(super) fn is_worth_it(&self) -> bool {
-        self.records >= QUIET_AFTER_BYTES.max(self.large / 8)
+        self.is_worth(self.new.bytes + self.tried.bytes)
+    }
+
+    fn is_worth(&self, bytes: u64) -> bool {
+        bytes >= QUIET_AFTER_BYTES.max(self.large() / 8)
     }
 
     /// A snapshot of all so far is tried.
     pub(super) fn begin(&mut self) {
-        *self = Self::none(self.last);
+        self.tried.bytes += self.new.bytes;
+        self.tried.largest = self.tried.largest.max(self.new.largest);
+        self.new = Records::default();
     }
 
     /// The snapshot is written.
     pub(super) fn replaced(&mut self, bytes: u64) {
-        self.large = self.large.max(bytes);
+        self.tried = Records::default();
+        self.snapshot = bytes;
     }
 }
 
@@ -149,7 +173,7 @@ pub(super) fn open(
         |entry| {
             match entry {
                 Entry::Snapshot(piece) => {
-                    logged.large += piece.len() as u64;
+                    logged.snapshot += piece.len() as u64;
                     snapshot.get_or_insert_default().extend_from_slice(piece);
                 }
                 Entry::Record(_, bytes) => {
@@ -317,6 +341,29 @@ mod tests {
         }
         logged.add(1024, Some(now));
         assert!(logged.is_due());
+    }
+
+    #[test]
+    fn a_snapshot_that_fails_is_tried_later_and_at_the_end_and_what_it_was_of_is_not_forgotten() {
+        let now = Instant::now();
+        let mut logged = Logged::none(now);
+        logged.replaced(SNAPSHOT_AFTER_BYTES);
+        for _ in 0..128 {
+            logged.add(SNAPSHOT_AFTER_BYTES / 64, Some(now));
+        }
+        assert!(logged.is_due());
+        logged.begin();
+        assert!(!logged.is_due() && logged.is_due_at().is_none(), "not at once");
+        assert!(logged.is_worth_it(), "a start carries out all of them");
+        logged.add(SNAPSHOT_AFTER_BYTES, Some(now));
+        assert!(!logged.is_due(), "the snapshot is as large as before");
+        logged.begin();
+        logged.add(QUIET_AFTER_BYTES, Some(now));
+        logged.replaced(QUIET_AFTER_BYTES);
+        assert!(logged.is_due_at().is_some(), "what came since is behind it");
+        logged.begin();
+        logged.replaced(QUIET_AFTER_BYTES);
+        assert!(!logged.is_worth_it());
     }
 
     #[test]
