@@ -1,11 +1,11 @@
 //! Sending a node to another server, for `--plug`: on a thread of its own, with limits.
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Error, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::core::{CommandKind, MOVING, Move, node_text};
 use super::environment::Environment;
@@ -14,7 +14,11 @@ use crate::protocol::frame::{HEAD_BYTES, frame, length};
 use crate::protocol::{Answer, Body, Command, Request, read_answer, write};
 
 /// The longest that a connection, and each step of the exchange, may take.
-const WITHIN: Duration = Duration::from_secs(60);
+const STEP: Duration = Duration::from_secs(60);
+
+/// The longest that all of it may take, however little comes at a time: until it is over the
+/// journal has no snapshot. 60 MB are sent at 200 kB a second.
+const WHOLE: Duration = Duration::from_secs(300);
 
 /// The longest answer.
 const MOST_BYTES: u64 = 16 << 20;
@@ -96,7 +100,8 @@ fn send(one: &Move, own: &(String, String)) -> Result<(), String> {
     let request = Request { host, body: Body::User(one.user.clone(), command) };
     let mut bytes = Vec::new();
     frame(&mut bytes, |out| out.extend_from_slice(&write(&request)));
-    let answer = exchange(&one.host, &one.port, &bytes).map_err(|why| why.to_string())?;
+    let until = Instant::now() + WHOLE;
+    let answer = exchange((&one.host, &one.port), &bytes, until).map_err(|why| why.to_string())?;
     match read_answer(&answer) {
         Ok(Answer::Standard(0)) => Ok(()),
         Ok(Answer::Error(why)) => {
@@ -108,21 +113,53 @@ fn send(one: &Move, own: &(String, String)) -> Result<(), String> {
     }
 }
 
-fn exchange(host: &str, port: &str, request: &[u8]) -> std::io::Result<Vec<u8>> {
-    use std::io::{Error, ErrorKind};
+/// A connection that is over at a time.
+struct Until(TcpStream, Instant);
+
+/// What is left of the time for a step.
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(Instant::now()).min(STEP);
+    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// A step that takes too long is what the system calls one that would have to wait.
+fn timed(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
+        _ => error,
+    }
+}
+
+impl Read for Until {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.set_read_timeout(Some(left(self.1)?))?;
+        self.0.read(into).map_err(timed)
+    }
+}
+
+impl Write for Until {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.set_write_timeout(Some(left(self.1)?))?;
+        self.0.write(bytes).map_err(timed)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn exchange((host, port): (&str, &str), request: &[u8], until: Instant) -> io::Result<Vec<u8>> {
     let port: u16 = port.parse().map_err(|_| {
         Error::new(ErrorKind::InvalidInput, format!("{port:?} is no port: use 1 to 65535"))
     })?;
     let mut connected = Err(Error::new(ErrorKind::NotFound, "the host has no address"));
     for address in (host, port).to_socket_addrs()? {
-        connected = TcpStream::connect_timeout(&address, WITHIN);
+        connected = TcpStream::connect_timeout(&address, left(until)?);
         if connected.is_ok() {
             break;
         }
     }
-    let mut stream = connected?;
-    stream.set_read_timeout(Some(WITHIN))?;
-    stream.set_write_timeout(Some(WITHIN))?;
+    let mut stream = Until(connected?, until);
     stream.write_all(request)?;
     let mut head = [0; HEAD_BYTES];
     stream.read_exact(&mut head)?;
@@ -130,4 +167,27 @@ fn exchange(host: &str, port: &str, request: &[u8]) -> std::io::Result<Vec<u8>> 
     let mut answer = Vec::new();
     stream.take(bytes).read_to_end(&mut answer)?;
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_server_that_sends_byte_by_byte_is_left_when_the_time_is_over() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port().to_string();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            stream.set_nodelay(true).expect("a socket");
+            stream.write_all(format!("{MOST_BYTES:8x}").as_bytes()).expect("sent");
+            while stream.write_all(b" ").is_ok() {}
+        });
+        let until = Instant::now() + Duration::from_millis(100);
+        let ended = exchange(("127.0.0.1", &port), b"request", until);
+        // Its end is that of the connection.
+        server.join().expect("it ends");
+        assert_eq!(ended.expect_err("the time is over").kind(), ErrorKind::TimedOut);
+    }
 }
