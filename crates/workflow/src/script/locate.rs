@@ -18,6 +18,16 @@ pub enum Origin {
     Command,
 }
 
+/// The variables of commands that print scripts.
+const PRINTING: [(&str, Origin); 2] =
+    [("ECF_FETCH", Origin::Fetch), ("ECF_SCRIPT_CMD", Origin::Command)];
+
+/// Whether a command may print the script of a node with these variables.
+#[must_use]
+pub fn may_be_printed<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> bool {
+    PRINTING.iter().any(|(name, _)| variable(name).is_some_and(|command| !command.is_empty()))
+}
+
 /// A script's path, or the command that prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
@@ -43,7 +53,7 @@ pub fn locate<F: Files>(files: &F, scope: &Scope, node: &str) -> Result<Located,
         return Ok(Located { origin: Origin::Script, text: script.to_owned() });
     }
     missing.push_str(&format!("   ECF_SCRIPT({script}) does not exist:\n"));
-    for (name, origin) in [("ECF_FETCH", Origin::Fetch), ("ECF_SCRIPT_CMD", Origin::Command)] {
+    for (name, origin) in PRINTING {
         match scope.any(name).filter(|command| !command.is_empty()) {
             None => missing.push_str(&format!("   Variable {name} not defined:\n")),
             Some(command) => match with_values(command, scope) {

@@ -16,7 +16,7 @@ use std::io;
 pub use edit::{edit, pre_process, pre_process_own};
 pub use include::MAX_DEPTH;
 pub use job::{Job, Source, job, manual};
-pub use locate::{Located, Origin, locate};
+pub use locate::{Located, Origin, locate, may_be_printed};
 pub use scope::{Level, Scope};
 pub use substitute::substitute;
 

@@ -96,6 +96,10 @@ pub struct Limits {
 /// Tasks that wait for a thread: parsing and rendering.
 const MAX_QUEUED: usize = 4096;
 
+/// Commands that print scripts (ECF_SCRIPT_CMD, ECF_FETCH), at once, for jobs and for answers each:
+/// they are waited for, by a thread each.
+const MAX_PRINTING: usize = 16;
+
 /// A server whose addresses are bound.
 #[derive(Debug)]
 pub struct BoundWorkflow {
@@ -200,9 +204,11 @@ impl BoundWorkflow {
             journal,
             pending: Pending::default(),
             awaited: awaited::Awaited::new(Arc::clone(&shared)),
-            jobs: Arc::new(TaskPool::new("job", limits.threads.max(2), usize::MAX)?),
-            scripts: TaskPool::new("script", limits.threads.max(2), MAX_QUEUED)?,
+            jobs: TaskPool::new("job", limits.threads.max(2), usize::MAX)?,
+            printed_jobs: TaskPool::new("printed", MAX_PRINTING, usize::MAX)?,
+            scripts: TaskPool::new("script", MAX_PRINTING, MAX_QUEUED)?,
             files: TaskPool::new("archive", 1, usize::MAX)?,
+            writers: TaskPool::new("writer", 2, usize::MAX)?,
             mover: mover::Mover::default(),
             spawner: Arc::new(Spawner::start(limits.max_jobs)?),
             logged,

@@ -20,12 +20,13 @@ use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpo
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, random};
-use super::shared::{Shared, rendered, written};
+use super::shared::{Shared, in_background, rendered, written};
 use super::slot::Answer;
 use super::spawn::Spawner;
 use super::store::Logged;
 use super::{filing, job, memory};
 use crate::protocol::{Reply, Request};
+use crate::script::may_be_printed;
 
 /// The most messages that are taken before the journal is passed what they wrote.
 pub(super) const BATCH: usize = 1024;
@@ -51,12 +52,17 @@ pub(super) struct Owner {
     pub(super) journal: Journal,
     pub(super) pending: Pending,
     pub(super) awaited: Awaited,
-    pub(super) jobs: Arc<TaskPool>,
-    /// For what is made of scripts that commands print (ECF_SCRIPT_CMD, ECF_FETCH), so that a slow
-    /// command holds up no other answers.
+    pub(super) jobs: TaskPool,
+    /// For jobs of scripts that commands print (ECF_SCRIPT_CMD, ECF_FETCH), so that a slow command
+    /// holds up no other jobs.
+    pub(super) printed_jobs: TaskPool,
+    /// For answers that are made of such scripts, so that it holds up no other answers.
     pub(super) scripts: TaskPool,
     /// One thread, for archives.
     pub(super) files: TaskPool,
+    /// For checkpoints and snapshots, of which one each is written at a time, so that they wait
+    /// behind no one's answers.
+    pub(super) writers: TaskPool,
     pub(super) mover: Mover,
     pub(super) spawner: Arc<Spawner>,
     /// What is behind the snapshot.
@@ -137,9 +143,8 @@ impl Owner {
         let at_us = unix_us();
         self.say(at_us, Category::Message, "svr:terminate");
         // What they would still make, the next server makes.
-        self.scripts.abandon();
-        if let Some(jobs) = Arc::into_inner(self.jobs) {
-            jobs.abandon();
+        for pool in [self.scripts, self.jobs, self.printed_jobs] {
+            pool.abandon();
         }
         let checkpoint = self.checkpoints.begin(&self.core, &self.environment);
         if let Err(why) = checkpoint.write() {
@@ -451,9 +456,12 @@ impl Owner {
                         continue;
                     }
                     let (spawner, owner) = (Arc::clone(&self.spawner), self.shared.owner.clone());
+                    let is_printed = submission.kind == CommandKind::Job
+                        && may_be_printed(|name| submission.scope.any(name));
+                    let pool = if is_printed { &self.printed_jobs } else { &self.jobs };
                     let work = move || job::start(*submission, &spawner, &owner);
                     // The queue has no limit but the number of tasks.
-                    let _ = self.jobs.submit(Waker::new(|| {}), work);
+                    let _ = pool.submit(Waker::new(|| {}), work);
                 }
                 Effect::File(filing) => {
                     let owner = self.shared.owner.clone();
@@ -556,10 +564,10 @@ impl Owner {
         let work = self.checkpoints.begin(&self.core, &self.environment);
         let own = self.shared.owner.clone();
         let work = move || {
+            in_background();
             let _ = own.send(Message::CheckpointDone(work.write()));
         };
-        if self.shared.in_background(work).is_err() {
-            self.checkpoint_done(Err("too much to do: try again".to_owned()));
-        }
+        // The queue has no limit.
+        let _ = self.writers.submit(Waker::new(|| {}), work);
     }
 }

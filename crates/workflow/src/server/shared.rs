@@ -90,7 +90,8 @@ impl Shared {
         });
     }
 
-    /// Has the pool, or that of scripts, make an answer, whose memory is counted.
+    /// Has the pool, or that of scripts, make an answer, whose memory is counted, unless its client
+    /// has gone by then.
     pub(super) fn later(
         &self,
         scripts: Option<&TaskPool>,
@@ -98,7 +99,11 @@ impl Shared {
         make: impl FnOnce(&Arc<Memory>) -> Answer + Send + 'static,
     ) {
         let (late, answers) = (slot.clone(), Arc::clone(&self.answers));
-        let work = move || late.put(make(&answers));
+        let work = move || {
+            if late.has_taker() {
+                late.put(make(&answers));
+            }
+        };
         let submitted = match scripts {
             Some(scripts) => scripts.submit(Waker::new(|| {}), work).map(drop),
             None => self.in_background(work),
@@ -152,5 +157,46 @@ pub(super) fn rendered(answers: &Arc<Memory>, reply: Reply) -> Answer {
             Answer::Around(text, around)
         }
         None => Answer::Reply(answers.refusal()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::environment::Environment;
+    use crate::server::flush::LogFlush;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn what_a_client_that_has_gone_asked_for_is_not_made() {
+        let home = tempfile::tempdir().expect("a folder");
+        let environment = Environment::new(home.path(), 3141, 1, |_| None).expect("a home");
+        let log = Log::open(home.path().join("a.log"), LogFlush::default()).expect("open");
+        let shared = Shared {
+            owner: channel().0,
+            access: RwLock::new(Access::read(&environment).expect("no users")),
+            log,
+            pings: AtomicU32::new(0),
+            pool: TaskPool::new("test", 1, 3).expect("a thread"),
+            max_message: 1,
+            memory: Memory::new(1),
+            answers: Memory::new(1),
+        };
+        let (go_on, waits) = channel::<()>();
+        let busy = shared.in_background(move || assert!(waits.recv().is_err(), "none is sent"));
+        busy.expect("there is room");
+        let (made, is_made) = channel();
+        let [gone, there] = [(); 2].map(|()| Slot::new(Waker::new(|| {})));
+        for (name, slot) in [("gone", &gone), ("there", &there)] {
+            let made = made.clone();
+            shared.later(None, slot, move |_| {
+                made.send(name).expect("the test waits");
+                Answer::Reply(Reply::OK)
+            });
+        }
+        drop((gone, made));
+        drop(go_on);
+        assert_eq!(is_made.iter().collect::<Vec<_>>(), ["there"]);
+        assert!(there.take().is_some());
     }
 }

@@ -2,8 +2,11 @@
 
 use std::time::Instant;
 
+use wire::Waker;
+
 use super::message::Message;
 use super::owner::Owner;
+use super::shared::in_background;
 use super::store::{self, check_kept};
 
 impl Owner {
@@ -48,24 +51,22 @@ impl Owner {
         self.logged.begin();
         let snapshot = match self.journal.snapshot() {
             Ok(snapshot) => snapshot,
-            // The next one is due after as many records again.
+            // The next one is due after as many records again: each try has made a file of the
+            // journal.
             Err(why) => return tracing::error!("the journal goes on without its snapshot: {why}"),
         };
         self.is_snapshotting = true;
         let (head, tree) = self.core.stored();
         let own = self.shared.owner.clone();
         let work = move || {
+            in_background();
             let kept = store::kept(&tree);
             drop(tree);
             let done = check_kept(&kept).and_then(|()| store::write(snapshot, &head, &kept));
             let _ = own.send(Message::SnapshotDone(done));
         };
-        // As where it fails, the next one is due after as many records again: each try has made a
-        // file of the journal.
-        if self.shared.in_background(work).is_err() {
-            self.is_snapshotting = false;
-            tracing::error!("the journal goes on without its snapshot: too much waits already");
-        }
+        // The queue has no limit.
+        let _ = self.writers.submit(Waker::new(|| {}), work);
     }
 
     /// Takes what came of one.

@@ -232,3 +232,49 @@ fn what_a_user_has_edited_is_run_after_a_crash_if_it_was_not_started_before() {
     assert!(!place.home().join("x").exists());
     served.kill();
 }
+
+#[test]
+fn commands_that_print_scripts_and_hang_hold_up_no_other_jobs_and_answers() {
+    if program("ecflow_client").is_none() {
+        return;
+    }
+    let place = Place::new();
+    let pipe = place.home().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo").success());
+    let hanging: String = (0..10).map(|at| format!("  task t{at}\n")).collect();
+    let command = "echo begun >> %ECF_HOME%/begun; timeout 300 cat %ECF_HOME%/pipe";
+    let suite = format!(
+        "suite s\n family hanging\n  edit ECF_SCRIPT_CMD '{command}'\n{hanging} \
+         endfamily\n task plain\nendsuite\n"
+    );
+    let file = place.write("s.def", &suite);
+    place.script("plain", "true");
+    let served = Served::ours(&place);
+    place.told(&[&format!("--load={}", file.display())]);
+    place.told(&["--restart"]);
+    place.told(&["--begin=s"]);
+    let begun = || {
+        let text = std::fs::read_to_string(place.home().join("begun"));
+        text.map_or(0, |text| text.lines().count())
+    };
+    place.until("all of them hang", || begun() == 10);
+    place.until_state("/s/plain", "complete");
+    assert_eq!(place.told(&["--query", "state", "/s/hanging/t9"]).trim(), "submitted");
+    std::thread::scope(|scope| {
+        for at in 0..3 {
+            let path = format!("/s/hanging/t{at}");
+            let place = &place;
+            scope.spawn(move || place.client(&["--edit_script", &path, "edit"]));
+        }
+        place.until("those of answers hang, too", || begun() == 13);
+        let text = place.told(&["--edit_script", "/s/plain", "edit"]);
+        assert!(text.contains("%include <head.h>"), "{text}");
+        // All commands come to an end, whether they have opened the pipe or not.
+        let open = std::fs::OpenOptions::new().read(true).write(true).open(&pipe);
+        std::fs::remove_file(&pipe).expect("removed");
+        std::fs::write(&pipe, "").expect("written");
+        drop(open.expect("the pipe"));
+    });
+    served.kill();
+}

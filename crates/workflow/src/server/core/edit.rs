@@ -59,7 +59,7 @@ pub(super) fn edit_script(
 /// A script, or a user's text in its place, is made by another thread.
 fn shown(rules: &Rules<'_>, id: NodeId, what: Edit, lines: Vec<String>) -> Told {
     let snapshot = rules.tree.snapshot();
-    Told::OfCommands(Box::new(move || {
+    Told::of_script(rules.tree, id, move || {
         let (scope, path) = (Scope::of(&snapshot, id), snapshot.path(id));
         let text = locate(&Disk, &scope, &path).and_then(|script| {
             let own = (what == Edit::PreProcessFile).then_some(&lines[..]);
@@ -74,7 +74,7 @@ fn shown(rules: &Rules<'_>, id: NodeId, what: Edit, lines: Vec<String>) -> Told 
             Ok(text) => Reply::Text(String::from_utf8_lossy(&text).into_owned()),
             Err(why) => Reply::Error(why),
         }
-    }))
+    })
 }
 
 /// Refuses what would have too much wait for being started.

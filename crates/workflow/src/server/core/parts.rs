@@ -11,7 +11,7 @@ use super::whole::Whole;
 use super::zombies::Zombies;
 use crate::model::{Discarded, Displayed, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
 use crate::protocol::{Escaped, Reply, Source};
-use crate::script::Scope;
+use crate::script::{Scope, may_be_printed};
 use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
 use crate::server::log::Category;
 
@@ -68,6 +68,18 @@ pub(in crate::server) enum Told {
 }
 
 impl Told {
+    /// What another thread makes of the script of a node, which a command may print.
+    pub(super) fn of_script(
+        tree: &Snapshot,
+        id: NodeId,
+        make: impl FnOnce() -> Reply + Send + 'static,
+    ) -> Self {
+        match may_be_printed(|name| tree.user_variable(id, name)) {
+            true => Self::OfCommands(Box::new(make)),
+            false => Self::Later(Box::new(make)),
+        }
+    }
+
     /// Whether it is made of what commands print.
     pub(in crate::server) fn is_of_commands(&self) -> bool {
         match self {

@@ -517,7 +517,7 @@ fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
         return Told::Reply(Reply::error(format!("CFileCmd: Could not find node at path {path}")));
     };
     let (path, max_lines) = (path.to_owned(), usize::try_from(max_lines).unwrap_or(10_000));
-    Told::OfCommands(Box::new(move || {
+    let make = move || {
         let scope = Scope::of(&snapshot, id);
         let read = |file: &str| {
             let bytes = crate::script::Files::read(&Disk, file);
@@ -544,7 +544,11 @@ fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
             Ok(bytes) => Reply::Text(text::last_lines(&bytes, max_lines)),
             Err(why) => Reply::Error(why),
         }
-    }))
+    };
+    match kind {
+        FileKind::Manual => Told::of_script(rules.tree, id, make),
+        _ => Told::Later(Box::new(make)),
+    }
 }
 
 /// The most syncs of one group: each keeps what has changed until its answer is made.
