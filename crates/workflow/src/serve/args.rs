@@ -87,7 +87,8 @@ pub(crate) struct WorkflowArgs {
     /// command that caused them (command), with all that come within 2 ms (group), at a
     /// checkpoint, or with the next error. Or one for requests and one for the changes of states
     /// that they cause: message=command,change=checkpoint. Errors and warnings are written at once,
-    /// with all that is before them; a crash loses lines that wait, 1 MiB at most
+    /// with all that is before them. No answer waits for lines: a crash loses those that wait,
+    /// 1 MiB at most, and those that the disk has not taken yet
     #[arg(long, value_name = "UNTIL", default_value = "group")]
     pub(super) log_flush: LogFlush,
 
