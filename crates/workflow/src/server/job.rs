@@ -64,25 +64,24 @@ pub(crate) struct Made {
     pub(crate) errors: Vec<String>,
 }
 
-/// Writes the files of jobs that are not started, and says what fails.
-pub(super) fn check(submissions: Vec<Submission>) -> Reply {
-    let made = make(submissions);
+/// Writes the files of the jobs of a node's tasks, which are not started, and says what fails.
+pub(super) fn check(tree: &Snapshot, id: NodeId) -> Reply {
+    let made = make(submissions(tree, id));
     if made.errors.is_empty() { Reply::OK } else { Reply::Error(made.errors.concat()) }
 }
 
 /// Writes the jobs of all tasks of a tree that has begun: below a folder, or where they belong.
 pub(crate) fn job_files(tree: &Snapshot, below: Option<&Path>) -> Made {
-    let mut all = submissions(tree, NodeId::ROOT);
-    for one in &mut all {
+    make(submissions(tree, NodeId::ROOT).map(|mut one| {
         if let Some(below) = below {
             let file = format!("{}{}.job{}", below.display(), one.path, one.try_no);
             one.scope.set("ECF_JOB", &file);
         }
-    }
-    make(all)
+        one
+    }))
 }
 
-fn make(submissions: Vec<Submission>) -> Made {
+fn make(submissions: impl Iterator<Item = Submission>) -> Made {
     let mut made = Made::default();
     for one in submissions {
         let is_made = ["ECF_DUMMY_TASK", "ECF_NO_SCRIPT"];

@@ -440,7 +440,10 @@ impl Owner {
                 });
             }
             Told::Later(make) | Told::OfCommands(make) => make,
-            Told::Jobs(all) => Box::new(|| job::check(all())),
+            Told::Jobs(begun) => Box::new(|| {
+                let (tree, id) = begun();
+                job::check(&tree, id)
+            }),
         };
         shared.later(scripts, &slot, move |answers| rendered(answers, make()));
     }

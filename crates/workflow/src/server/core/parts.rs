@@ -57,8 +57,9 @@ pub(in crate::server) enum Told {
     Later(Box<dyn FnOnce() -> Reply + Send>),
     /// The same of what commands print, which may take long.
     OfCommands(Box<dyn FnOnce() -> Reply + Send>),
-    /// Whether jobs can be made of these: they are written, and not started.
-    Jobs(Box<dyn FnOnce() -> Vec<Submission> + Send>),
+    /// Whether jobs can be made of the tasks at and below a node of such a tree: they are written,
+    /// and not started.
+    Jobs(Box<dyn FnOnce() -> (Snapshot, NodeId) + Send>),
     /// Whether what is due could be made: jobs, scripts and archives, by path and try.
     Made(Due),
     /// What is cut out of a tree, in a frame of this program's own.
@@ -187,20 +188,25 @@ pub(in crate::server) fn submission(tree: &Snapshot, id: NodeId, kind: CommandKi
     }
 }
 
-/// The jobs of all tasks below a node, but for those that are complete from the start.
-pub(in crate::server) fn submissions(tree: &Snapshot, id: NodeId) -> Vec<Submission> {
-    let mut jobs = Vec::new();
+/// The jobs of all tasks below a node, but for those that are complete from the start: one after
+/// another, since each has all the variables that its script may name.
+pub(in crate::server) fn submissions(
+    tree: &Snapshot,
+    id: NodeId,
+) -> impl Iterator<Item = Submission> {
     let mut walk = tree.walk(id);
-    while let Some(at) = walk.next() {
-        let node = tree.node(at);
-        if node.kind == Kind::Task {
-            jobs.push(submission(tree, at, CommandKind::Job));
-            walk.skip_below(at);
-        } else if node.default == Displayed::Complete && node.kind != Kind::Root {
-            walk.skip_below(at);
+    std::iter::from_fn(move || {
+        while let Some(at) = walk.next() {
+            let node = tree.node(at);
+            if node.kind == Kind::Task {
+                walk.skip_below(at);
+                return Some(submission(tree, at, CommandKind::Job));
+            } else if node.default == Displayed::Complete && node.kind != Kind::Root {
+                walk.skip_below(at);
+            }
         }
-    }
-    jobs
+        None
+    })
 }
 
 /// What the server says of itself in `--stats`.

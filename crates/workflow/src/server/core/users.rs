@@ -15,7 +15,7 @@ use crate::server::disk::Disk;
 use super::archives::{add_zombies, check_idle, restore_checkpoint};
 use super::edit::{Asked, edit_script};
 use super::history::{Line, remember};
-use super::parts::{CommandKind, Parts, Told, number_of, submissions, version_line};
+use super::parts::{CommandKind, Parts, Told, number_of, version_line};
 use super::signals::{shell, zombies};
 use super::{alter, archives, check, nodes, plug, query, sync, text};
 
@@ -506,8 +506,7 @@ fn check_jobs(snapshot: Snapshot, path: &str, at_us: i64) -> Told {
         )));
     };
     Told::Jobs(Box::new(move || {
-        let tree = snapshot.begun(id, Instant::seconds(at_us.div_euclid(1_000_000)));
-        submissions(&tree, id)
+        (snapshot.begun(id, Instant::seconds(at_us.div_euclid(1_000_000))), id)
     }))
 }
 
