@@ -5,6 +5,9 @@ use serde::Serialize;
 /// The figure of a trial in which connections broke under the load and were made again: how many.
 pub const CONNECTIONS_BROKEN: &str = "connections_broken";
 
+/// What every run of a batch reports of its process.
+pub const OF_RUNS: [&str; 4] = ["wall_ns", "user_ns", "system_ns", "peak_bytes"];
+
 /// How the reason begins for which a trial is invalid whose target refused more than is allowed.
 pub const OPERATIONS_REFUSED: &str = "operations were refused";
 

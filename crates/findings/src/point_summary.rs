@@ -4,7 +4,7 @@ use judge::SeriesInterval;
 use ledger::PointRow;
 
 use crate::advice::ActivitySummary;
-use crate::call_values::ValueFigures;
+use crate::call_values::{OF_RUNS, ValueFigures};
 use crate::counters::CounterFigures;
 use crate::figures::Figures;
 use crate::grade::Grade;
@@ -95,5 +95,17 @@ impl PointSummary {
     /// The results of one target; `None` when it has no trial at this point.
     pub fn of_target(&self, target: usize) -> Option<&TargetSummary> {
         self.targets.iter().find(|summary| summary.target == target)
+    }
+}
+
+impl TargetSummary {
+    /// Whether its calls measured a figure of this name themselves.
+    pub fn reports(&self, name: &str) -> bool {
+        self.values.iter().any(|values| values.name == name)
+    }
+
+    /// Whether its operations are runs of a program, each a process.
+    pub fn is_batch(&self) -> bool {
+        OF_RUNS.iter().all(|name| self.reports(name))
     }
 }

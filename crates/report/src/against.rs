@@ -1,7 +1,7 @@
 //! What the primary metric says of the first target beside another one, in a sentence; what went
 //! the other way by the other metrics is never left out.
 
-use findings::{Compared, Summary, TargetSummary};
+use findings::{Compared, OF_RUNS, Summary, TargetSummary};
 use judge::{Direction, Inconclusive, Metric, Verdict};
 
 use crate::causes::why_text;
@@ -196,7 +196,8 @@ fn besides(summary: &Summary, family: &[&Compared]) -> String {
     let beside = |of: &Compared| {
         let both = (of.a, of.b);
         let here = summary.comparisons_at(of.point);
-        here.filter(move |one| !one.primary && (one.a, one.b) == both)
+        let others = here.filter(move |one| !one.primary && (one.a, one.b) == both);
+        others.filter(move |one| !is_of_runs(summary, of, one))
     };
     let mut metrics: Vec<&Metric> = Vec::new();
     for one in family.iter().flat_map(|of| beside(of)) {
@@ -232,6 +233,16 @@ fn besides(summary: &Summary, family: &[&Compared]) -> String {
     };
     let all: Vec<String> = metrics.into_iter().filter_map(said).collect();
     if all.is_empty() { String::new() } else { format!("; {}", all.join(", ")) }
+}
+
+/// Whether this is the rate or the latency of runs of a program whose own figure is the primary one:
+/// most of these run for a given time, whatever they find.
+fn is_of_runs(summary: &Summary, primary: &Compared, one: &Compared) -> bool {
+    let own = &*primary.metric.suite;
+    let is_of_time = one.metric.suite == "rate_per_s" || one.metric.suite.starts_with("latency.");
+    let target = summary.points[one.point].of_target(one.a);
+    let is_own = |target: &TargetSummary| target.is_batch() && target.reports(own);
+    is_of_time && !OF_RUNS.contains(&own) && target.is_some_and(is_own)
 }
 
 /// A comparison that is decided, or likely.

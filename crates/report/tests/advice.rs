@@ -62,3 +62,22 @@ fn a_table_says_which_loads_each_target_carries_and_how_many_times() {
         assert!(text.contains(words), "{words}: {text}");
     }
 }
+
+#[test]
+fn what_a_loads_name_says_behind_a_colon_is_a_column_of_its_own() {
+    let mut bench = Bench::new(&["loadline", "postgres"]);
+    bench.point(LABEL, 4);
+    bench.rounds_of(&[1_000; 5]);
+    let ratio = "about 336 × LHCb (data 2.5 to 5, jobs 12, sites 7)";
+    for target in [0, 1] {
+        bench.carried_load("LHCb", target, "latency.mean <= 432s", 6e9, 432e9);
+        let name = format!("ATLAS: {ratio}");
+        bench.carried_load(&name, target, "latency.mean <= 5s", 6e9, 5e9);
+    }
+    let text = report::text(&bench.finish(), false);
+    let table = text.split("Which loads each server carries").nth(1).expect("a table");
+    for words in ["  ratio  ", ratio, "not carried, 0.833×", "carried, 72.0×"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    assert!(!table.contains("ATLAS:"), "{table}");
+}

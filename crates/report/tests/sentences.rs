@@ -1,7 +1,7 @@
 //! The conclusion: the thing and its direction, what went the other way, and causes.
 
 use crate::fixture::{Bench, foreign};
-use ledger::{FactRow, Ledger, RequirementOutcome, Validity};
+use ledger::{Better, FactRow, Ledger, ProgramFigureRow, RequirementOutcome, Validity};
 
 /// Rounds in which the first target has this rate, latency and CPU time an operation; the other one
 /// has 100,000/s, 33 µs and 100 ns.
@@ -42,6 +42,37 @@ fn several_points_are_said_by_their_span() {
     let said = "loadline takes 12 to 90 % less CPU per operation than memcached at 2 of 3 points, \
                 6.0 % more at 1; rate 10 % lower at 1 and 2.00 times as high at 1.";
     assert_eq!(report::conclusion(&bench.finish()), [said]);
+}
+
+#[test]
+fn rate_and_latency_of_runs_are_left_out_beside_a_figure_of_the_programs_own() {
+    let said = |primary: &str| {
+        let ledger = Ledger::in_memory().unwrap();
+        let mut bench = Bench::with(ledger, &["loadline", "memcached"], primary);
+        for (ordinal, name) in (0..).zip(["median_ns", "wall_ns"]) {
+            let (run_id, name, unit) = (bench.run, name.into(), "ns".into());
+            let row = ProgramFigureRow { run_id, ordinal, name, better: Better::Lower, unit };
+            bench.ledger.add_program_figure(&row).unwrap();
+        }
+        bench.point("batch/run", 1);
+        for _ in 0..5 {
+            bench.round();
+            for (target, median_ns, rate_per_s, latency_ns) in
+                [(0, 50.0, 90_000, 41_000), (1, 100.0, 100_000, 33_000)]
+            {
+                let trial = bench.trial(target, rate_per_s, latency_ns, |_| ());
+                let figures = ["median_ns", "wall_ns", "user_ns", "system_ns", "peak_bytes"];
+                for (ordinal, name) in (0..).zip(figures) {
+                    bench.value(trial, ordinal, name, median_ns);
+                }
+            }
+        }
+        report::conclusion(&bench.finish()).remove(0)
+    };
+    let own = said("median_ns");
+    assert!(own.contains("50 % lower median_ns") && !own.contains("rate"), "{own}");
+    let of_runs = said("wall_ns");
+    assert!(of_runs.contains("rate 10 % lower, p50 24 % higher"), "{of_runs}");
 }
 
 #[test]

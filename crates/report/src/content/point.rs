@@ -270,6 +270,7 @@ fn requirements(summary: &Summary, index: usize) -> Vec<Line> {
 }
 
 /// Which of the named loads each target carries, and how many times: a row each, a column a target.
+/// What stands behind a colon in a load's name is how it compares with others.
 fn carried(summary: &Summary, index: usize) -> Option<Block> {
     let here: Vec<_> = summary.carried.iter().filter(|(point, ..)| *point == index).collect();
     let mut names: Vec<(&str, &str)> = Vec::new();
@@ -278,9 +279,18 @@ fn carried(summary: &Summary, index: usize) -> Option<Block> {
         names.extend((!names.contains(&load)).then_some(load));
     }
     let caption = "Which loads each server carries, and how many times";
+    let parts = |name: &'_ str| -> (String, Option<String>) {
+        let parts = name.split_once(": ").map(|(name, ratio)| (name.into(), Some(ratio.into())));
+        parts.unwrap_or((name.into(), None))
+    };
+    let has_ratios = names.iter().any(|(name, _)| parts(name).1.is_some());
     let sheet = Sheet::of(caption, names)
-        .with(words("load"), |(name, _)| Line::with_role(Role::Strong, *name))
-        .with(words("carried where"), |(_, expression)| *expression);
+        .with(words("load"), |(name, _)| Line::with_role(Role::Strong, parts(name).0));
+    let sheet = match has_ratios {
+        true => sheet.with(words("ratio"), |(name, _)| parts(name).1.map(Line::from)),
+        false => sheet,
+    };
+    let sheet = sheet.with(words("carried where"), |(_, expression)| *expression);
     let of_target = |target: usize, load: &str| -> Option<Line> {
         let (.., row) = here.iter().find(|(_, other, row)| *other == target && row.name == load)?;
         let role = match row.outcome {

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use findings::{Summary, TargetSummary};
+use findings::{OF_RUNS, Summary, TargetSummary};
 use judge::{Metric, Unit};
 use ledger::RequirementRow;
 use maud::{Markup, html};
@@ -79,9 +79,6 @@ const CORES: &[(&str, &str)] = &[
     ("generator.cpu_ns_per_op", "Generator CPU in cores"),
 ];
 
-/// The figures of a batch's runs are drawn as every target's are.
-const OF_RUNS: [&str; 4] = ["wall_ns", "user_ns", "system_ns", "peak_bytes"];
-
 /// A figure whose lines all stay within this factor is flat.
 const FLAT: f64 = 1.1;
 
@@ -107,9 +104,8 @@ const MAX_LAWS: usize = 12;
 /// Whether whole processes were measured: an operation is then a run.
 fn is_batch(summary: &Summary) -> bool {
     let mut targets = summary.points.iter().flat_map(|point| &point.targets).peekable();
-    let reported = |target: &TargetSummary, name| target.values.iter().any(|one| one.name == name);
-    let is_one = |target: &TargetSummary| OF_RUNS.iter().all(|name| reported(target, *name));
-    targets.peek().is_some() && targets.filter(|one| one.valid_trials > 0).all(is_one)
+    let measured = |target: &&TargetSummary| target.valid_trials > 0;
+    targets.peek().is_some() && targets.filter(measured).all(TargetSummary::is_batch)
 }
 
 /// The name of a metric in a run of batches.
@@ -145,6 +141,7 @@ fn all_shown(summary: &Summary) -> (Vec<Shown<'_>>, Vec<Shown<'_>>) {
     }));
     let all = summary.points.iter().flat_map(|point| &point.targets).flat_map(|one| &one.values);
     let told: BTreeSet<&str> = all.map(|one| one.name.as_str()).collect();
+    // The figures of a batch's runs are drawn as every target's are.
     let told = told.into_iter().filter(|name| !(is_batch && OF_RUNS.contains(name)));
     behind.extend(told.map(|name| {
         let (title, show) = call_figure(name);
