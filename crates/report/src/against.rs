@@ -196,8 +196,9 @@ fn besides(summary: &Summary, family: &[&Compared]) -> String {
     let beside = |of: &Compared| {
         let both = (of.a, of.b);
         let here = summary.comparisons_at(of.point);
+        let own = of.metric.suite.clone();
         let others = here.filter(move |one| !one.primary && (one.a, one.b) == both);
-        others.filter(move |one| !is_of_runs(summary, of, one))
+        others.filter(move |one| !is_of_runs(summary, &own, one))
     };
     let mut metrics: Vec<&Metric> = Vec::new();
     for one in family.iter().flat_map(|of| beside(of)) {
@@ -237,8 +238,7 @@ fn besides(summary: &Summary, family: &[&Compared]) -> String {
 
 /// Whether this is the rate or the latency of runs of a program whose own figure is the primary one:
 /// most of these run for a given time, whatever they find.
-fn is_of_runs(summary: &Summary, primary: &Compared, one: &Compared) -> bool {
-    let own = &*primary.metric.suite;
+fn is_of_runs(summary: &Summary, own: &str, one: &Compared) -> bool {
     let is_of_time = one.metric.suite == "rate_per_s" || one.metric.suite.starts_with("latency.");
     let target = summary.points[one.point].of_target(one.a);
     let is_own = |target: &TargetSummary| target.is_batch() && target.reports(own);

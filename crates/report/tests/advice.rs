@@ -75,9 +75,8 @@ fn what_a_loads_name_says_behind_a_colon_is_a_column_of_its_own() {
         bench.carried_load(&name, target, "latency.mean <= 5s", 6e9, 5e9);
     }
     let text = report::text(&bench.finish(), false);
-    let table = text.split("Which loads each server carries").nth(1).expect("a table");
-    for words in ["  ratio  ", ratio, "not carried, 0.833×", "carried, 72.0×"] {
-        assert!(table.contains(words), "{words}: {table}");
+    for words in ["ratio", ratio, "not carried, 0.833×", "carried, 72.0×"] {
+        assert!(text.contains(words), "{words}: {text}");
     }
-    assert!(!table.contains("ATLAS:"), "{table}");
+    assert!(!text.contains("ATLAS:"), "{text}");
 }
