@@ -236,8 +236,8 @@ fn besides(summary: &Summary, family: &[&Compared]) -> String {
     if all.is_empty() { String::new() } else { format!("; {}", all.join(", ")) }
 }
 
-/// Whether this is the rate or the latency of runs of a program whose own figure is the primary one:
-/// most of these run for a given time, whatever they find.
+/// Whether this is the rate or the latency of runs of a program whose own figure is the primary
+/// one: most of these run for a given time, whatever they find.
 fn is_of_runs(summary: &Summary, own: &str, one: &Compared) -> bool {
     let is_of_time = one.metric.suite == "rate_per_s" || one.metric.suite.starts_with("latency.");
     let target = summary.points[one.point].of_target(one.a);
