@@ -111,7 +111,8 @@ impl CarrierAddress {
             Self::Tcp(address) => Box::new(Stream::tcp(address, tuning, limit)?),
             Self::Pipe(command) => Box::new(ChildPipe::start(command, tuning.budget())?),
             Self::Mpi(rank) => {
-                let duplex = World::join()?.link(*rank, tuning.wait.unwrap_or_default())?;
+                let how = tuning.wait.unwrap_or_default();
+                let duplex = World::join()?.link(*rank, how, limit)?;
                 // What has started this rank has started the others of this host.
                 Box::new(OverDuplex { duplex, peer: Peer::Within(parent_id()) })
             }

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use service::out;
+
 use crate::duplex::{Duplex, For};
 use crate::waiting::Wait;
 use library::{Buffer, Library};
@@ -43,6 +45,9 @@ const END_TIME: Duration = Duration::from_secs(2);
 
 /// What starts ranks says so in the environment: Open MPI, others of its kind, and Slurm.
 const STARTED: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_PROCID"];
+
+/// The most bytes of how a rank was started that another one is told.
+const MOST_STARTED_BYTES: usize = 4 << 10;
 
 /// How ranks are started.
 const START: &str = "start it by `mpirun -np 2 loadline rpc ping mpi:`";
@@ -97,20 +102,53 @@ impl World {
     /// one. Of another rank it is that to rank 0.
     ///
     /// # Errors
-    /// When no rank can be asked by this number, which each rank of the job finds, and leaves it;
-    /// or when there was a connection.
-    pub(crate) fn link(&'static self, server: usize, how: Wait) -> io::Result<Link> {
+    /// On rank 0, for all: when no rank can be asked by this number, or that rank was started
+    /// otherwise or doesn't answer within `limit`; on each, when there was a connection.
+    pub(crate) fn link(
+        &'static self,
+        server: usize,
+        how: Wait,
+        limit: Duration,
+    ) -> io::Result<Link> {
         if self.is_used.swap(true, Relaxed) {
             return Err(io::Error::other("mpi: this process has had its connection"));
         }
-        if !(1..self.size).contains(&server) {
-            self.leave();
+        let is_there = self.rank > 0 || server < self.size;
+        let asked = if is_there { server } else { 1 };
+        let mut link = Link::new(self, if self.rank == 0 { asked } else { 0 }, how)?;
+        if !is_there {
+            // The others learn of the end as they do of any other.
             let last = self.size - 1;
             let words = format!("mpi: there is no rank {server} to ask, but 1 to {last}");
             return Err(io::Error::other(words));
         }
-        Link::new(self, if self.rank == 0 { server } else { 0 }, how)
+        link.meet(&started(), limit)?;
+        Ok(link)
     }
+}
+
+/// How this process was started: what all ranks have in common.
+fn started() -> String {
+    let mut words = concat!("loadline ", env!("CARGO_PKG_VERSION")).to_owned();
+    for argument in std::env::args_os().skip(1) {
+        words.push(' ');
+        words.push_str(&argument.to_string_lossy());
+    }
+    words.truncate(words.floor_char_boundary(MOST_STARTED_BYTES));
+    words
+}
+
+/// Says in what another rank differs, if it does.
+fn compare(own: &str, other: &[u8], rank: usize) -> Result<(), String> {
+    if other == own.as_bytes() {
+        return Ok(());
+    }
+    let other = String::from_utf8_lossy(other);
+    let its = match other.starts_with("loadline ") {
+        true => format!("is {other}"),
+        false => "isn't this loadline, or is one of another version".to_owned(),
+    };
+    Err(format!("mpi: rank {rank} {its}; this one is {own}: start all ranks alike"))
 }
 
 /// One side of a connection.
@@ -145,6 +183,33 @@ impl Link {
         };
         link.receives.iter_mut().try_for_each(|buffer| buffer.receive(peer))?;
         Ok(link)
+    }
+
+    /// Says how this rank was started, and hears how the other one was: rank 0 begins, compares, and
+    /// says what is wrong.
+    fn meet(&mut self, own: &str, limit: Duration) -> io::Result<()> {
+        let (asks, words) = (self.world.rank == 0, [IoSlice::new(own.as_bytes())]);
+        if asks {
+            self.send_one(&mut Pieces::of(&words))?;
+        }
+        // A rank that isn't asked waits for the end of the job.
+        if !self.look(For::Bytes, asks.then(|| Instant::now() + limit))? {
+            let words = format!(
+                "mpi: rank {} doesn't answer (--connect-timeout): it hangs, or isn't started as \
+                 this one is, {own}",
+                self.peer
+            );
+            return Err(io::Error::new(io::ErrorKind::TimedOut, words));
+        }
+        if self.is_over() {
+            return Ok(());
+        }
+        let mut came = vec![0; MESSAGE_BYTES];
+        let count = self.receive(&mut came)?;
+        match asks {
+            true => compare(own, &came[..count], self.peer).map_err(io::Error::other),
+            false => self.send_one(&mut Pieces::of(&words)).map(drop),
+        }
     }
 
     /// Whether the other side has sent its end.
@@ -312,8 +377,14 @@ impl Drop for Link {
     fn drop(&mut self) {
         // Leaving waits for the other side. Where that is silent, this process ends without it, and
         // with it the job.
-        if self.end().is_ok() {
-            self.world.leave();
+        match self.end() {
+            Ok(()) => self.world.leave(),
+            Err(error) => out::note(format_args!(
+                "mpi: rank {} doesn't end with this one within {} s ({error}): mpirun ends the job \
+                 as one that failed",
+                self.peer,
+                END_TIME.as_secs()
+            )),
         }
     }
 }
@@ -379,5 +450,20 @@ mod tests {
             assert_eq!(came, b"abcdefgh", "{room}");
         }
         assert!(Pieces::of(&[]).is_empty());
+    }
+
+    #[test]
+    fn ranks_that_differ_are_named_with_both_ways_of_starting_them() {
+        let own = "loadline 0.1.0 rpc ping mpi: --wait spin";
+        assert_eq!(compare(own, own.as_bytes(), 1), Ok(()));
+        for other in ["loadline 0.1.0 rpc ping mpi:", "loadline 0.2.0 rpc ping mpi: --wait spin"] {
+            let words = compare(own, other.as_bytes(), 2).expect_err(other);
+            assert_eq!(
+                words,
+                format!("mpi: rank 2 is {other}; this one is {own}: start all ranks alike")
+            );
+        }
+        let words = compare(own, b"\x9blrf\x01\0", 1).expect_err("an older one");
+        assert!(words.contains("of another version; this one is loadline 0.1.0"), "{words}");
     }
 }

@@ -9,13 +9,43 @@ use crate::served::{PROGRAM, lines, rpc, said};
 
 /// Runs the client as this number of ranks; without mpirun the test is skipped.
 fn ranks(count: usize, args: &[&str]) -> Option<Output> {
+    groups(&[(count, args)])
+}
+
+/// Runs ranks that are started in several ways.
+fn groups(all: &[(usize, &[&str])]) -> Option<Output> {
     let mut command = Command::new(on_path("mpirun")?);
     // Two that start at once fail where one makes, and the other removes, the folder of both.
     let folder = tempfile::tempdir().expect("a folder");
     command.env("TMPDIR", folder.path());
-    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np"]);
-    command.arg(count.to_string()).args([PROGRAM, "rpc"]).args(args);
+    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);
+    for (at, (count, args)) in all.iter().enumerate() {
+        command.args([":"].iter().take(at)).arg("-np").arg(count.to_string());
+        command.args([PROGRAM, "rpc"]).args(*args);
+    }
     Some(command.output().expect("it runs"))
+}
+
+#[test]
+fn ranks_that_are_started_otherwise_are_named_by_the_one_that_asks() {
+    for (address, other, says) in [
+        ("mpi:", "mpi:1", "rank 1 is loadline"),
+        ("mpi:2", "mpi:1", "rank 2 is loadline"),
+        // It asks none, which no other rank has to know.
+        ("mpi:3", "mpi:1", "there is no rank 3 to ask, but 1 to 2"),
+    ] {
+        let (asks, serves) = (["ping", address, "--wait", "spin"], ["ping", other]);
+        let Some(out) = groups(&[(1, &asks), (2, &serves)]) else { return };
+        assert_eq!(out.status.code(), Some(1), "{address}: {}", said(&out));
+        assert!(said(&out).contains(says), "{address}: {}", said(&out));
+        assert!(out.stdout.is_empty(), "{address}");
+    }
+    let (asks, serves) = (["ping", "mpi:", "--wait", "spin"], ["ping", "mpi:"]);
+    let Some(out) = groups(&[(1, &asks), (1, &serves)]) else { return };
+    let words = said(&out);
+    for part in [" rpc ping mpi:; this one is", "mpi: --wait spin: start all ranks alike"] {
+        assert!(words.contains(part), "{words}");
+    }
 }
 
 #[test]
@@ -65,6 +95,7 @@ fn a_rank_that_hangs_ends_the_other_with_an_error_in_time() {
     let out = child.wait_with_output().expect("it ends");
     assert!(!out.status.success(), "{}", said(&out));
     assert!(said(&out).contains("deadline of the call has passed"), "{}", said(&out));
+    assert!(said(&out).contains("rank 1 doesn't end with this one within 2 s"), "{}", said(&out));
 }
 
 #[test]

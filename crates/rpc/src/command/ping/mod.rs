@@ -10,6 +10,7 @@ pub(super) mod started;
 pub(super) mod trial;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use base::units::{ByteCount, Span};
@@ -165,13 +166,11 @@ impl ToArgs {
             return Ok(None);
         }
         cpus::pin(self.cpus.server)?;
-        let rank = world.rank();
-        let Ok(link) = world.link(server, self.wait.unwrap_or_default()) else {
-            // What is wrong with the job rank 0 says for all, and fails: where another rank fails
-            // first, mpirun ends it unheard.
-            return Ok(Some(ExitCode::SUCCESS));
-        };
-        serve_rank(link).with_context(|| format!("rank {rank} can't serve rank 0"))?;
+        // What is wrong with the job rank 0 says for all, and fails: where another rank fails
+        // first, mpirun ends it unheard.
+        let link = world.link(server, self.wait.unwrap_or_default(), Duration::MAX);
+        let served = link.and_then(serve_rank);
+        served.with_context(|| format!("rank {} can't serve rank 0", world.rank()))?;
         Ok(Some(ExitCode::SUCCESS))
     }
 
