@@ -24,8 +24,9 @@ use super::shared::{FORCED, NextStage, Shared, Stage, next_stage};
 use super::watch::Watch;
 
 /// What a client may send of one call before it is asked for more, and of all of a connection: what
-/// is not read yet.
-const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+/// is not read yet. h2 grants each again once a third of it is taken, so that one write has both
+/// grants where one is half of the other; a call that takes nothing leaves the other half.
+const STREAM_WINDOW_BYTES: u32 = 512 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 
 /// What small frames may take, by h2's count of up to 256 bytes each, until a call has taken them.
@@ -40,7 +41,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limit = shared.settings.handshake_timeout;
-    let watch = Watch::new(shared.settings.keepalive_min);
+    let watch = Watch::new(shared.settings.keepalive_min, carrier == "unix");
     let pipe = Pipe::new(stream, early, watch);
     let handshake = Box::pin(builder(&shared.settings).handshake(pipe.clone()));
     let Ok(Ok(h2)) = timeout(limit, handshake).await else { return };

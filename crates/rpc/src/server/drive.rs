@@ -155,9 +155,11 @@ impl Driver {
             return Progress::Done;
         }
         let [framed, _] = self.framed(answer.clone(), None);
-        if !self.send_now(&framed) {
+        // A call that is given up needs nothing more.
+        if let Ok(false) = self.put_now(&framed) {
             return self.later(answer);
         }
+        self.shared.counters.sent.fetch_add(1, Relaxed);
         self.finish(&Status::ok());
         Progress::Done
     }
@@ -318,6 +320,9 @@ impl Driver {
     /// Gives back all of the client's window but this much.
     fn release(&mut self, keep: usize) {
         let released = self.unreleased.saturating_sub(keep);
+        if released == 0 {
+            return;
+        }
         self.unreleased -= released;
         // The client has more to send than it may only if it breaks the protocol.
         let _ = self.body.flow_control().release_capacity(released);
@@ -432,20 +437,21 @@ impl Driver {
         }
     }
 
-    /// Hands over a message, if the client has room for it. A call that is given up needs nothing
-    /// more.
-    fn send_now(&mut self, framed: &Bytes) -> bool {
-        let gate = Arc::clone(&self.gate);
-        let Ok(stream) = self.begin() else { return true };
-        stream.reserve_capacity(framed.len());
-        if stream.capacity() < framed.len() {
-            return false;
+    /// Hands over these bytes, if there is room for them at the client and in what waits for the
+    /// socket.
+    fn put_now(&mut self, bytes: &Bytes) -> Result<bool, End> {
+        if !self.gate.is_open() {
+            return Ok(false);
         }
-        gate.add(framed.len());
-        // As above.
-        let _ = stream.send_data(framed.clone(), false);
-        self.shared.counters.sent.fetch_add(1, Relaxed);
-        true
+        let gate = Arc::clone(&self.gate);
+        let stream = self.begin()?;
+        stream.reserve_capacity(bytes.len());
+        if stream.capacity() < bytes.len() {
+            return Ok(false);
+        }
+        gate.add(bytes.len());
+        stream.send_data(bytes.clone(), false).map_err(|_| End::GivenUp)?;
+        Ok(true)
     }
 
     /// Sends a message, as there is room for it.
@@ -497,6 +503,11 @@ impl Driver {
 
     /// Hands these bytes to h2, as there is room for them.
     async fn put(&mut self, mut rest: Bytes) -> Result<(), End> {
+        // What ends the call is looked at where it waits, which is often enough: the gate shuts.
+        if rest.len() <= AT_ONCE_BYTES && self.put_now(&rest)? {
+            self.progress += 1;
+            return Ok(());
+        }
         while !rest.is_empty() {
             let length = rest.len();
             let room = poll_fn(|context| self.poll_room(context, length)).await?;

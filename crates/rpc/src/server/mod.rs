@@ -13,6 +13,8 @@ mod admit;
 #[cfg(feature = "grpc")]
 mod answer;
 #[cfg(feature = "grpc")]
+mod authority;
+#[cfg(feature = "grpc")]
 mod connection;
 #[cfg(feature = "grpc")]
 mod drive;

@@ -21,8 +21,9 @@ const MOST_DROPPED_BYTES: usize = 4 << 20;
 
 /// What is read before the connection's calls have their turn, and the most frames of it: h2 takes
 /// all that there is to read, and ends a connection for some thousand small frames that no call has
-/// taken yet.
-const TURN_BYTES: usize = 64 << 10;
+/// taken yet. These bytes are a little more than the third of a stream's window, from which on it is
+/// granted again: a turn of a large message has one grant.
+const TURN_BYTES: usize = 192 << 10;
 const TURN_FRAMES: usize = 512;
 
 /// What an idle connection may keep of its buffer.
@@ -237,7 +238,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Pipe<S> {
             }
         }
         inner.turn += buffer.filled().len() - before;
-        if inner.watch.see(&buffer.filled()[before..]) {
+        if inner.watch.see(&mut buffer.filled_mut()[before..]) {
             // What asks for too much is not handed on: h2 would answer, or log, each frame of it.
             inner.is_too_much = true;
             buffer.set_filled(before);

@@ -4,14 +4,19 @@
 
 use std::time::{Duration, Instant};
 
+use super::authority::Authority;
 use crate::protocol::http2::frame::PREFACE;
 
 /// The head of a frame: length, type, flags, stream.
 const HEAD_BYTES: usize = 9;
 
+const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
+const CONTINUATION: u8 = 9;
 const ACK: u8 = 1;
+const PADDED: u8 = 8;
+const PRIORITY: u8 = 0x20;
 
 /// Pings that may come too early, without anything sent meanwhile; one more ends the connection.
 const MOST_STRIKES: u32 = 2;
@@ -36,11 +41,15 @@ pub(super) struct Watch {
     pongs: u32,
     /// Frames since this was asked last.
     frames: usize,
+    /// Header blocks over a Unix socket.
+    authority: Option<Authority>,
+    /// The payload is one of a header block, behind this many other bytes.
+    block: Option<usize>,
 }
 
 impl Watch {
     /// From the first byte of the connection on.
-    pub(super) fn new(keepalive_min: Duration) -> Self {
+    pub(super) fn new(keepalive_min: Duration, is_unix: bool) -> Self {
         Self {
             keepalive_min,
             skip: PREFACE.len(),
@@ -51,6 +60,8 @@ impl Watch {
             settings: 0,
             pongs: 0,
             frames: 0,
+            authority: is_unix.then(Authority::new),
+            block: None,
         }
     }
 
@@ -65,19 +76,22 @@ impl Watch {
         self.last_ping = None;
     }
 
-    /// Looks at the next bytes. Returns whether the client asks for too much.
-    pub(super) fn see(&mut self, mut bytes: &[u8]) -> bool {
+    /// Looks at the next bytes, and changes those of an authority. Returns whether the client asks
+    /// for too much.
+    pub(super) fn see(&mut self, mut bytes: &mut [u8]) -> bool {
         loop {
             let skipped = self.skip.min(bytes.len());
             self.skip -= skipped;
-            bytes = &bytes[skipped..];
+            let (payload, rest) = bytes.split_at_mut(skipped);
+            self.pass(payload);
+            bytes = rest;
             if bytes.is_empty() {
                 return false;
             }
             let taken = (HEAD_BYTES - self.have).min(bytes.len());
             self.head[self.have..self.have + taken].copy_from_slice(&bytes[..taken]);
             self.have += taken;
-            bytes = &bytes[taken..];
+            bytes = &mut bytes[taken..];
             if self.have < HEAD_BYTES {
                 return false;
             }
@@ -85,9 +99,32 @@ impl Watch {
             self.frames += 1;
             let [a, b, c, kind, flags, ..] = self.head;
             self.skip = u32::from_be_bytes([0, a, b, c]) as usize;
+            self.begin(kind, flags);
             if self.is_too_much(kind, flags & ACK != 0) {
                 return true;
             }
+        }
+    }
+
+    /// A frame begins.
+    fn begin(&mut self, kind: u8, flags: u8) {
+        let Some(authority) = &mut self.authority else { return };
+        self.block = match kind {
+            HEADERS => {
+                authority.begin();
+                Some(usize::from(flags & PADDED != 0) + 5 * usize::from(flags & PRIORITY != 0))
+            }
+            CONTINUATION => Some(0),
+            _ => None,
+        };
+    }
+
+    /// A part of a frame's payload.
+    fn pass(&mut self, payload: &mut [u8]) {
+        if let (Some(authority), Some(before)) = (&mut self.authority, &mut self.block) {
+            let others = (*before).min(payload.len());
+            *before -= others;
+            authority.pass(&mut payload[others..]);
         }
     }
 
@@ -122,24 +159,28 @@ mod tests {
     const PING_FRAME: [u8; 17] = [0, 0, 8, PING, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
 
     fn begun() -> Watch {
-        let mut watch = Watch::new(HOUR);
-        assert!(!watch.see(PREFACE));
+        let mut watch = Watch::new(HOUR, false);
+        assert!(!see(&mut watch, PREFACE));
         watch
+    }
+
+    fn see(watch: &mut Watch, bytes: &[u8]) -> bool {
+        watch.see(&mut bytes.to_vec())
     }
 
     #[test]
     fn pings_are_too_many_unless_something_is_sent_meanwhile() {
         let mut watch = begun();
-        let mut pings = || (0..10).take_while(|_| !watch.see(&PING_FRAME)).count();
+        let mut pings = || (0..10).take_while(|_| !see(&mut watch, &PING_FRAME)).count();
         assert_eq!(pings(), 3);
         let mut watch = begun();
         for _ in 0..100 {
-            assert!(!watch.see(&PING_FRAME));
+            assert!(!see(&mut watch, &PING_FRAME));
             watch.sent();
         }
-        let mut rare = Watch::new(Duration::ZERO);
-        rare.see(PREFACE);
-        assert!((0..100).all(|_| !rare.see(&PING_FRAME)));
+        let mut rare = Watch::new(Duration::ZERO, false);
+        see(&mut rare, PREFACE);
+        assert!((0..100).all(|_| !see(&mut rare, &PING_FRAME)));
     }
 
     #[test]
@@ -148,8 +189,9 @@ mod tests {
         let all = [PREFACE, &data, &PING_FRAME, &data, &PING_FRAME, &PING_FRAME, &PING_FRAME];
         let all = all.concat();
         for size in 1..all.len() {
-            let mut watch = Watch::new(HOUR);
-            let at = all.chunks(size).position(|piece| watch.see(piece)).expect("too many");
+            let mut watch = Watch::new(HOUR, true);
+            let at = all.chunks(size).position(|piece| see(&mut watch, piece));
+            let at = at.expect("too many");
             // The last head is whole eight bytes before the end.
             assert_eq!(at, (all.len() - 9) / size, "{size}");
         }
@@ -159,14 +201,41 @@ mod tests {
     fn answers_to_pings_that_were_not_sent_have_an_end() {
         let mut watch = begun();
         let pong = [0, 0, 8, PING, ACK, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
-        assert_eq!((0..100).position(|_| watch.see(&pong)), Some(10));
+        assert_eq!((0..100).position(|_| see(&mut watch, &pong)), Some(10));
     }
 
     #[test]
     fn settings_have_an_end_and_answers_to_ours_do_not() {
         let mut watch = begun();
         let frame = |flags| [0, 0, 0, SETTINGS, flags, 0, 0, 0, 0];
-        assert!((0..1_000).all(|_| !watch.see(&frame(ACK))));
-        assert_eq!((0..1_000).position(|_| watch.see(&frame(0))), Some(100));
+        assert!((0..1_000).all(|_| !see(&mut watch, &frame(ACK))));
+        assert_eq!((0..1_000).position(|_| see(&mut watch, &frame(0))), Some(100));
+    }
+    #[test]
+    fn header_blocks_of_a_unix_socket_are_changed_in_their_frames() {
+        let frame = |kind, flags, payload: &[u8]| {
+            [&[0, 0, payload.len() as u8, kind, flags, 0, 0, 0, 1][..], payload].concat()
+        };
+        let all = |percent: u8| {
+            let block = [0x41, 4, b'a', percent, b'2', b'F', 0x41, 2, percent, b'b'];
+            let padded = [&[2, b'%', b'%', b'%', b'%', b'%'][..], &block, &[0, 0]].concat();
+            [
+                PREFACE,
+                &frame(HEADERS, PADDED | PRIORITY, &padded),
+                // As it stands in two frames.
+                &frame(HEADERS, 0, &block[..3]),
+                &frame(CONTINUATION, 4, &block[3..]),
+                &frame(0, 0, b"A%%%"),
+            ]
+            .concat()
+        };
+        let (came, leaves) = (all(b'%'), all(b'-'));
+        for size in 1..came.len() {
+            for (is_unix, right) in [(true, &leaves), (false, &came)] {
+                let (mut watch, mut bytes) = (Watch::new(HOUR, is_unix), came.clone());
+                assert!(bytes.chunks_mut(size).all(|piece| !watch.see(piece)));
+                assert_eq!(&bytes, right, "{size}");
+            }
+        }
     }
 }

@@ -9,14 +9,19 @@ use crate::served::{Served, lines, rpc, rpc_with, said};
 #[test]
 fn grpcio_finds_everything_as_it_should_be() {
     let Some(python) = python() else { return };
-    let server = Served::start(&["--threads", "2"]);
-    let mut command = Command::new(python);
-    command.arg(script("grpcio_client.py")).arg(server.address());
-    let out = command.output().expect("Python runs");
-    let (text, wrong) =
-        (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
-    assert!(out.status.success(), "{text}\n{wrong}");
-    assert!(text.ends_with("all is right\n"), "{text}\n{wrong}");
+    let folder = tempfile::tempdir().expect("a folder");
+    for over_unix in [false, true] {
+        let path = folder.path().join(format!("{over_unix}.sock")).display().to_string();
+        let server = Served::start(&["--threads", "2", "--unix", &path]);
+        let address = if over_unix { format!("unix:{path}") } else { server.address() };
+        let mut command = Command::new(&python);
+        command.arg(script("grpcio_client.py")).arg(&address);
+        let out = command.output().expect("Python runs");
+        let (text, wrong) =
+            (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+        assert!(out.status.success(), "{address}: {text}\n{wrong}");
+        assert!(text.ends_with("all is right\n"), "{address}: {text}\n{wrong}");
+    }
 }
 
 #[test]

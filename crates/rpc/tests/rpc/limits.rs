@@ -216,6 +216,32 @@ fn a_client_that_takes_nothing_gives_way_once_others_find_no_memory() {
 }
 
 #[test]
+fn a_client_that_sends_much_is_granted_its_window_in_large_parts() {
+    let server = Served::start(&[]);
+    let mut raw = begun(server.socket(), &[]);
+    raw.head(1, 0, &headers("/grpc.testing.TestService/StreamingInputCall", &[]));
+    let body = [&[0x12][..], &varint(1_000_000), &vec![0; 1_000_000]].concat();
+    let request = message(&[&[0x0a][..], &varint(body.len()), &body].concat());
+    let (mut windows, mut grants) = ([1 << 20, 512 << 10], Vec::new());
+    for piece in request.repeat(4).chunks(16 << 10) {
+        while windows.iter().any(|window| *window < piece.len()) {
+            let frame = raw.next().expect("a grant");
+            if frame.kind == WINDOW_UPDATE {
+                windows[frame.stream as usize] += frame.number(0) as usize;
+                grants.push((frame.stream, frame.number(0)));
+            }
+        }
+        windows.iter_mut().for_each(|window| *window -= piece.len());
+        raw.send(&frame(DATA, 0, 1, piece));
+    }
+    raw.send(&frame(DATA, END_STREAM, 1, &[]));
+    assert_eq!(raw.ended(1).status, "0");
+    // A grant is a write of this server, and wakes its client.
+    let small: Vec<_> = grants.iter().filter(|(_, bytes)| *bytes < 160 << 10).collect();
+    assert!(grants.len() > 8 && small.is_empty(), "{grants:?}");
+}
+
+#[test]
 fn connections_beyond_the_limit_are_closed() {
     let server = Served::start(&["--max-connections", "2"]);
     let mut first = Raw::connect(server.socket(), &[]);

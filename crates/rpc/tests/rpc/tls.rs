@@ -1,5 +1,11 @@
 //! Encrypted connections, by ALPN, and Unix sockets.
 
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use crate::raw::{DATA, END_STREAM, Raw, frame, headers, message};
 use crate::served::{Served, lines, rpc, said};
 
 #[test]
@@ -32,4 +38,40 @@ fn a_unix_socket_is_served_beside_others() {
     let at = format!("unix:{path}");
     let out = rpc(&["call", &at, "loadline.rpc.v1.Table/Who"]);
     assert_eq!(lines(&out)[0]["carrier"], "unix", "{}", said(&out));
+}
+
+/// A port whose first connection is one to a Unix socket.
+fn bridge(path: &str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = listener.local_addr().expect("an address");
+    let unix = UnixStream::connect(path).expect("a connection");
+    thread::spawn(move || {
+        let (tcp, _) = listener.accept().expect("a connection");
+        let (mut from, mut to) = (tcp.try_clone().expect("one"), unix.try_clone().expect("one"));
+        thread::spawn(move || {
+            // A client that has gone needs no more.
+            let _ = io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Both);
+        });
+        let (mut from, mut to) = (unix, tcp);
+        let _ = io::copy(&mut from, &mut to);
+    });
+    at
+}
+
+#[test]
+fn the_path_that_c_core_sends_as_authority_is_taken_over_a_unix_socket() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rpc.sock").display().to_string();
+    let server = Served::start(&["--unix", &path]);
+    let call = |at| {
+        let mut raw = Raw::connect(at, &[]);
+        let changed = [(":authority", &path.replace('/', "%2F")[..])];
+        raw.head(1, 0, &headers("/loadline.rpc.v1.Table/Add", &changed));
+        raw.send(&frame(DATA, END_STREAM, 1, &message(&[8, 1])));
+        raw.ended(1)
+    };
+    assert_eq!(call(bridge(&path)).status, "0");
+    // As h2 has it.
+    assert_eq!(call(server.socket()).reset, Some(1));
 }
