@@ -2,35 +2,16 @@
 //! above it what gRPC asks for. Control plane: it allocates per call, as h2 does. The first bytes
 //! of a connection say which of the two it speaks (`opening.rs`).
 //!
-//! A connection of gRPC is one task (`connection.rs`), which reads all requests that have come,
-//! runs those functions that don't wait, and writes all answers with one call. Calls that wait are
-//! tasks of their own (`drive.rs`). Connections are divided among threads, each with a runtime of
-//! its own.
+//! Connections are divided among threads, each with a runtime of its own.
 
 mod accept;
 #[cfg(feature = "grpc")]
-mod admit;
-#[cfg(feature = "grpc")]
-mod answer;
-#[cfg(feature = "grpc")]
-mod authority;
-#[cfg(feature = "grpc")]
-mod connection;
-#[cfg(feature = "grpc")]
-mod drive;
-#[cfg(feature = "grpc")]
-mod end;
-#[cfg(feature = "grpc")]
-mod gate;
+mod grpc;
 mod memory;
 pub(crate) mod native;
 mod opening;
-#[cfg(feature = "grpc")]
-mod pipe;
 mod settings;
 mod shared;
-#[cfg(feature = "grpc")]
-mod watch;
 #[cfg(not(feature = "grpc"))]
 mod without_grpc;
 mod work;
@@ -50,6 +31,8 @@ use wire::{Address, ListenOptions, Listener};
 
 use accept::Accepted;
 use shared::{FORCED, Shared, Stage};
+#[cfg(not(feature = "grpc"))]
+use without_grpc as grpc;
 
 pub use native::serve_standard;
 pub use settings::Settings;

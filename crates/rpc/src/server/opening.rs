@@ -7,21 +7,11 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-#[cfg(feature = "grpc")]
-use super::connection::converse as converse_http2;
+use super::grpc;
 use super::native;
 use super::shared::Shared;
-#[cfg(not(feature = "grpc"))]
-use super::without_grpc::converse as converse_http2;
 use crate::protocol::http2::frame::PREFACE;
 use crate::protocol::native::FIRST_BYTE;
-
-/// The answer to what speaks HTTP/1.1.
-#[cfg(feature = "grpc")]
-const HTTP1: &str = "this is a server of gRPC, which is spoken over HTTP/2 by prior knowledge: use \
-                     a client of gRPC, such as `loadline rpc call`\n";
-#[cfg(not(feature = "grpc"))]
-const HTTP1: &str = crate::left_out::WORDS;
 
 /// Serves one connection.
 pub(super) async fn converse<S>(mut stream: S, carrier: &'static str, shared: Arc<Shared>)
@@ -36,7 +26,7 @@ where
         return Box::pin(native::converse(stream, early, carrier, shared)).await;
     }
     if is_http2 {
-        return Box::pin(converse_http2(stream, early, carrier, shared)).await;
+        return Box::pin(grpc::converse(stream, early, carrier, shared)).await;
     }
     if is_http1(&early) {
         // A client that doesn't take it can't be helped.
@@ -70,10 +60,9 @@ fn is_http1(early: &[u8]) -> bool {
 }
 
 async fn refuse_http1(stream: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-    let length = HTTP1.len();
+    let length = grpc::HTTP1.len();
     let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close";
-    stream
-        .write_all(format!("{head}\r\nContent-Length: {length}\r\n\r\n{HTTP1}").as_bytes())
-        .await?;
+    let answer = format!("{head}\r\nContent-Length: {length}\r\n\r\n{}", grpc::HTTP1);
+    stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await
 }

@@ -10,6 +10,9 @@ use tokio::time::timeout;
 use super::shared::Shared;
 use crate::left_out::WORDS;
 
+/// The answer to what speaks HTTP/1.1.
+pub(super) const HTTP1: &str = WORDS;
+
 /// What is read and dropped, so that the client reads why it was refused.
 const MOST_DROPPED_BYTES: u64 = 64 << 10;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::shared::{Shared, Stage};
+use super::super::shared::{Shared, Stage};
 use crate::protocol::frames::Reader;
 use crate::protocol::status::{Code, Status};
 

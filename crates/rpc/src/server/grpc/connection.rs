@@ -14,13 +14,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 
+use super::super::settings::Settings;
+use super::super::shared::{FORCED, NextStage, Shared, Stage, next_stage};
 use super::admit::admit;
 use super::answer::refuse;
 use super::drive::{Driver, Progress};
 use super::gate::Gate;
 use super::pipe::Pipe;
-use super::settings::Settings;
-use super::shared::{FORCED, NextStage, Shared, Stage, next_stage};
 use super::watch::Watch;
 
 /// What a client may send of one call before it is asked for more, and of all of a connection: what
@@ -36,8 +36,12 @@ const FRAME_BYTES: usize = 1 << 20;
 const MOST_AT_ONCE: usize = 64;
 
 /// Serves one connection of HTTP/2, whose preface is the beginning of `early`.
-pub(super) async fn converse<S>(stream: S, early: Bytes, carrier: &'static str, shared: Arc<Shared>)
-where
+pub(in crate::server) async fn converse<S>(
+    stream: S,
+    early: Bytes,
+    carrier: &'static str,
+    shared: Arc<Shared>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limit = shared.settings.handshake_timeout;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use http_types::request::Parts;
 use http_types::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
-use super::shared::{HEALTH, Shared};
-use super::work::here;
+use super::super::shared::{HEALTH, Shared};
+use super::super::work::here;
 use crate::model::call::{Here, Info};
 use crate::model::function::{Function, Run};
 use crate::protocol::compression::{ACCEPTED, Encoding};

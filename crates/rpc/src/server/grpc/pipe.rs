@@ -10,8 +10,8 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::super::work::{has_read, has_written};
 use super::watch::Watch;
-use super::work::{has_read, has_written};
 
 /// What is gathered at most before it is written.
 const MOST_OUT_BYTES: usize = 128 << 10;

@@ -12,12 +12,12 @@ use h2::server::SendResponse;
 use h2::{RecvStream, SendStream};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
+use super::super::memory::Taken;
+use super::super::shared::{Shared, Stage};
 use super::admit::Admitted;
 use super::answer::{head, only_trailers, trailers};
 use super::end::{End, Waiting, no_message, only, passed, several_messages, until};
 use super::gate::Gate;
-use super::memory::Taken;
-use super::shared::{Shared, Stage};
 use crate::model::call::{Call, Got, Info, Outbox, Shared as Exchanged, Want};
 use crate::model::function::{Outcome, Run};
 use crate::protocol::compression::Encoding;
