@@ -21,7 +21,7 @@ use super::gate::Gate;
 use crate::model::call::{Call, Got, Info, Outbox, Shared as Exchanged, Want};
 use crate::model::function::{Outcome, Run};
 use crate::protocol::compression::Encoding;
-use crate::protocol::frames::{APART_BYTES, Reader, pieces};
+use crate::protocol::frames::{APART_BYTES, Reader, frame, pieces};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::status::{Code, Status};
 
@@ -154,9 +154,9 @@ impl Driver {
             self.finish(&passed());
             return Progress::Done;
         }
-        let [framed, _] = self.framed(answer.clone(), None);
+        let compression = self.compression(answer.len(), None);
         // A call that is given up needs nothing more.
-        if let Ok(false) = self.put_now(&framed) {
+        if let Ok(Some(_)) = self.put_now(frame(&answer, compression)) {
             return self.later(answer);
         }
         self.shared.counters.sent.fetch_add(1, Relaxed);
@@ -413,13 +413,12 @@ impl Driver {
         }
     }
 
-    /// The message with its prefix, compressed if that is asked for, or the client does it.
-    fn framed(&mut self, message: Bytes, compress: Option<bool>) -> [Bytes; 2] {
+    /// How a message is compressed, if that is asked for, or the client does it.
+    fn compression(&mut self, length: usize, compress: Option<bool>) -> Option<Encoding> {
         if compress.is_some() && matches!(self.answer, Answer::Unsent(_)) {
             self.named = self.admitted.accepted;
         }
-        let is_worth = message.len() >= COMPRESSED_FROM_BYTES;
-        pieces(message, self.named.filter(|_| compress.unwrap_or(is_worth)))
+        self.named.filter(|_| compress.unwrap_or(length >= COMPRESSED_FROM_BYTES))
     }
 
     /// Sends what comes before the first message, once.
@@ -437,21 +436,21 @@ impl Driver {
         }
     }
 
-    /// Hands over these bytes, if there is room for them at the client and in what waits for the
-    /// socket.
-    fn put_now(&mut self, bytes: &Bytes) -> Result<bool, End> {
+    /// Hands over these bytes, or returns them where there is no room for them at the client, or in
+    /// what waits for the socket.
+    fn put_now(&mut self, bytes: Bytes) -> Result<Option<Bytes>, End> {
+        let length = bytes.len();
         if !self.gate.is_open() {
-            return Ok(false);
+            return Ok(Some(bytes));
         }
-        let gate = Arc::clone(&self.gate);
         let stream = self.begin()?;
-        stream.reserve_capacity(bytes.len());
-        if stream.capacity() < bytes.len() {
-            return Ok(false);
+        stream.reserve_capacity(length);
+        if stream.capacity() < length {
+            return Ok(Some(bytes));
         }
-        gate.add(bytes.len());
-        stream.send_data(bytes.clone(), false).map_err(|_| End::GivenUp)?;
-        Ok(true)
+        stream.send_data(bytes, false).map_err(|_| End::GivenUp)?;
+        self.gate.add(length);
+        Ok(None)
     }
 
     /// Sends a message, as there is room for it.
@@ -464,7 +463,7 @@ impl Driver {
             return Err(passed().into());
         }
         let length = message.len();
-        let pieces = self.framed(message, compress);
+        let pieces = pieces(message, self.compression(length, compress));
         let sent = pieces.iter().map(Bytes::len).sum::<usize>();
         let waits = match &self.admitted.function.run {
             // Its request and its answer are gone.
@@ -504,9 +503,12 @@ impl Driver {
     /// Hands these bytes to h2, as there is room for them.
     async fn put(&mut self, mut rest: Bytes) -> Result<(), End> {
         // What ends the call is looked at where it waits, which is often enough: the gate shuts.
-        if rest.len() <= AT_ONCE_BYTES && self.put_now(&rest)? {
-            self.progress += 1;
-            return Ok(());
+        if (1..=AT_ONCE_BYTES).contains(&rest.len()) {
+            let Some(waits) = self.put_now(rest)? else {
+                self.progress += 1;
+                return Ok(());
+            };
+            rest = waits;
         }
         while !rest.is_empty() {
             let length = rest.len();
