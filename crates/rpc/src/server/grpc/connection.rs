@@ -44,24 +44,9 @@ pub(in crate::server) async fn converse<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let limit = shared.settings.handshake_timeout;
-    let watch = Watch::new(shared.settings.keepalive_min, carrier == "unix");
-    let pipe = Pipe::new(stream, early, watch);
-    let handshake = Box::pin(builder(&shared.settings).handshake(pipe.clone()));
-    let Ok(Ok(h2)) = timeout(limit, handshake).await else { return };
-    let mut conversation = Conversation {
-        h2,
-        pipe,
-        carrier,
-        gate: Arc::default(),
-        calls: JoinSet::new(),
-        next_stage: next_stage(Arc::clone(&shared), Stage::Serving),
-        end: None,
-        stuck: None,
-        is_calmed: false,
-        is_over: false,
-        shared,
-    };
+    // Its own box, so that the task of an idle connection has no room for what beginning took.
+    let begun = Box::pin(Conversation::begin(stream, early, carrier, shared)).await;
+    let Some(mut conversation) = begun else { return };
     conversation.run().await;
     // A close while bytes are unread is a reset, with which the client loses the last answer.
     let linger = poll_fn(|context| conversation.pipe.poll_drop_input(context));
@@ -111,6 +96,33 @@ enum Event {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
+    /// Begins one, if its client does within the time for that.
+    async fn begin(
+        stream: S,
+        early: Bytes,
+        carrier: &'static str,
+        shared: Arc<Shared>,
+    ) -> Option<Box<Self>> {
+        let limit = shared.settings.handshake_timeout;
+        let watch = Watch::new(shared.settings.keepalive_min, carrier == "unix");
+        let pipe = Pipe::new(stream, early, watch);
+        let handshake = builder(&shared.settings).handshake(pipe.clone());
+        let h2 = timeout(limit, handshake).await.ok()?.ok()?;
+        Some(Box::new(Self {
+            h2,
+            pipe,
+            carrier,
+            gate: Arc::default(),
+            calls: JoinSet::new(),
+            next_stage: next_stage(Arc::clone(&shared), Stage::Serving),
+            end: None,
+            stuck: None,
+            is_calmed: false,
+            is_over: false,
+            shared,
+        }))
+    }
+
     async fn run(&mut self) {
         loop {
             match poll_fn(|context| self.poll(context)).await {
@@ -221,5 +233,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
             Progress::Waits => drop(self.calls.spawn(driver.run())),
             Progress::Answer(answer) => drop(self.calls.spawn(driver.deliver(answer))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// The size of what a function returns.
+    fn size<F>(_: impl FnOnce(TcpStream, Arc<Shared>) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_task_of_a_connection_has_nothing_twice() {
+        let of = size(|stream, shared| converse(stream, Bytes::new(), "tcp", shared));
+        assert!(of <= 400, "{of} bytes");
     }
 }
