@@ -272,12 +272,14 @@ impl Driver {
 
     /// What ends a call before its function does.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<End> {
-        let reset = match &mut self.answer {
-            Answer::Unsent(respond) => respond.poll_reset(context),
-            Answer::Begun(stream) => stream.poll_reset(context),
-        };
         self.take_body(context);
-        if reset.is_ready() || self.is_broken {
+        // While the body goes on, it breaks where its stream is reset.
+        let is_reset = self.is_ended
+            && match &mut self.answer {
+                Answer::Unsent(respond) => respond.poll_reset(context).is_ready(),
+                Answer::Begun(stream) => stream.poll_reset(context).is_ready(),
+            };
+        if is_reset || self.is_broken {
             return Poll::Ready(End::GivenUp);
         }
         if let Some((at, timer)) = &mut self.deadline {
