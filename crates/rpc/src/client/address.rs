@@ -31,7 +31,7 @@ impl fmt::Display for BadAddress {
         write!(
             f,
             "\"{}\" is no address: write HOST, HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or \
-             unix:PATH (tcp:, shm:, pipe: and here: are for ping and why)",
+             unix:PATH (tcp:, shm:, pipe: and here: are for call, ping and why)",
             self.0
         )
     }

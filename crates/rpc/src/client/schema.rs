@@ -109,6 +109,13 @@ impl Schema {
         Ok(Self { pool, services })
     }
 
+    /// Of this program's own functions.
+    pub fn of_program() -> Self {
+        let pool = crate::protocol::proto::pool();
+        let services = pool.services().map(|service| service.full_name().to_owned()).collect();
+        Self { pool, services }
+    }
+
     /// Of a server, with the files of these symbols; of all its services where none is named.
     ///
     /// # Errors

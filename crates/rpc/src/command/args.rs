@@ -71,19 +71,9 @@ impl SessionArgs {
 #[derive(Debug, clap::Subcommand)]
 #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
 pub(super) enum RpcCommand {
-    /// Call a function: print its answers, a line of JSON each
-    Call {
-        /// The server: HOST, HOST:PORT, grpcs://HOST:PORT or unix:PATH
-        address: String,
-        /// The function: package.Service/Method
-        method: String,
-        /// The request as JSON, @FILE, or - for standard input; of a stream of requests a value
-        /// each [default: one without fields]
-        request: Option<String>,
-    },
     /// Print the services of a server, or the functions of one
     List {
-        /// The server
+        /// The server: HOST, HOST:PORT, grpcs://HOST:PORT or unix:PATH
         address: String,
         /// The service
         service: Option<String>,

@@ -7,12 +7,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use prost::Message as _;
-use prost_reflect::{DynamicMessage, MessageDescriptor, SerializeOptions};
+use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor, SerializeOptions};
 use serde_json::json;
 use service::{Failure, Outcome, out};
 use tokio::sync::mpsc;
 
 use super::input::{self, Read1};
+use super::ping::ToArgs;
 use super::session::{Session, exit, failure};
 use crate::client::{CallOptions, Sender};
 use crate::protocol::proto::health::health_check_response::ServingStatus;
@@ -23,6 +24,40 @@ use crate::protocol::status::{Code, Status};
 const HEALTH_TIME: Duration = Duration::from_secs(10);
 
 const NO_REQUEST: &str = "there is no request: {} is one without fields";
+
+/// How the server is written.
+const ADDRESS: &str = "The server: HOST, HOST:PORT, grpcs://HOST:PORT or unix:PATH by gRPC; \
+                       tcp:HOST:PORT, shm:PATH, pipe:COMMAND, mpi: or here: by own frames";
+
+/// What is called.
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("address", |address| address.help(ADDRESS)))]
+pub(super) struct CallArgs {
+    #[command(flatten)]
+    pub(super) to: ToArgs,
+
+    /// The function: package.Service/Method
+    pub(super) method: String,
+
+    /// The request as JSON, @FILE, or - for standard input; of a stream of requests a value each
+    /// [default: one without fields]
+    pub(super) request: Option<String>,
+}
+
+/// The requests, as they are typed.
+pub(super) fn requests(
+    method: &MethodDescriptor,
+    written: Option<&str>,
+) -> Result<mpsc::Receiver<Read1>, Failure> {
+    input::begin(written, method.input(), method.is_client_streaming())
+        .with_context(|| format!("cannot read {}", written.unwrap_or_default()))
+        .map_err(Failure::usage)
+}
+
+/// A method as calls name it.
+pub(super) fn path(method: &MethodDescriptor) -> String {
+    format!("/{}/{}", method.parent_service().full_name(), method.name())
+}
 
 /// Calls a function.
 pub(super) async fn call(session: &Session, method: &str, request: Option<&str>) -> Outcome {
@@ -38,13 +73,9 @@ pub(super) async fn call(session: &Session, method: &str, request: Option<&str>)
         (client, schema)
     };
     let method = schema.method(method).map_err(failure)?;
-    let is_stream = method.is_client_streaming();
-    let requests = input::begin(request, method.input(), is_stream)
-        .with_context(|| format!("cannot read {}", request.unwrap_or_default()))
-        .map_err(Failure::usage)?;
-    let requests = if is_stream { requests } else { one(requests).await? };
-    let path = format!("/{}/{}", method.parent_service().full_name(), method.name());
-    let (sender, mut receiver) = match client.open(&path, &session.options).await {
+    let requests = requests(&method, request)?;
+    let requests = if method.is_client_streaming() { requests } else { one(requests).await? };
+    let (sender, mut receiver) = match client.open(&path(&method), &session.options).await {
         Ok(opened) => opened,
         Err(status) => return Ok(exit(&ended(status))),
     };
@@ -77,7 +108,9 @@ fn ended(status: Status) -> crate::protocol::status::Ended {
 }
 
 /// The one request of a call that takes one, read before the call begins.
-async fn one(mut requests: mpsc::Receiver<Read1>) -> Result<mpsc::Receiver<Read1>, Failure> {
+pub(super) async fn one(
+    mut requests: mpsc::Receiver<Read1>,
+) -> Result<mpsc::Receiver<Read1>, Failure> {
     let first = requests.recv().await.unwrap_or_else(|| Err(NO_REQUEST.to_owned()));
     let first = first.map_err(Failure::Usage)?;
     match requests.recv().await {
@@ -106,7 +139,7 @@ async fn send(mut sender: Sender, mut requests: mpsc::Receiver<Read1>) -> Result
 }
 
 /// Prints an answer as a line of JSON.
-fn print(message: Bytes, descriptor: MessageDescriptor) -> anyhow::Result<()> {
+pub(super) fn print(message: Bytes, descriptor: MessageDescriptor) -> anyhow::Result<()> {
     let name = descriptor.full_name().to_owned();
     let message = DynamicMessage::decode(descriptor, message)
         .with_context(|| format!("the answer can't be read as {name}"))?;

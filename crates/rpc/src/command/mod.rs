@@ -8,6 +8,8 @@ mod call;
 #[cfg(feature = "grpc")]
 mod describe;
 #[cfg(feature = "grpc")]
+mod frames;
+#[cfg(feature = "grpc")]
 mod input;
 #[cfg(feature = "grpc")]
 mod inspect;
@@ -19,10 +21,10 @@ mod why;
 use service::{Outcome, Run};
 
 #[cfg(not(feature = "grpc"))]
-use crate::left_out::AnyArgs as InspectArgs;
+use crate::left_out::{AnyArgs as CallArgs, AnyArgs as InspectArgs};
 use args::{RpcCommand, SessionArgs};
 #[cfg(feature = "grpc")]
-use inspect::InspectArgs;
+use {call::CallArgs, inspect::InspectArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +33,7 @@ Examples:
   loadline rpc call 127.0.0.1:50051 loadline.rpc.v1.Table/Add '{\"value\": 2}'
   loadline rpc call unix:/run/rpc.sock grpc.testing.TestService/FullDuplexCall - < requests.jsonl
   loadline rpc call grpcs://example my.Service/Get @request.json --proto my.proto --tls-ca ca.pem
+  loadline rpc call shm:/run/rpc.shm loadline.rpc.v1.Table/Who          by own frames
   loadline rpc health 127.0.0.1:50051
   loadline rpc ping tcp:127.0.0.1:50051
   loadline rpc ping 'pipe:loadline serve rpc --pipe' --function echo --bytes 1000
@@ -59,6 +62,8 @@ pub(crate) struct RpcArgs {
 #[derive(Debug, clap::Subcommand)]
 #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
 enum Any {
+    /// Call a function: print its answers, a line of JSON each
+    Call(CallArgs),
     #[command(flatten)]
     Ask(RpcCommand),
     /// Measure how long a call takes: over gRPC, TCP, a Unix socket, shared memory, a pipe, MPI, or
@@ -79,13 +84,17 @@ impl Run for RpcArgs {
             Any::Ping(args) => ping::ping(&args, session),
             Any::Why(args) => why::why(&args, session),
             #[cfg(feature = "grpc")]
+            Any::Call(args) => ask::call(&args, session),
+            #[cfg(feature = "grpc")]
             Any::Ask(command) => ask::ask(command, session),
             #[cfg(feature = "grpc")]
             Any::Inspect(args) => inspect::inspect(&args, &session),
             #[cfg(feature = "grpc")]
             Any::Codecs => inspect::codecs(session.json),
             #[cfg(not(feature = "grpc"))]
-            Any::Ask(_) | Any::Inspect(_) | Any::Codecs => Err(crate::left_out::left_out()),
+            Any::Call(_) | Any::Ask(_) | Any::Inspect(_) | Any::Codecs => {
+                Err(crate::left_out::left_out())
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpListener};
 
 use serde_json::json;
 
-use crate::served::{Served, lines, rpc, rpc_with, said};
+use crate::served::{PROGRAM, Served, lines, rpc, rpc_with, said};
 
 const ADD: &str = "loadline.rpc.v1.Table/Add";
 
@@ -210,4 +210,50 @@ fn proto_files_need_no_reflection_and_an_import_that_is_missing_is_named() {
     let said = said(&out);
     assert!(said.contains("number.proto") && said.contains("looked in"), "{said}");
     assert!(said.contains("--import DIR"), "{said}");
+}
+
+#[test]
+fn own_frames_are_called_as_grpc_is_with_what_can_be_planted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shared = folder.path().join("memory").display().to_string();
+    let server = Served::start(&["--shm", &shared]);
+    let pipe = format!("pipe:exec {PROGRAM} serve --pipe");
+    let (tcp, shm) = (format!("tcp:{}", server.address()), format!("shm:{shared}"));
+    let input = r#"{"responseParameters": [{"size": 1}, {"size": 2}]} {}"#;
+    let requests = r#"{"payload": {"body": "AAAA"}} {"payload": {"body": "AA=="}}"#;
+    for flags in [&[][..], &["--writes", "field", "--reads", "2"], &["--buffered"]] {
+        for address in ["here:", "frames:", &pipe, &tcp, &shm] {
+            if address == "here:" && !flags.is_empty() {
+                continue;
+            }
+            let call = |method: &str, request: &str| {
+                let method = format!("grpc.testing.TestService/{method}");
+                let out = rpc(&[&["call", address, &method, request][..], flags].concat());
+                (out.status.code(), lines(&out), said(&out))
+            };
+            let (code, came, said) = call("FullDuplexCall", input);
+            assert_eq!((code, came.len()), (Some(0), 2), "{address} {flags:?}: {said}");
+            let (_, came, said) = call("StreamingInputCall", requests);
+            assert_eq!(came, [json!({ "aggregatedPayloadSize": 4 })], "{address}: {said}");
+            let (_, came, said) = call("StreamingOutputCall", &input[..input.len() - 3]);
+            assert_eq!(came.len(), 2, "{address}: {said}");
+            let (code, _, said) = call("UnaryCall", r#"{"responseStatus": {"code": 5}}"#);
+            assert_eq!(code, Some(69), "{address}: {said}");
+        }
+    }
+    for flags in [&["--nagle", "--quickack"][..], &["--future", "condvar"], &["--wait", "spin"]] {
+        let out = rpc(&[&["call", &tcp, ADD, r#"{"value": 2}"#], flags].concat());
+        assert_eq!(lines(&out).len(), 1, "{flags:?}: {}", said(&out));
+    }
+    for (args, words) in [
+        (&["call", &server.address(), ADD, "--nagle"][..], "are for own frames"),
+        (&["call", &tcp, ADD, "--future", "channel", "--header", "a: b"], "has no metadata"),
+        (&["call", &tcp, "loadline.rpc.v1.Table/Nil"], "no method Nil"),
+        (&["call", &tcp, ADD, "{} {}"], "one request"),
+        (&["call", "tcp:nowhere", ADD], "names no carrier"),
+    ] {
+        let out = rpc(args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", said(&out));
+        assert!(said(&out).contains(words), "{args:?}: {}", said(&out));
+    }
 }

@@ -115,6 +115,28 @@ impl ToArgs {
         self.cpus
     }
 
+    /// Whether the server is called by own frames: where gRPC is called, too, a Unix socket is one
+    /// of gRPC.
+    #[cfg(feature = "grpc")]
+    pub(super) fn is_of_frames(&self) -> bool {
+        let schemes = ["here:", "frames:", "tcp:", "shm:", "pipe:", "mpi:"];
+        schemes.iter().any(|scheme| self.address.starts_with(scheme))
+    }
+
+    /// Whether the address alone is typed, as gRPC has it.
+    #[cfg(feature = "grpc")]
+    pub(super) fn check_bare(&self) -> Result<(), Failure> {
+        let is_planted = self.writes != Writes::default() || self.reads.is_some() || self.buffered;
+        let is_tuned = self.nagle || self.quickack || self.wait.is_some();
+        let is_placed = self.server.is_some() || self.cpus != Cpus::default();
+        if is_planted || is_tuned || is_placed || self.future != FutureKind::Caller {
+            let words = "--server, --cpus, --writes, --reads, --buffered, --nagle, --quickack, \
+                         --wait and --future are for own frames: here:, tcp:, shm:, pipe: or mpi:";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        Ok(())
+    }
+
     /// Whether each flag is for this address.
     fn check(&self) -> Result<(), Failure> {
         let is_of = |schemes: &[&str]| schemes.iter().any(|one| self.address.starts_with(one));

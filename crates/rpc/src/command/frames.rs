@@ -1,0 +1,141 @@
+//! `loadline rpc call` over own frames, with what `ping` and `why` can plant. Control plane.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use prost_reflect::MethodDescriptor;
+use service::{Failure, Outcome};
+use tokio::sync::mpsc::Receiver;
+
+use super::args::SessionArgs;
+use super::call::{self, CallArgs};
+use super::input::Read1;
+use super::ping::caller::Caller;
+use super::session::{exit, failure};
+use crate::client::native::{FutureClient, NativeClient};
+use crate::client::{CallOptions, Schema};
+use crate::protocol::metadata::Metadata;
+use crate::protocol::native::{Begin, Event, What};
+use crate::protocol::status::{Code, Ended, Status};
+
+/// Why a call goes no further.
+enum Stop {
+    /// It has ended, or the connection has.
+    Status(Status),
+    /// What is typed is wrong, or an answer can't be printed.
+    Failure(Failure),
+}
+
+impl From<Status> for Stop {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}
+
+impl From<anyhow::Error> for Stop {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failure(Failure::Other(error))
+    }
+}
+
+/// Calls a function. Its messages are those of this program's own functions, unless `--proto` says
+/// what it takes.
+pub(super) fn call(args: &CallArgs, mut session: SessionArgs) -> Outcome {
+    if let Some(served) = args.to.serve_rank()? {
+        return Ok(served);
+    }
+    let files = std::mem::take(&mut session.proto);
+    let schema = match files.is_empty() {
+        true => Schema::of_program(),
+        false => Schema::of_files(&files, &session.import).map_err(failure)?,
+    };
+    let method = schema.method(&args.method).map_err(failure)?;
+    let mut requests = call::requests(&method, args.request.as_deref())?;
+    if !method.is_client_streaming() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        requests = runtime.block_on(call::one(requests))?;
+    }
+    // `ping` has one of its own where none is typed.
+    let timeout = session.timeout.map(|time| time.duration());
+    let mut server = None;
+    let called = match args.to.caller(session, &mut server)? {
+        Caller::Native(mut client, options) => {
+            let options = CallOptions { timeout, ..options };
+            converse(&mut client, &options, &method, requests)
+        }
+        Caller::Future(client, options) => {
+            let options = CallOptions { timeout, ..options };
+            promised(&client, &options, &method, requests)
+        }
+        Caller::Grpc(_) | Caller::Within(_) => {
+            Err(Status::new(Code::Internal, "this address has no own frames").into())
+        }
+    };
+    match called {
+        Ok(ended) => Ok(exit(&ended)),
+        Err(Stop::Status(status)) => Ok(exit(&ended(status))),
+        Err(Stop::Failure(failure)) => Err(failure),
+    }
+}
+
+fn ended(status: Status) -> Ended {
+    Ended { status, trailers: Metadata::default() }
+}
+
+/// The next request, if there is one.
+fn next(requests: &mut Receiver<Read1>) -> Result<Option<Bytes>, Stop> {
+    let next = requests.blocking_recv().transpose();
+    next.map_err(|why| Stop::Failure(Failure::Usage(why)))
+}
+
+/// Sends all requests, and prints what comes.
+fn converse(
+    client: &mut NativeClient,
+    options: &CallOptions,
+    method: &MethodDescriptor,
+    mut requests: Receiver<Read1>,
+) -> Result<Ended, Stop> {
+    let number = client.any_method(&call::path(method))?;
+    let metadata = Some(&options.metadata);
+    let how = Begin { metadata, ..Begin::within(options.timeout, Instant::now) };
+    if method.is_client_streaming() {
+        let id = client.open(number, &how)?;
+        while let Some(request) = next(&mut requests)? {
+            client.send(id, &request)?;
+        }
+        client.end(id)?;
+    } else {
+        let request = next(&mut requests)?.unwrap_or_default();
+        client.start_with(number, &request, &how)?;
+    }
+    while let Some(Event { what, .. }) = client.next_event()? {
+        match what {
+            What::Head(_) => {}
+            What::Message(message) => call::print(message, method.output())?,
+            What::Answer(message, _) => {
+                call::print(message, method.output())?;
+                return Ok(ended(Status::ok()));
+            }
+            What::Ended(ended) => return Ok(ended),
+        }
+    }
+    Err(Status::new(Code::Internal, "the call has no end").into())
+}
+
+/// Calls for an answer that another thread reads.
+fn promised(
+    client: &FutureClient,
+    options: &CallOptions,
+    method: &MethodDescriptor,
+    mut requests: Receiver<Read1>,
+) -> Result<Ended, Stop> {
+    if options.metadata.iter().any(|(name, _)| name != "authorization") {
+        let words = "--header: a call of --future has no metadata but the token";
+        return Err(Stop::Failure(Failure::Usage(words.to_owned())));
+    }
+    let number = client.method(&call::path(method))?;
+    let request = next(&mut requests)?.unwrap_or_default();
+    let answer = client.call(number, &request, options.timeout)?;
+    call::print(answer, method.output())?;
+    Ok(ended(Status::ok()))
+}
