@@ -25,13 +25,8 @@ const HEALTH_TIME: Duration = Duration::from_secs(10);
 
 const NO_REQUEST: &str = "there is no request: {} is one without fields";
 
-/// How the server is written.
-const ADDRESS: &str = "The server: HOST, HOST:PORT, grpcs://HOST:PORT or unix:PATH by gRPC; \
-                       tcp:HOST:PORT, shm:PATH, pipe:COMMAND, mpi: or here: by own frames";
-
 /// What is called.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("address", |address| address.help(ADDRESS)))]
 pub(super) struct CallArgs {
     #[command(flatten)]
     pub(super) to: ToArgs,

@@ -19,9 +19,9 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limit = shared.settings.handshake_timeout;
-    let Ok(Ok(Opening { early, is_http2 })) = timeout(limit, open(&mut stream)).await else {
-        return;
-    };
+    // In a box, as all that follows: this future stays as long as the connection does.
+    let opening = Box::pin(timeout(limit, open(&mut stream))).await;
+    let Ok(Ok(Opening { early, is_http2 })) = opening else { return };
     if early.first() == Some(&FIRST_BYTE) {
         return Box::pin(native::converse(stream, early, carrier, shared)).await;
     }
@@ -30,7 +30,7 @@ where
     }
     if is_http1(&early) {
         // A client that doesn't take it can't be helped.
-        let _ = timeout(limit, refuse_http1(&mut stream)).await;
+        let _ = Box::pin(timeout(limit, refuse_http1(&mut stream))).await;
     }
 }
 

@@ -219,6 +219,8 @@ fn a_client_that_takes_nothing_gives_way_once_others_find_no_memory() {
 fn a_client_that_sends_much_is_granted_its_window_in_large_parts() {
     let server = Served::start(&[]);
     let mut raw = begun(server.socket(), &[]);
+    // Its windows are those of its settings from then on.
+    raw.send(&frame(SETTINGS, ACK, 0, &[]));
     raw.head(1, 0, &headers("/grpc.testing.TestService/StreamingInputCall", &[]));
     let body = [&[0x12][..], &varint(1_000_000), &vec![0; 1_000_000]].concat();
     let request = message(&[&[0x0a][..], &varint(body.len()), &body].concat());

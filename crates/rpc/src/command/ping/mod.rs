@@ -34,10 +34,11 @@ use trial::{Limits, Trial};
 pub(super) struct ToArgs {
     /// The server: here: (within this process), unix:PATH, shm:PATH, tcp:HOST:PORT, pipe:COMMAND
     /// (its standard input and output) or mpi: (rank 1 of a job of Open MPI, in which this is
-    /// rank 0; mpi:2 is rank 2) by own frames, or grpc://HOST:PORT. For ping with add also what
-    /// a call within this process is made of: direct: (the function alone), codec: (and its
-    /// messages encoded and decoded), table: (and found by its name); and frames: (here: by the
-    /// frames that the others carry)
+    /// rank 0; mpi:2 is rank 2) by own frames, or grpc://HOST:PORT. For call also HOST, HOST:PORT
+    /// and grpcs://HOST:PORT, and unix:PATH is gRPC. For ping with add also what a call within this
+    /// process is made of: direct: (the function alone), codec: (and its messages encoded and
+    /// decoded), table: (and found by its name); and frames: (here: by the frames that the others
+    /// carry)
     pub(super) address: String,
 
     /// Start this command of the shell as the server, and end it afterwards. It prints a ready

@@ -45,7 +45,7 @@ pub(in crate::server) async fn converse<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     // Its own box, so that the task of an idle connection has no room for what beginning took.
-    let begun = Box::pin(Conversation::begin(stream, early, carrier, shared)).await;
+    let begun = Box::pin(Conversation::greet(stream, early, carrier, shared)).await;
     let Some(mut conversation) = begun else { return };
     conversation.run().await;
     // A close while bytes are unread is a reset, with which the client loses the last answer.
@@ -96,8 +96,8 @@ enum Event {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
-    /// Begins one, if its client does within the time for that.
-    async fn begin(
+    /// Shakes hands, if its client does within the time for that.
+    async fn greet(
         stream: S,
         early: Bytes,
         carrier: &'static str,
@@ -250,6 +250,6 @@ mod tests {
     #[test]
     fn the_task_of_a_connection_has_nothing_twice() {
         let of = size(|stream, shared| converse(stream, Bytes::new(), "tcp", shared));
-        assert!(of <= 400, "{of} bytes");
+        assert!(of <= 256, "{of} bytes");
     }
 }
