@@ -1,6 +1,6 @@
 //! `loadline rpc call` over own frames, with what `ping` and `why` can plant. Control plane.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost_reflect::MethodDescriptor;
@@ -12,8 +12,8 @@ use super::call::{self, CallArgs};
 use super::input::Read1;
 use super::ping::caller::Caller;
 use super::session::{exit, failure};
+use crate::client::Schema;
 use crate::client::native::{FutureClient, NativeClient};
-use crate::client::{CallOptions, Schema};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::native::{Begin, Event, What};
 use crate::protocol::status::{Code, Ended, Status};
@@ -59,14 +59,8 @@ pub(super) fn call(args: &CallArgs, mut session: SessionArgs) -> Outcome {
     let timeout = session.timeout.map(|time| time.duration());
     let mut server = None;
     let called = match args.to.caller(session, &mut server)? {
-        Caller::Native(mut client, options) => {
-            let options = CallOptions { timeout, ..options };
-            converse(&mut client, &options, &method, requests)
-        }
-        Caller::Future(client, options) => {
-            let options = CallOptions { timeout, ..options };
-            promised(&client, &options, &method, requests)
-        }
+        Caller::Native(mut client, _) => converse(&mut client, timeout, &method, requests),
+        Caller::Future(client, _) => promised(&client, timeout, &method, requests),
         Caller::Grpc(_) | Caller::Within(_) => {
             Err(Status::new(Code::Internal, "this address has no own frames").into())
         }
@@ -91,13 +85,12 @@ fn next(requests: &mut Receiver<Read1>) -> Result<Option<Bytes>, Stop> {
 /// Sends all requests, and prints what comes.
 fn converse(
     client: &mut NativeClient,
-    options: &CallOptions,
+    timeout: Option<Duration>,
     method: &MethodDescriptor,
     mut requests: Receiver<Read1>,
 ) -> Result<Ended, Stop> {
     let number = client.any_method(&call::path(method))?;
-    let metadata = Some(&options.metadata);
-    let how = Begin { metadata, ..Begin::within(options.timeout, Instant::now) };
+    let how = Begin::within(timeout, Instant::now);
     if method.is_client_streaming() {
         let id = client.open(number, &how)?;
         while let Some(request) = next(&mut requests)? {
@@ -125,17 +118,13 @@ fn converse(
 /// Calls for an answer that another thread reads.
 fn promised(
     client: &FutureClient,
-    options: &CallOptions,
+    timeout: Option<Duration>,
     method: &MethodDescriptor,
     mut requests: Receiver<Read1>,
 ) -> Result<Ended, Stop> {
-    if options.metadata.iter().any(|(name, _)| name != "authorization") {
-        let words = "--header: a call of --future has no metadata but the token";
-        return Err(Stop::Failure(Failure::Usage(words.to_owned())));
-    }
     let number = client.method(&call::path(method))?;
     let request = next(&mut requests)?.unwrap_or_default();
-    let answer = client.call(number, &request, options.timeout)?;
+    let answer = client.call(number, &request, timeout)?;
     call::print(answer, method.output())?;
     Ok(ended(Status::ok()))
 }

@@ -247,7 +247,7 @@ fn own_frames_are_called_as_grpc_is_with_what_can_be_planted() {
     }
     for (args, words) in [
         (&["call", &server.address(), ADD, "--nagle"][..], "are for own frames"),
-        (&["call", &tcp, ADD, "--future", "channel", "--header", "a: b"], "has no metadata"),
+        (&["call", &tcp, ADD, "--header", "a: b"], "own frames take one"),
         (&["call", &tcp, "loadline.rpc.v1.Table/Nil"], "no method Nil"),
         (&["call", &tcp, ADD, "{} {}"], "one request"),
         (&["call", "tcp:nowhere", ADD], "names no carrier"),
