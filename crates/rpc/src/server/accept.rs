@@ -186,14 +186,7 @@ impl Accepted {
                 match tls {
                     // Each in a box: the task of a connection is as large as its largest way.
                     None => Box::pin(converse(stream, "tcp", shared)).await,
-                    Some(tls) => {
-                        let acceptor = TlsAcceptor::from(tls.config());
-                        let limit = shared.settings.handshake_timeout;
-                        let accepted = Box::pin(timeout(limit, acceptor.accept(stream)));
-                        if let Ok(Ok(stream)) = accepted.await {
-                            Box::pin(converse(stream, "tcp+tls", shared)).await;
-                        }
-                    }
+                    Some(tls) => Box::pin(encrypted(stream, tls, shared)).await,
                 }
             }
             // Its file decides who may connect to it: it is never encrypted.
@@ -206,8 +199,34 @@ impl Accepted {
     }
 }
 
+/// Serves an encrypted connection.
+async fn encrypted(stream: TcpStream, tls: wire::Tls, shared: Arc<Shared>) {
+    let acceptor = TlsAcceptor::from(tls.config());
+    let limit = shared.settings.handshake_timeout;
+    let accepted = Box::pin(timeout(limit, acceptor.accept(stream)));
+    if let Ok(Ok(stream)) = accepted.await {
+        Box::pin(converse(stream, "tcp+tls", shared)).await;
+    }
+}
+
 impl fmt::Debug for Accepted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Accepted").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The size of what a function returns.
+    fn size<F>(_: impl FnOnce(Accepted, Arc<Shared>) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_task_of_a_connection_is_small() {
+        let of = size(|accepted, shared| accepted.converse(shared));
+        assert!(of <= 384, "{of} bytes");
     }
 }
