@@ -185,8 +185,8 @@ impl Link {
         Ok(link)
     }
 
-    /// Says how this rank was started, and hears how the other one was: rank 0 begins, compares, and
-    /// says what is wrong.
+    /// Says how this rank was started, and hears how the other one was: rank 0 begins, compares,
+    /// and says what is wrong.
     fn meet(&mut self, own: &str, limit: Duration) -> io::Result<()> {
         let (asks, words) = (self.world.rank == 0, [IoSlice::new(own.as_bytes())]);
         if asks {

@@ -84,6 +84,9 @@ impl Reader {
         }
         if rest.len() < length {
             self.keep();
+            // Room that messages before it have left is taken while there is little to move there.
+            let missing = (PREFIX_BYTES + length).saturating_sub(self.partial.len());
+            let _ = self.partial.try_reclaim(missing);
             return Ok(None);
         }
         let message = if self.partial.is_empty() {
@@ -199,6 +202,22 @@ mod tests {
         }
         let [head, rest] = pieces(vec![7; 1 << 20].into(), Some(Encoding::Gzip));
         assert!(head.len() < 10_000 && rest.is_empty());
+    }
+
+    #[test]
+    fn messages_that_are_taken_one_after_the_other_have_the_same_room() {
+        let mut reader = Reader::new(1 << 20, None);
+        let sent = frame(&[7; 100_000], None).repeat(6);
+        let mut places = Vec::new();
+        for piece in sent.chunks(16_384) {
+            reader.push(Bytes::copy_from_slice(piece));
+            while let Some((message, _)) = reader.next().expect("whole") {
+                assert!(message.iter().all(|byte| *byte == 7));
+                places.push(message.as_ptr());
+            }
+        }
+        assert_eq!(places.len(), 6);
+        assert!(places[1..].windows(2).all(|two| two[0] == two[1]), "{places:?}");
     }
 
     fn refused(bytes: &'static [u8]) -> Code {

@@ -1,7 +1,7 @@
 //! Makes the authority of calls over a Unix socket one that h2 takes. C-core's clients have the
-//! socket's path there, with `%2F` for `/` (RFC 3986, 3.2.2), and h2 resets a stream whose authority
-//! has a `%`. No function reads it, so each becomes a `-` of the same length, in place: all other
-//! bytes, and the sizes in the compression's tables, stay as they are.
+//! socket's path there, with `%2F` for `/` (RFC 3986, 3.2.2), and h2 resets a stream whose
+//! authority has a `%`. No function reads it, so each becomes a `-` of the same length, in place:
+//! all other bytes, and the sizes in the compression's tables, stay as they are.
 
 /// The field's name, where it isn't the first row of the static table (RFC 7541).
 const NAME: &[u8] = b":authority";

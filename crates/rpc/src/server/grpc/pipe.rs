@@ -21,8 +21,8 @@ const MOST_DROPPED_BYTES: usize = 4 << 20;
 
 /// What is read before the connection's calls have their turn, and the most frames of it: h2 takes
 /// all that there is to read, and ends a connection for some thousand small frames that no call has
-/// taken yet. These bytes are a little more than the third of a stream's window, from which on it is
-/// granted again: a turn of a large message has one grant.
+/// taken yet. These bytes are a little more than the third of a stream's window, from which on it
+/// is granted again: a turn of a large message has one grant.
 const TURN_BYTES: usize = 192 << 10;
 const TURN_FRAMES: usize = 512;
 
