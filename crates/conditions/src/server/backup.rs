@@ -217,15 +217,11 @@ fn sync_folders(folder: &Path) -> anyhow::Result<()> {
 
 /// Makes it a data directory.
 fn finish(data: &Path, out: &Path) -> anyhow::Result<()> {
-    let (new, format) = (out.join("FORMAT.new"), out.join("FORMAT"));
-    let write = || {
-        let mut file = File::create(&new)?;
-        file.write_all(&fs::read(data.join("FORMAT"))?)?;
-        file.sync_all()?;
-        fs::rename(&new, &format)
-    };
-    write().with_context(|| format!("{} can't be written", format.display()))?;
     sync_folders(out)?;
+    let format = out.join("FORMAT");
+    let written = fs::read(data.join("FORMAT"))
+        .and_then(|bytes| base::replace_file(&format, |file| file.write_all(&bytes)));
+    written.with_context(|| format!("{} can't be written", format.display()))?;
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     let synced = File::open(parent).and_then(|folder| folder.sync_all());

@@ -73,11 +73,7 @@ impl Kept {
             tracing::error!("{name} is missing or damaged in the object store");
             return Ok(());
         };
-        let new = self.folder.join(format!("{name}{NEW}"));
-        let mut file = fs::File::create(&new)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        fs::rename(new, self.folder.join(name))
+        base::replace_file(&self.folder.join(name), |file| file.write_all(&bytes))
     }
 }
 
