@@ -235,19 +235,25 @@ impl Slot {
     fn prepare(&self, piece: Piece) -> Result<(), ClientError> {
         match piece {
             Piece::Begin => self.client.post("/folders", &folder(WRITTEN.to_owned(), 1)).map(drop),
-            Piece::Objects { folder, intervals } => self.fill(READ, folder, intervals).map(drop),
+            Piece::Objects { folder, intervals } => {
+                self.fill(READ, &[(folder, intervals)]).map(drop)
+            }
             Piece::End => Ok(()),
         }
     }
 
-    /// Inserts the objects of a folder that begin in these intervals, and with the first of them
-    /// makes it. Returns how long that took, without what the client needs to make them up.
-    fn fill(&self, set: &str, number: u32, intervals: Range<u32>) -> Result<Took, ClientError> {
-        let is_new = intervals.start == 0;
-        let insertion = encode_insert([bulk(&self.made, set, number, intervals)].iter());
+    /// Inserts the objects of folders that begin in these intervals, at once, and before a folder's
+    /// first ones makes it. Returns how long that took, without what the client needs to make
+    /// them up.
+    fn fill(&self, set: &str, pieces: &[(u32, Range<u32>)]) -> Result<Took, ClientError> {
+        let bulk = |(number, intervals): &(u32, Range<u32>)| {
+            bulk(&self.made, set, *number, intervals.clone())
+        };
+        let bulks: Vec<_> = pieces.iter().map(bulk).collect();
+        let insertion = encode_insert(bulks.iter());
         let watch = Stopwatch::start();
-        if is_new {
-            self.client.post("/folders", &folder(path(set, number), self.made.spec.fields))?;
+        for (number, _) in pieces.iter().filter(|(_, intervals)| intervals.start == 0) {
+            self.client.post("/folders", &folder(path(set, *number), self.made.spec.fields))?;
         }
         self.client.insert(&insertion)?;
         Ok(watch.stop())
@@ -271,10 +277,8 @@ impl Slot {
         let before = self.sealed_bytes()?;
         let set = format!("{LOADED}/n{:05}", made.load());
         let mut loading = Took::default();
-        for part in 0..made.parts() {
-            if let Piece::Objects { folder, intervals } = made.piece(part) {
-                loading.add(self.fill(&set, folder, intervals).map_err(failed)?);
-            }
+        for pieces in made.loads() {
+            loading.add(self.fill(&set, &pieces).map_err(failed)?);
         }
         let read = self.read(op, &set, std::slice::from_ref(&set))?;
         Ok(loaded(read, loading, self.sealed_bytes()? - before))

@@ -16,6 +16,9 @@ const LENGTH: u64 = 10;
 /// The values of slices that are kept ready to compare with, in bytes; one slice in any case.
 const MAX_KEPT_BYTES: u64 = 64 << 20;
 
+/// What is loaded is sent in parts of about this many bytes, each durable before the next.
+const LOADED_BYTES: u64 = 4 << 20;
+
 /// What one part of the preparation writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
@@ -95,6 +98,20 @@ impl Made {
         let first = piece * self.intervals_per_part();
         let last = self.spec.intervals.min(first + self.intervals_per_part());
         Piece::Objects { folder: folder as u32, intervals: first..last }
+    }
+
+    /// What a load sends, a part after another: pieces of folders, each with its intervals.
+    pub(super) fn loads(&self) -> Vec<Vec<(u32, Range<u32>)>> {
+        let pieces = (0..self.parts()).filter_map(|part| match self.piece(part) {
+            Piece::Objects { folder, intervals } => Some((folder, intervals)),
+            Piece::Begin | Piece::End => None,
+        });
+        let Spec { channels, intervals, fields, .. } = self.spec;
+        let objects = u64::from(channels) * u64::from(intervals.min(self.intervals_per_part()));
+        // Of an object its times, channel and number of records are 24 bytes.
+        let at_once = LOADED_BYTES / (objects * (24 + 4 * u64::from(fields)));
+        let pieces: Vec<_> = pieces.collect();
+        pieces.chunks(at_once.max(1) as usize).map(<[_]>::to_vec).collect()
     }
 
     /// Of a channel of long intervals, the interval with which its second object begins, if there
@@ -261,5 +278,29 @@ impl Made {
     /// A time in the middle of an interval.
     pub(super) fn time(&self, interval: u32) -> u64 {
         self.bounds(interval).0 + LENGTH / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_sends_every_piece_once_and_several_folders_together() {
+        let loads = |channels: u32, intervals: u32| {
+            let spec = serde_json::json!({
+                "folders": 100, "channels": channels, "intervals": intervals, "fields": 10
+            });
+            let made = Made::new(serde_json::from_value(spec).expect("a workload"), 7);
+            let pieces: Vec<_> = (0..made.parts()).map(|part| made.piece(part)).collect();
+            let loads = made.loads();
+            let of = |(folder, intervals)| Piece::Objects { folder, intervals };
+            let sent: Vec<_> = loads.concat().into_iter().map(of).collect();
+            assert_eq!(sent, pieces[1..pieces.len() - 1]);
+            loads.iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        assert_eq!(loads(100, 50), [13, 13, 13, 13, 13, 13, 13, 9]);
+        // Of 640 kB each.
+        assert_eq!(loads(10_000, 2), [6].repeat(33).into_iter().chain([2]).collect::<Vec<_>>());
     }
 }
