@@ -43,6 +43,10 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// A router's requests, as connections call it.
 type Routed = TowerToHyperService<Router>;
 
+/// A timer as near as this is always set. To set one that is nearer than all others wakes the
+/// thread once more, and each change that waits for the disk sets one of 30 s.
+const NEAR: Duration = Duration::from_secs(10);
+
 /// How long accepting pauses where the system has no descriptor for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -203,6 +207,7 @@ async fn serve(
     let mut tasks = JoinSet::new();
     // The oldest is first.
     let mut open: VecDeque<AbortHandle> = VecDeque::new();
+    let mut near = tokio::time::interval(NEAR);
     let drain = loop {
         tokio::select! {
             drain = &mut ended => break drain.unwrap_or_default(),
@@ -230,6 +235,7 @@ async fn serve(
                 // Most often there is no descriptor left, which takes time to change.
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
+            _ = near.tick() => {}
             Some(_) = tasks.join_next() => open.retain(|task| !task.is_finished()),
         }
     };
