@@ -76,13 +76,13 @@ pub(super) fn condition(
 ) -> Option<(String, &'static str)> {
     let from = From { tree, node: id };
     let program = condition.expression.program.as_ref()?;
-    let text = condition.expression.text();
+    let text = || condition.expression.text();
     if let Some(missing) = program.operands().find_map(|operand| missing(&from, operand)) {
         let at = format!("{}:{}", tree.node(id).kind.shout(), tree.path(id));
-        return Some((format!("'{word} {text}' at {at}: {missing}"), EXTERN));
+        return Some((format!("'{word} {}' at {at}: {missing}", text()), EXTERN));
     }
     let divides = divides_by_zero(&program.steps);
-    divides.then(|| (format!("'{text}' divides by zero"), "use another divisor"))
+    divides.then(|| (format!("'{}' divides by zero", text()), "use another divisor"))
 }
 
 /// What an operand names that isn't there.
@@ -101,15 +101,11 @@ fn missing(from: &From<'_>, operand: &Operand) -> Option<String> {
             (!is_there).then(|| format!("there is no node '{path}'"))
         }
         Operand::Variable(path, name) => {
-            let stated = format!("{path}:{name}");
-            if externs.contains(stated.as_str()) {
-                return None;
-            }
+            let is_stated = |path: &str| externs.contains(format!("{path}:{name}").as_str());
             let Some(id) = from.find(operand) else {
-                return Some(format!("there is no node '{path}'"));
+                return (!is_stated(path)).then(|| format!("there is no node '{path}'"));
             };
-            let absolute = format!("{}:{name}", tree.path(id));
-            if tree.named(id, name).is_some() || externs.contains(absolute.as_str()) {
+            if tree.named(id, name).is_some() || is_stated(path) || is_stated(&tree.path(id)) {
                 return None;
             }
             let kinds = "event, meter, variable, repeat, limit or queue";

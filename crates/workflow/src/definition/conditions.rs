@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
     /// Makes an attribute of the parts of a trigger (or complete) expression.
     pub(super) fn compile(&mut self, is_trigger: bool, pending: Pending) -> Read<()> {
         let Pending { parts, free, line } = pending;
-        let compiled = self.expressions.share(parts, &mut self.tree);
+        let compiled = self.expressions.share(parts, &mut self.tree, self.node);
         let expression = match compiled {
             Ok(expression) => expression,
             Err((expression, _)) if self.style.is_persistent() => expression,
@@ -104,11 +104,14 @@ impl<'a> Reader<'a> {
                 return Err(fault(message, "write such as: a == complete and ../b:meter ge 50"));
             }
         };
+        let condition = Condition { expression, free };
         if let Some(node) = self.node.filter(|_| !self.style.is_persistent()) {
             let word = if is_trigger { "trigger" } else { "complete" };
-            self.places.push(Place { node, word, line });
+            // What is there stays there; what isn't yet is looked for again at the end.
+            if super::check::condition(&self.tree, node, word, &condition).is_some() {
+                self.places.push(Place { node, word, line });
+            }
         }
-        let condition = Condition { expression, free };
         self.scratch.push(if is_trigger {
             Attribute::Trigger(condition)
         } else {

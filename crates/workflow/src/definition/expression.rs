@@ -7,13 +7,9 @@
 //! right: `a and (b) or c` is `a and (b or c)`. `not` negates one comparison or parenthesis.
 
 use std::fmt;
-use std::sync::Arc;
-
-use hashbrown::HashMap;
 
 use crate::model::{
-    Binary, Displayed, Expression, Flag, Function, Joint, Operand, Part, Program, Step, Text,
-    Texts, Tree,
+    Binary, Displayed, Expression, Flag, Function, Joint, Operand, Part, Program, Step, Text, Texts,
 };
 
 /// The longest expression, in bytes, all parts together.
@@ -43,15 +39,22 @@ type Parsed<T> = Result<T, ExpressionError>;
 /// # Errors
 /// Where it ends to be one.
 pub fn parse_expression(text: &str, texts: &mut Texts) -> Parsed<Program> {
+    let mut steps = Vec::new();
+    read(text, texts, &mut steps)?;
+    Ok(Program { steps })
+}
+
+/// Reads an expression, and adds its steps to others.
+fn read(text: &str, texts: &mut Texts, steps: &mut Vec<Step>) -> Parsed<()> {
     if text.len() > EXPRESSION_LIMIT {
         let at = EXPRESSION_LIMIT;
         return Err(ExpressionError { at, expected: TOO_LONG });
     }
-    let mut parser = Parser { text, at: 0, steps: Vec::new(), texts, depth: 0, furthest: (0, "") };
+    let mut parser = Parser { text, at: 0, steps, texts, depth: 0, furthest: (0, "") };
     let result = parser.alternatives();
     parser.skip();
     if result.is_ok() && parser.at == text.len() {
-        return Ok(Program { steps: parser.steps });
+        return Ok(());
     }
     // Where the longest attempt ended is what the author has to see.
     let (at, expected) = parser.furthest;
@@ -65,65 +68,38 @@ pub fn parse_expression(text: &str, texts: &mut Texts) -> Parsed<Program> {
 /// # Errors
 /// Where a part ends to be one.
 pub fn expression(parts: Vec<Part>, texts: &mut Texts) -> Parsed<Expression> {
-    let mut program = Program::default();
+    let program = Some(program(&parts, texts, &mut Vec::new())?);
+    Ok(Expression { parts, program })
+}
+
+/// What these parts mean together; `steps` is room that is empty before and after.
+pub(super) fn program(parts: &[Part], texts: &mut Texts, steps: &mut Vec<Step>) -> Parsed<Program> {
     let mut len = 0_usize;
-    for part in &parts {
+    for part in parts {
         len = len.saturating_add(part.text.len());
         if len > EXPRESSION_LIMIT {
+            steps.clear();
             return Err(ExpressionError { at: 0, expected: TOO_LONG });
         }
-        program.steps.extend(parse_expression(&part.text, texts)?.steps);
+        read(&part.text, texts, steps).inspect_err(|_| steps.clear())?;
         match part.joint {
             Joint::First => {}
-            Joint::And => program.steps.push(Step::Binary(Binary::And)),
-            Joint::Or => program.steps.push(Step::Binary(Binary::Or)),
+            Joint::And => steps.push(Step::Binary(Binary::And)),
+            Joint::Or => steps.push(Step::Binary(Binary::Or)),
         }
     }
-    Ok(Expression { parts, program: Some(program) })
+    let mut program = Program { steps: Vec::with_capacity(steps.len()) };
+    program.steps.append(steps);
+    Ok(program)
 }
 
 const TOO_LONG: &str = "at most a million characters";
 
-/// Expressions met so far: nodes that state the same one share it.
-#[derive(Default)]
-pub(super) struct Expressions {
-    by_text: HashMap<Text, Arc<Expression>>,
-}
-
-/// An expression that doesn't hold ever, and why.
-pub(super) type Unreadable = (Arc<Expression>, ExpressionError);
-
-impl Expressions {
-    pub(super) fn share(
-        &mut self,
-        parts: Vec<Part>,
-        tree: &mut Tree,
-    ) -> Result<Arc<Expression>, Unreadable> {
-        let key = match parts.as_slice() {
-            [Part { joint: Joint::First, text }] => Some(text.clone()),
-            _ => None,
-        };
-        if let Some(known) = key.as_ref().and_then(|key| self.by_text.get(key)) {
-            return Ok(Arc::clone(known));
-        }
-        match expression(parts.clone(), tree.texts_mut()) {
-            Ok(new) => {
-                let new = Arc::new(new);
-                if let Some(key) = key {
-                    self.by_text.insert(key, Arc::clone(&new));
-                }
-                Ok(new)
-            }
-            Err(error) => Err((Arc::new(Expression { parts, program: None }), error)),
-        }
-    }
-}
-
-struct Parser<'a> {
+struct Parser<'a, 'w> {
     text: &'a str,
     at: usize,
-    steps: Vec<Step>,
-    texts: &'a mut Texts,
+    steps: &'w mut Vec<Step>,
+    texts: &'w mut Texts,
     depth: usize,
     furthest: (usize, &'static str),
 }
@@ -159,7 +135,7 @@ const fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-impl<'a> Parser<'a> {
+impl<'a> Parser<'a, '_> {
     fn skip(&mut self) {
         let rest = &self.text.as_bytes()[self.at..];
         self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();

@@ -15,6 +15,7 @@ mod line;
 mod parser;
 mod print;
 mod reader;
+mod recent;
 mod repeats;
 mod state;
 mod times;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::check::Place;
 use super::error::{DefinitionError, Fault, Read, fault};
-use super::expression::Expressions;
 use super::line::Lines;
+use super::recent::Expressions;
 use crate::model::{Attribute, Flags, Kind, Marks, NodeId, Part, State, Text, Tree};
 
 /// The most attributes of one node.
@@ -149,10 +149,14 @@ pub(super) struct Reader<'a> {
     pub(super) marks: Marks,
 }
 
+/// A node of a large definition has about this much text with its attributes. The index has room
+/// for as many nodes at once: it is a twentieth of the text, and to let it grow takes longer.
+const BYTES_OF_NODE: usize = 256;
+
 impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str, file: &'a str) -> Self {
         Self {
-            tree: Tree::default(),
+            tree: Tree::with_room(text.len() / BYTES_OF_NODE),
             lines: Lines::new(text),
             file,
             style: Style::Defs,

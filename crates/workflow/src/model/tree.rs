@@ -72,9 +72,16 @@ impl Index {
         node.and_then(|node| Some(self.hash(node.parent?, &node.name))).unwrap_or(0)
     }
 
-    fn insert(&mut self, arena: &Arena, id: NodeId) {
-        let hash = self.hash_of(arena, id);
+    fn insert(&mut self, hash: u32, id: NodeId) {
         self.table.insert_unique(wide(hash), (hash, id), |(hash, _)| wide(*hash));
+    }
+
+    fn find(&self, hash: u32, arena: &Arena, (parent, name): (NodeId, &str)) -> Option<NodeId> {
+        let is_it = |(known, id): &(u32, NodeId)| {
+            let is_node = |node: &Node| node.parent == Some(parent) && node.name == *name;
+            *known == hash && arena.get(*id).is_some_and(is_node)
+        };
+        self.table.find(wide(hash), is_it).map(|(_, id)| *id)
     }
 
     fn remove(&mut self, arena: &Arena, id: NodeId) {
@@ -165,12 +172,7 @@ impl Snapshot {
     /// The child of this name.
     #[must_use]
     pub fn child(&self, parent: NodeId, name: &str) -> Option<NodeId> {
-        let hash = self.index.hash(parent, name);
-        let is_it = |(known, id): &(u32, NodeId)| {
-            let is_node = |node: &Node| node.parent == Some(parent) && node.name == *name;
-            *known == hash && self.arena.get(*id).is_some_and(is_node)
-        };
-        self.index.table.find(wide(hash), is_it).map(|(_, id)| *id)
+        self.index.find(self.index.hash(parent, name), &self.arena, (parent, name))
     }
 
     /// A node and all above it, up to its suite.
@@ -385,24 +387,26 @@ impl Tree {
         name: OwnText,
         at: Option<usize>,
     ) -> Result<NodeId, AddError> {
-        let above = self.node(parent).kind;
+        let above = self.node(parent);
         let fits = match kind {
             Kind::Root => false,
-            Kind::Suite => above == Kind::Root,
-            Kind::Family | Kind::Task => matches!(above, Kind::Suite | Kind::Family),
-            Kind::Alias => above == Kind::Task,
+            Kind::Suite => above.kind == Kind::Root,
+            Kind::Family | Kind::Task => matches!(above.kind, Kind::Suite | Kind::Family),
+            Kind::Alias => above.kind == Kind::Task,
         };
         if !fits {
-            return Err(AddError::Kind { parent: above.word(), child: kind.word() });
+            return Err(AddError::Kind { parent: above.kind.word(), child: kind.word() });
         }
-        if self.child(parent, &name).is_some() {
+        let hash = self.index.hash(parent, &name);
+        if self.index.find(hash, &self.arena, (parent, &name)).is_some() {
             return Err(AddError::Duplicate(self.path(parent)));
         }
-        if self.node(parent).parent.is_some() && self.upwards(parent).count() >= DEPTH_LIMIT {
+        if self.upwards(parent).count() >= DEPTH_LIMIT {
             return Err(AddError::Depth);
         }
+        let suite = above.suite;
         let mut node = Node::new(kind, name);
-        node.parent = Some(parent);
+        (node.parent, node.suite) = (Some(parent), suite);
         if kind == Kind::Alias {
             // It never begins with its suite.
             node.state = State::Queued;
@@ -414,10 +418,11 @@ impl Tree {
             }
             None => self.now.arena.push(node).ok_or(AddError::Full)?,
         };
-        let suite = if kind == Kind::Suite { Some(id) } else { self.node(parent).suite };
-        self.node_mut(id).suite = suite;
+        if kind == Kind::Suite {
+            self.node_mut(id).suite = Some(id);
+        }
         self.link(parent, id, at);
-        Arc::make_mut(&mut self.now.index).insert(&self.now.arena, id);
+        Arc::make_mut(&mut self.now.index).insert(hash, id);
         Ok(id)
     }
 
@@ -431,9 +436,10 @@ impl Tree {
             None => self.node_mut(parent).first_child.replace(id),
             Some(before) => self.node_mut(before).next.replace(id),
         };
-        self.node_mut(id).next = next;
-        if next.is_none() {
-            self.node_mut(parent).last_child = Some(id);
+        // The node itself is next to none before.
+        match next {
+            Some(_) => self.node_mut(id).next = next,
+            None => self.node_mut(parent).last_child = Some(id),
         }
     }
 
@@ -499,7 +505,10 @@ impl Tree {
         let ids: Vec<NodeId> = self.walk(NodeId::ROOT).collect();
         let mut index = Index::default();
         index.table.reserve(ids.len(), |(hash, _)| wide(*hash));
-        ids.iter().skip(1).for_each(|id| index.insert(&self.now.arena, *id));
+        ids.iter().skip(1).for_each(|id| {
+            let hash = index.hash_of(&self.now.arena, *id);
+            index.insert(hash, *id);
+        });
         self.now.index = Arc::new(index);
         self.free = free;
     }

@@ -1,0 +1,96 @@
+//! Expressions that are shared while a definition is read.
+
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+
+use hashbrown::DefaultHashBuilder;
+
+use super::expression::{ExpressionError, program};
+use crate::model::{Attribute, Expression, NodeId, Part, Step, Tree};
+
+/// How many expressions are remembered.
+const RECENT: usize = 1 << 12;
+
+/// Expressions met lately: nodes that state the same one share it. Each has one place by the hash
+/// of its first part, which the next one there takes over, as of the texts of a tree. What lies
+/// there is the node that has stated it: most are stated once, and one that is taken over would
+/// have to be looked at once more, to count who refers to it.
+#[derive(Default)]
+pub(super) struct Expressions {
+    places: Vec<(u64, Option<NodeId>)>,
+    hasher: DefaultHashBuilder,
+    /// Room for the steps of the one that is being read.
+    steps: Vec<Step>,
+}
+
+/// An expression that doesn't hold ever, and why.
+pub(super) type Unreadable = (Arc<Expression>, ExpressionError);
+
+impl Expressions {
+    /// The expression of these parts, which this node states.
+    pub(super) fn share(
+        &mut self,
+        parts: Vec<Part>,
+        tree: &mut Tree,
+        node: Option<NodeId>,
+    ) -> Result<Arc<Expression>, Unreadable> {
+        if self.places.is_empty() {
+            self.places.resize(RECENT, (0, None));
+        }
+        let hash = self.hasher.hash_one(parts.first().map(|part| part.text.as_str()));
+        let place = &mut self.places[hash as usize % RECENT];
+        let (known, before) = std::mem::replace(place, (hash, node));
+        let before = before.filter(|_| known == hash);
+        if let Some(stated) = before.and_then(|id| stated(tree, id, &parts)) {
+            return Ok(stated);
+        }
+        match program(&parts, tree.texts_mut(), &mut self.steps) {
+            Ok(program) => Ok(Arc::new(Expression { parts, program: Some(program) })),
+            Err(error) => Err((Arc::new(Expression { parts, program: None }), error)),
+        }
+    }
+}
+
+/// The expression of these parts, if a node states it.
+fn stated(tree: &Tree, id: NodeId, parts: &[Part]) -> Option<Arc<Expression>> {
+    tree.node(id).attributes.iter().find_map(|attribute| match attribute {
+        Attribute::Trigger(condition) | Attribute::Complete(condition)
+            if condition.expression.parts == parts =>
+        {
+            Some(Arc::clone(&condition.expression))
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::definition::parse;
+    use crate::model::{Attribute, Expression, Snapshot};
+
+    fn trigger(tree: &Snapshot, path: &str) -> Arc<Expression> {
+        match &*tree.node(tree.find(path).expect("a node")).attributes {
+            [Attribute::Trigger(condition)] => Arc::clone(&condition.expression),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn nodes_that_state_the_same_share_it_whatever_its_parts() {
+        let expressions = |texts: [&str; 3]| {
+            let [a, b, c] = texts;
+            let text = format!("suite s\n task a\n {a} task b\n {b} task c\n {c}endsuite\n");
+            let tree = parse(&text, "x.def").expect("a definition").tree;
+            ["/s/a", "/s/b", "/s/c"].map(|path| trigger(&tree, path))
+        };
+        let and = "trigger a == queued\n trigger -a b == queued\n";
+        let or = "trigger a == queued\n trigger -o b == queued\n";
+        let [a, b, c] = expressions([and, and, "trigger a == queued\n"]);
+        assert!(Arc::ptr_eq(&a, &b) && a != c);
+        // They have one place, which the one between takes over.
+        let [a, b, c] = expressions([and, or, and]);
+        assert!(a != b && a == c && !Arc::ptr_eq(&a, &c));
+    }
+}
