@@ -4,7 +4,7 @@ use super::check::Place;
 use super::error::{Read, fault, short};
 use super::line::{Words, split};
 use super::reader::{Pending, Reader};
-use crate::model::{Attribute, Condition, Joint, Part};
+use crate::model::{Attribute, Condition, Joint, Part, Text};
 
 impl<'a> Reader<'a> {
     /// `trigger` and `complete`, with their continuation lines.
@@ -19,6 +19,8 @@ impl<'a> Reader<'a> {
         let is_continued = |words: &[&str]| words.last().is_some_and(|word| word.ends_with('\\'));
         let mut text = std::mem::take(&mut self.scratch.text);
         let mut is_free = false;
+        // Not shared with other texts: most are of one node only, and of the others the whole
+        // expression is.
         let part = if is_continued(words) {
             let mut all: Vec<&str> = words[from..].to_vec();
             let mut more = Vec::new();
@@ -39,12 +41,11 @@ impl<'a> Reader<'a> {
                 }
                 text.push_str(word);
             }
-            self.tree.share(&text)
+            Text::from(text.as_str())
         } else {
             let of = Words { line, all: words };
             is_free = self.style.has_state() && of.state(3).contains(&"free");
-            let joined = of.join(from, &mut text);
-            self.tree.share(joined)
+            Text::from(of.join(from, &mut text))
         };
         self.scratch.text = text;
         if part.is_empty() {
