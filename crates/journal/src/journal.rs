@@ -103,7 +103,19 @@ impl Journal {
     /// Commits, and does the thread's work here unless it is at work: for callers that wait for
     /// their records anyway, which takes two changes of threads less then.
     pub fn commit_here(&mut self) {
-        let Ok(mut writer) = self.writer.try_lock() else { return self.commit() };
+        self.commit_here_where(|_, _| true);
+    }
+
+    /// The same where no fsync is waited for ([`SyncPolicy::Never`](crate::SyncPolicy::Never)), and
+    /// a short write is all that is to be done: for callers that must not wait for the disk.
+    pub fn commit_here_if_short(&mut self) {
+        self.commit_here_where(Writer::is_short);
+    }
+
+    fn commit_here_where(&mut self, is_fit: impl FnOnce(&Writer, usize) -> bool) {
+        let bytes = self.group.size();
+        let free = || self.writer.try_lock().ok().filter(|writer| is_fit(writer, bytes));
+        let Some(mut writer) = free() else { return self.commit() };
         if !self.group.is_empty() {
             let group = std::mem::take(&mut self.group);
             self.group = self.shared.submit(Task::Write(group), false);

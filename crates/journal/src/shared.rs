@@ -133,6 +133,11 @@ impl Shared {
         state.spare.pop().unwrap_or_default()
     }
 
+    /// Whether there are tasks that the thread has not taken.
+    pub(crate) fn has_tasks(&self) -> bool {
+        !self.lock().tasks.is_empty()
+    }
+
     /// Has the thread wait as it should after what was done without it.
     pub(crate) fn look_anew(&self, pause: Pause) {
         let mut state = self.lock();

@@ -15,6 +15,8 @@ use crate::shared::{Pause, Progress, Shared, Task};
 const RETRY: Duration = Duration::from_millis(100);
 /// When nothing has come for this time, the log says that its last group is durable too.
 const IDLE: Duration = Duration::from_secs(1);
+/// A group of more bytes is not written in microseconds.
+const SHORT_BYTES: usize = 64 << 10;
 
 /// When what was written is made durable (fsync), and with it what is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +104,14 @@ impl Writer {
             sync_at => sync_at,
         };
         Pause { deadline, is_stalled: self.is_stalled, has_tasks: !self.tasks.is_empty() }
+    }
+
+    /// Whether a write of this many bytes is all that there is to do: no fsync, and no other file.
+    pub(crate) fn is_short(&self, bytes: usize) -> bool {
+        let is_free = !self.is_stalled && self.refused.is_none() && self.tasks.is_empty();
+        let has_room = self.log.written().bytes + bytes as u64 <= self.options.segment_bytes;
+        let is_never = self.options.sync == SyncPolicy::Never;
+        is_never && bytes <= SHORT_BYTES && is_free && has_room && !self.shared.has_tasks()
     }
 
     /// When what was written has to be made durable, where it may wait.

@@ -1,10 +1,13 @@
 //! A disk that is full, fails, or does less than it is asked.
 
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::current;
 use std::time::Duration;
 
-use journal::{Directory, Error, FaultyDisk, Options, Progress, SyncPolicy};
+use journal::{Directory, Error, FaultyDisk, Journal, Options, Progress, SyncPolicy};
 
-use super::{append, append_to, open, open_with, put, record, snapshot};
+use super::{append, append_by, open, open_with, put, record, snapshot};
 
 #[test]
 fn a_failed_fsync_fails_all_who_wait_and_all_that_comes_later() {
@@ -352,22 +355,22 @@ fn what_whoever_waits_writes_itself_is_acknowledged_tried_again_and_fails_as_the
         assert!(reported.is_some(), "it ended before");
     };
     for last in 1..=100 {
-        append_to(&mut journal, 1, true).expect("appended");
+        append_by(&mut journal, 1, Journal::commit_here).expect("appended");
         watch.wait(last).expect("durable");
     }
     snapshot(&mut journal).expect("a snapshot");
-    append_to(&mut journal, 3, true).expect("appended");
+    append_by(&mut journal, 3, Journal::commit_here).expect("appended");
     append(&mut journal, 2).expect("appended");
     watch.wait(105).expect("durable");
     disk.set_room(Some(0));
-    append_to(&mut journal, 500, true).expect("appended");
+    append_by(&mut journal, 500, Journal::commit_here).expect("appended");
     assert!(watch.wait(605).expect_err("full").is_no_space());
     disk.set_room(None);
     // The thread tries again what was written here.
     next(|progress| matches!(progress, Progress::Resumed));
     watch.wait(605).expect("durable");
     disk.fail_sync_after(0);
-    append_to(&mut journal, 1, true).expect("appended");
+    append_by(&mut journal, 1, Journal::commit_here).expect("appended");
     watch.wait(606).expect_err("its fsync has failed");
     next(|progress| matches!(progress, Progress::Failed(_)));
     journal.close().expect_err("it has ended");
@@ -386,4 +389,28 @@ fn nothing_is_acknowledged_once_the_log_has_been_removed() {
     let refused = put(&mut journal, 1).expect_err("it would be lost").to_string();
     assert!(refused.contains("has been removed"), "{refused}");
     append(&mut journal, 1).expect_err("it has ended");
+}
+
+#[test]
+fn a_short_write_that_no_fsync_follows_is_made_where_it_is_committed() {
+    let made_here = |sync, bytes: usize| {
+        let (sender, receiver) = channel();
+        let notify = move |_| sender.send(current().id()).unwrap_or_default();
+        let options = Options { sync, ..Options::default() };
+        let disk = Arc::new(FaultyDisk::default());
+        let opened = Journal::open(disk, options, |_| Ok(()), notify);
+        let (mut journal, _) = opened.expect("a new journal");
+        let mut is_made_here = |_: &usize| {
+            journal.append(&vec![1; bytes]).expect("appended");
+            journal.commit_here_if_short();
+            journal.watch().wait(journal.last()).expect("acknowledged");
+            receiver.recv().expect("reported") == current().id()
+        };
+        (0..20).filter(|time| is_made_here(time)).count()
+    };
+    // The journal's thread may be at work when it begins.
+    assert!(made_here(SyncPolicy::Never, 100) > 0);
+    assert_eq!(made_here(SyncPolicy::Never, 100_000), 0);
+    assert_eq!(made_here(SyncPolicy::Always, 100), 0);
+    assert_eq!(made_here(SyncPolicy::Every(Duration::from_secs(3600)), 100), 0);
 }

@@ -51,27 +51,27 @@ fn open(disk: impl Disk + 'static) -> Result<(Journal, Report, u64), Error> {
 }
 
 /// Appends this many records as one group, which the journal's thread is to write, or this one.
-fn append_to(journal: &mut Journal, count: u64, is_here: bool) -> Result<(), Error> {
+fn append_by(journal: &mut Journal, count: u64, commit: fn(&mut Journal)) -> Result<(), Error> {
     for _ in 0..count {
         journal.append(&record(journal.last() + 1))?;
     }
-    if is_here {
-        journal.commit_here()
-    } else {
-        journal.commit()
-    };
+    commit(journal);
     Ok(())
 }
 
 /// The same, by the journal's thread.
 fn append(journal: &mut Journal, count: u64) -> Result<(), Error> {
-    append_to(journal, count, false)
+    append_by(journal, count, Journal::commit)
 }
 
 /// The same by either, and waits until they are acknowledged.
 fn put(journal: &mut Journal, count: u64) -> Result<(), Error> {
-    let is_here = journal.last().is_multiple_of(2);
-    append_to(journal, count, is_here)?;
+    let commit = match journal.last() % 3 {
+        0 => Journal::commit_here,
+        1 => Journal::commit,
+        _ => Journal::commit_here_if_short,
+    };
+    append_by(journal, count, commit)?;
     journal.watch().wait(journal.last())
 }
 

@@ -100,7 +100,7 @@ impl Owner {
             self.due_checkpoint();
         }
         self.snapshot();
-        self.journal.commit();
+        self.journal.commit_here_if_short();
         self.shared.log.came(Until::Group);
     }
 
