@@ -4,24 +4,24 @@ use super::attribute::Attribute;
 use super::evaluate::From;
 use super::expression::Operand;
 use super::node::NodeId;
-use super::tree::Tree;
-use super::waiting::add;
+use super::tree::{Snapshot, Tree};
+use super::waiting::{Waiting, add};
 
 impl Tree {
     /// Notes for whom a node waits.
     pub(super) fn index(&mut self, id: NodeId) {
-        let attributes = std::sync::Arc::clone(&self.node(id).attributes);
+        let Self { now, waiting, .. } = self;
         let (mut is_timed, mut is_missing) = (false, false);
-        for attribute in attributes.iter() {
+        for attribute in now.node(id).attributes.iter() {
             match attribute {
                 Attribute::Trigger(condition) | Attribute::Complete(condition) => {
                     let Some(program) = &condition.expression.program else { continue };
                     for operand in program.operands() {
-                        is_missing |= !self.index_operand(id, operand);
+                        is_missing |= !index_operand(now, waiting, id, operand);
                     }
                 }
-                Attribute::InLimit(inlimit) => match self.limit_node(id, inlimit) {
-                    Some(holder) => add(&mut self.waiting.by_limit, holder, id),
+                Attribute::InLimit(inlimit) => match now.limit_node(id, inlimit) {
+                    Some(holder) => add(&mut waiting.by_limit, holder, id),
                     None => is_missing = true,
                 },
                 Attribute::Time(_)
@@ -33,47 +33,19 @@ impl Tree {
                 | Attribute::AutoArchive(_) => is_timed = true,
                 Attribute::Late(_) => {
                     // Lateness is inherited: each task below is looked at.
-                    let jobs: Vec<NodeId> =
-                        self.walk(id).filter(|id| self.node(*id).kind.is_job()).collect();
-                    if let Some(suite) = self.suite(id) {
-                        self.waiting.timed.entry(suite).or_default().extend(jobs);
+                    let jobs = now.walk(id).filter(|id| now.node(*id).kind.is_job());
+                    if let Some(suite) = now.suite(id) {
+                        waiting.timed.entry(suite).or_default().extend(jobs);
                     }
                 }
                 _ => {}
             }
         }
         if is_missing {
-            self.waiting.missing.insert(id);
+            waiting.missing.insert(id);
         }
-        if let Some(suite) = self.suite(id).filter(|_| is_timed) {
-            self.waiting.timed.entry(suite).or_default().insert(id);
-        }
-    }
-
-    /// Notes that a node waits for what an operand names; false where that isn't there.
-    fn index_operand(&mut self, id: NodeId, operand: &Operand) -> bool {
-        let from = From { tree: self, node: id };
-        match operand {
-            Operand::Flag(path, _) if *path == "/" => {
-                add(&mut self.waiting.by_node, NodeId::ROOT, id);
-                true
-            }
-            Operand::Upward(_) => {
-                // A nearer node may get the name later: all above are waited for.
-                let found = from.find(operand).is_some();
-                let above: Vec<NodeId> = self.upwards(id).collect();
-                for above in above {
-                    add(&mut self.waiting.by_node, above, id);
-                }
-                found
-            }
-            _ => match from.find(operand) {
-                Some(found) => {
-                    add(&mut self.waiting.by_node, found, id);
-                    true
-                }
-                None => false,
-            },
+        if let Some(suite) = now.suite(id).filter(|_| is_timed) {
+            waiting.timed.entry(suite).or_default().insert(id);
         }
     }
 
@@ -117,5 +89,30 @@ impl Tree {
                 self.waiting.timed.remove(&suite);
             }
         }
+    }
+}
+
+/// Notes that a node waits for what an operand names; false where that isn't there.
+fn index_operand(tree: &Snapshot, waiting: &mut Waiting, id: NodeId, operand: &Operand) -> bool {
+    let from = From { tree, node: id };
+    match operand {
+        Operand::Flag(path, _) if *path == "/" => {
+            add(&mut waiting.by_node, NodeId::ROOT, id);
+            true
+        }
+        Operand::Upward(_) => {
+            // A nearer node may get the name later: all above are waited for.
+            for above in tree.upwards(id) {
+                add(&mut waiting.by_node, above, id);
+            }
+            from.find(operand).is_some()
+        }
+        _ => match from.find(operand) {
+            Some(found) => {
+                add(&mut waiting.by_node, found, id);
+                true
+            }
+            None => false,
+        },
     }
 }

@@ -266,7 +266,7 @@ impl Iterator for Walk<'_> {
 /// The owner's tree: a [`Snapshot`] that can be changed, with what finds out who waits for what.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    now: Snapshot,
+    pub(super) now: Snapshot,
     pub(super) texts: Texts,
     own_texts: Texts<OwnText>,
     pub(super) waiting: Waiting,
