@@ -110,7 +110,7 @@ impl Error {
 
     /// Whether the same can be tried again: the disk was full, or a file could not be created, as
     /// when too many are open.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub fn is_passing(&self) -> bool {
         self.is_no_space() || matches!(self, Self::Io { doing: CREATE, .. })
     }
 

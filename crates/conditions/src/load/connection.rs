@@ -6,10 +6,10 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use load::Outcome;
+use load::{Operation, Outcome};
 use wire::ProtocolError;
 
-use super::written::refused;
+use super::written::not_done;
 
 /// How long a server may be silent; the engine's own time-out is shorter.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -21,11 +21,19 @@ const MAX_BODY_BYTES: usize = 512 << 20;
 /// The most headers of an answer.
 const MAX_HEADERS: usize = 64;
 
+/// The most bytes of what is kept of an error.
+const SAID_BYTES: usize = 400;
+
 /// Why there is no answer that can be used.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// The server refuses the request.
-    Refused,
+    /// The server answers with an error.
+    Answered {
+        /// The status.
+        status: u16,
+        /// The beginning of what it says.
+        said: String,
+    },
     /// The connection is of no use any more.
     Broken(io::Error),
 }
@@ -36,11 +44,19 @@ impl From<io::Error> for Failed {
     }
 }
 
-/// A refusal is an answer; without an answer the slot ends.
-pub(super) fn outcome(asked: Result<Outcome, Failed>) -> Result<Outcome, ProtocolError> {
+/// An error is an answer, to so many operations; without an answer the slot ends.
+pub(super) fn outcome(
+    operation: &Operation,
+    operations: u32,
+    asked: Result<Outcome, Failed>,
+) -> Result<Outcome, ProtocolError> {
     match asked {
         Ok(outcome) => Ok(outcome),
-        Err(Failed::Refused) => Ok(refused()),
+        Err(Failed::Answered { status, said }) => {
+            // Too Many Requests, Service Unavailable (RFC 6585, 4; RFC 9110, 15.6.4).
+            let is_refusal = matches!(status, 429 | 503);
+            Ok(not_done(operation, operations, is_refusal, format!("status {status}: {said}")))
+        }
         Err(Failed::Broken(why)) => Err(ProtocolError::new(why.to_string())),
     }
 }
@@ -122,8 +138,8 @@ impl Connection {
         let is_kept = self.stream.is_some();
         match self.exchange(body) {
             // The server has closed it while nothing was asked.
-            Err(error) if is_kept && is_closed(&error) => checked(self.exchange(body)?),
-            head => checked(head?),
+            Err(error) if is_kept && is_closed(&error) => checked(self.exchange(body)?, body),
+            head => checked(head?, body),
         }
     }
 
@@ -142,7 +158,7 @@ impl Connection {
              content-length: {length}\r\n\r\n"
         )?;
         self.request.extend(sent);
-        checked(self.exchange(body)?)
+        checked(self.exchange(body)?, body)
     }
 
     fn exchange(&mut self, body: &mut Body) -> io::Result<Head> {
@@ -203,8 +219,13 @@ fn bad(why: &str) -> io::Error {
 }
 
 /// What a status below 300 says, or 304.
-fn checked(head: Head) -> Result<Head, Failed> {
-    if head.status < 300 || head.status == 304 { Ok(head) } else { Err(Failed::Refused) }
+fn checked(head: Head, body: &Body) -> Result<Head, Failed> {
+    if head.status < 300 || head.status == 304 {
+        return Ok(head);
+    }
+    let said = &body.bytes()[..body.length.min(SAID_BYTES)];
+    let said = String::from_utf8_lossy(said).into_owned();
+    Err(Failed::Answered { status: head.status, said })
 }
 
 /// An answer's head with its length, once it is whole.

@@ -16,8 +16,8 @@ use super::bulk::{READ, bulk, floats, folders_of_insertions, path};
 use super::check::Check;
 use super::connection::{Body, Connection, Failed, Head, outcome};
 use super::made::{Made, Piece};
-use super::operations::Do;
-use super::written::{Written, loaded, read, right, with_server_time, wrong_answer};
+use super::operations::{Do, OPERATIONS};
+use super::written::{Written, loaded, read, with_server_time, wrong_answer};
 use crate::client::{Client, ClientError};
 use crate::model::{Answer, Versioning};
 use crate::protocol::{
@@ -98,7 +98,8 @@ impl Slot {
 
     /// Makes the connection, which the first request would make otherwise.
     pub(super) fn connect(&mut self) -> Result<(), ProtocolError> {
-        outcome(self.ask(format_args!("/tags"), None).map(|_| right(1))).map(drop)
+        let asked = self.ask(format_args!("/tags"), None).map(|_| Outcome::right());
+        outcome(&OPERATIONS[Do::Slice as usize], 1, asked).map(drop)
     }
 
     /// Asks for what has one answer, which is the first of the bodies then.
@@ -174,7 +175,7 @@ impl Slot {
             let received = format!("revision {made}");
             return Ok(wrong_answer(op, &format!("objects {numbers:?}"), &expected, &received));
         }
-        Ok(right(count))
+        Ok(self.written.acknowledged(&numbers))
     }
 
     fn find(&mut self, op: Op) -> Result<Outcome, Failed> {
@@ -311,7 +312,7 @@ fn folder(path: String, columns: u32) -> FolderBody {
 
 fn failed(error: ClientError) -> Failed {
     match error {
-        ClientError::Refused { .. } => Failed::Refused,
+        ClientError::Refused { status, body } => Failed::Answered { status, said: body.error },
         error => Failed::Broken(std::io::Error::other(error.to_string())),
     }
 }
@@ -357,7 +358,8 @@ impl Caller for Slot {
     }
 
     fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
-        outcome(match Do::of(op.operation) {
+        let does = Do::of(op.operation);
+        let asked = match does {
             Do::Slice => self.slice(op),
             Do::ReadFolders => self.read_folders(op),
             Do::Insert => self.insert(op, 1),
@@ -368,6 +370,7 @@ impl Caller for Slot {
             Do::LookUp => self.look_up(op),
             Do::Browse => self.browse(op),
             Do::Load => self.load(op),
-        })
+        };
+        outcome(&OPERATIONS[op.operation], self.made.operations(does), asked)
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use load::scramble;
 
+use super::operations::Do;
 use super::spec::{Behind, Long, OBJECTS_PER_PART, Since, Spec};
 use crate::model::MAX_TIME;
 
@@ -72,6 +73,11 @@ impl Made {
              seed {}",
             self.seed
         )
+    }
+
+    /// How many operations a call counts as.
+    pub(super) fn operations(&self, does: Do) -> u32 {
+        if does == Do::InsertBulk { self.spec.bulk } else { 1 }
     }
 
     fn intervals_per_part(&self) -> u32 {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use load::{Advisor, Caller, Conclusion, Op, Outcome, Stopwatch, Took};
+use load::{Advisor, Caller, Conclusion, Op, Operation, Outcome, Stopwatch, Took};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, Params, Row, TransactionBehavior, params, params_from_iter};
 use wire::ProtocolError;
@@ -16,9 +16,9 @@ use wire::ProtocolError;
 use super::browse::{self, Shown};
 use super::check::Check;
 use super::made::{Made, Piece};
-use super::operations::{Do, OVER_HTTP};
+use super::operations::{Do, OPERATIONS, OVER_HTTP};
 use super::options::SqliteOptions;
-use super::written::{Written, loaded, read, refused, right, with_connecting, wrong_answer};
+use super::written::{Written, loaded, not_done, read, with_connecting, wrong_answer};
 
 /// How long the target may take to say its folder, and a statement to get a lock.
 const WAIT: Duration = Duration::from_secs(10);
@@ -165,17 +165,17 @@ impl Slot {
     fn insert(&mut self, count: u32) -> rusqlite::Result<Outcome> {
         let transaction =
             self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let channel = self.written.channel;
+        let (channel, numbers) = (self.written.channel, self.written.next(count));
         {
             let mut insert =
                 transaction.prepare_cached("INSERT INTO written VALUES (?1, ?2, ?3, ?4)")?;
-            for number in self.written.next(count) {
+            for number in numbers.clone() {
                 let (value, since) = (self.written.value(number), number.cast_signed());
                 insert.execute(params![channel, since, since + 1, value])?;
             }
         }
         transaction.commit()?;
-        Ok(right(count))
+        Ok(self.written.acknowledged(&numbers))
     }
 
     fn find(&self, op: Op) -> rusqlite::Result<Outcome> {
@@ -298,10 +298,14 @@ fn fault(error: rusqlite::Error) -> ProtocolError {
 }
 
 /// A row that meets another is refused; with any other error the slot ends.
-fn outcome(asked: rusqlite::Result<Outcome>) -> Result<Outcome, ProtocolError> {
+fn outcome(
+    operation: &Operation,
+    operations: u32,
+    asked: rusqlite::Result<Outcome>,
+) -> Result<Outcome, ProtocolError> {
     match asked {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            Ok(refused())
+            Ok(not_done(operation, operations, true, error.to_string()))
         }
         asked => asked.map_err(fault),
     }
@@ -319,7 +323,8 @@ impl Caller for Slot {
     }
 
     fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
-        outcome(match Do::of(op.operation) {
+        let does = Do::of(op.operation);
+        let asked = match does {
             Do::Slice => self.read(op, true),
             Do::ReadFolders => self.read(op, false),
             Do::Insert => self.insert(1),
@@ -330,6 +335,7 @@ impl Caller for Slot {
             Do::Browse => self.browse(op),
             Do::Load => self.load(op),
             Do::LookUp => return Err(ProtocolError::new(OVER_HTTP)),
-        })
+        };
+        outcome(&OPERATIONS[op.operation], self.made.operations(does), asked)
     }
 }

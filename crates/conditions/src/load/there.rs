@@ -280,9 +280,10 @@ impl Slot {
 impl Caller for Slot {
     fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
         let (there, found) = (Arc::clone(&self.there), Arc::clone(&self.found));
-        outcome(match op.operation {
+        let asked = match op.operation {
             0 => self.read(op, std::slice::from_ref(&there.under)),
             _ => self.read(op, &found.folders),
-        })
+        };
+        outcome(&OPERATIONS[op.operation], 1, asked)
     }
 }

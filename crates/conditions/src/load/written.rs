@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use load::{Finding, Op, Outcome, Took};
+use load::{Finding, Op, Operation, Outcome, Took};
 
 use super::operations::OPERATIONS;
 
@@ -11,25 +11,34 @@ use super::operations::OPERATIONS;
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) channel: u32,
-    /// How many it has inserted.
-    inserted: u64,
+    /// How many it has sent.
+    sent: u64,
+    /// The one that was acknowledged last.
+    last: Option<u64>,
 }
 
 impl Written {
     pub(super) fn new(channel: u32) -> Self {
-        Self { channel, inserted: 0 }
+        Self { channel, sent: 0, last: None }
     }
 
     /// The next objects. Whatever comes of them, those after them are others.
     pub(super) fn next(&mut self, count: u32) -> Range<u64> {
-        let first = self.inserted;
-        self.inserted += u64::from(count);
-        first..self.inserted
+        let first = self.sent;
+        self.sent += u64::from(count);
+        first..self.sent
     }
 
-    /// The object that was inserted last.
+    /// These are inserted: as many answers as objects.
+    pub(super) fn acknowledged(&mut self, numbers: &Range<u64>) -> Outcome {
+        self.last = numbers.end.checked_sub(1);
+        let answers = (numbers.end - numbers.start) as u32;
+        Outcome { answers, ..Outcome::default() }
+    }
+
+    /// The object that was acknowledged last.
     pub(super) fn last(&self) -> Option<u64> {
-        self.inserted.checked_sub(1)
+        self.last
     }
 
     /// The value of the object of this number, which a float keeps whole.
@@ -40,11 +49,6 @@ impl Written {
 
 /// The figure of how long a server took by its own clock.
 const SERVER_TIME: &str = "server_time_ns";
-
-/// Answers: as many as objects.
-pub(super) fn right(objects: u32) -> Outcome {
-    Outcome { answers: objects, ..Outcome::default() }
-}
 
 /// A slice of an interval, with what is wrong of it.
 pub(super) fn read(op: Op, interval: u32, wrong: Option<String>, took: Took) -> Outcome {
@@ -95,7 +99,47 @@ pub(super) fn wrong_answer(op: Op, key: &str, expected: &str, received: &str) ->
     })
 }
 
-/// A refusal is an answer.
-pub(super) fn refused() -> Outcome {
-    Outcome { answers: 1, refused: 1, ..Outcome::default() }
+/// The outcome of a call that is answered with an error, of so many operations: a refusal where the
+/// server may do the same at another time, else wrong.
+pub(super) fn not_done(
+    operation: &Operation,
+    operations: u32,
+    is_refusal: bool,
+    received: String,
+) -> Outcome {
+    let finding = Finding {
+        operation: operation.name.clone(),
+        key: Vec::new(),
+        expected: b"that it is done".to_vec(),
+        note: received.clone(),
+        received: received.into_bytes(),
+    };
+    let (refused, wrong) = if is_refusal { (operations, 0) } else { (0, operations) };
+    let finding = Some(finding);
+    Outcome { answers: operations, refused, wrong, finding, ..Outcome::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_refused_is_not_looked_for() {
+        let mut written = Written::new(1);
+        let refused = written.next(1);
+        assert_eq!((refused, written.last()), (0..1, None));
+        let taken = written.next(3);
+        assert_eq!(written.acknowledged(&taken).answers, 3);
+        let _refused = written.next(2);
+        assert_eq!(written.last(), Some(3));
+    }
+
+    #[test]
+    fn an_error_counts_as_many_operations_as_a_right_answer() {
+        let bulk = |is_refusal| not_done(&OPERATIONS[3], 1_000, is_refusal, "503".to_owned());
+        let (refused, wrong) = (bulk(true), bulk(false));
+        assert_eq!((refused.answers, refused.refused, refused.wrong), (1_000, 1_000, 0));
+        assert_eq!((wrong.answers, wrong.refused, wrong.wrong), (1_000, 0, 1_000));
+        assert_eq!(refused.finding.map(|finding| finding.note).as_deref(), Some("503"));
+    }
 }

@@ -1,15 +1,16 @@
-//! A full disk, which is waited for: the journal tries again what it has, and goes on.
+//! A full disk, or files that can't be created for a while, are waited for: the journal tries again
+//! what it has, and goes on.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use journal::{Error, Journal, Watch};
 
-/// When the disk is full, what the journal refuses is tried again after this time.
+/// What the journal refuses meanwhile is tried again after this time.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// Has records written, and waits until they are durable, however long the disk is full, or until
-/// `is_ending`.
+/// Has records written, and waits until they are durable, however long that can't be done for a
+/// reason that passes, or until `is_ending`.
 ///
 /// # Errors
 /// When the journal has failed, or ends. The records may be durable then, or become so.
@@ -33,18 +34,18 @@ fn patiently<T>(
     is_ending: impl Fn() -> bool,
     mut attempt: impl FnMut() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let mut is_full = false;
+    let mut is_waiting = false;
     loop {
         match attempt() {
-            Err(error) if error.is_no_space() && !is_ending() => {
-                if !std::mem::replace(&mut is_full, true) {
-                    tracing::error!("{error}: changes wait until the disk has room");
+            Err(error) if error.is_passing() && !is_ending() => {
+                if !std::mem::replace(&mut is_waiting, true) {
+                    tracing::error!("{error}: changes wait until that is over");
                 }
                 std::thread::sleep(RETRY);
             }
             done => {
-                if is_full && done.is_ok() {
-                    tracing::info!("the disk has room again");
+                if is_waiting && done.is_ok() {
+                    tracing::info!("changes go on");
                 }
                 return done;
             }
@@ -100,5 +101,26 @@ mod tests {
         let mut read = Vec::new();
         drop(open(&disk.after_kill(), &mut |record| read.push(record)));
         assert!(read[..3] == [large(1), large(2), vec![3]]);
+    }
+
+    #[test]
+    fn a_file_that_cant_be_created_for_a_while_ends_nothing() {
+        let disk = FaultyDisk::default();
+        // Each record has a file of its own.
+        let options = Options { segment_bytes: 1, ..Options::default() };
+        let (mut journal, _) =
+            Journal::open(Arc::new(disk.clone()), options, |_| Ok(()), |_| {}).expect("opened");
+        let (watch, is_ending) = (journal.watch(), AtomicBool::new(false));
+        write(&mut journal, &watch, &[vec![1]], &is_ending).expect("written");
+        disk.refuse(Some("create"));
+        let allowed = {
+            let (disk, watch) = (disk.clone(), watch.clone());
+            std::thread::spawn(move || {
+                watch.wait(2).expect_err("it can't be created");
+                disk.refuse(None);
+            })
+        };
+        write(&mut journal, &watch, &[vec![2]], &is_ending).expect("it can be created again");
+        allowed.join().expect("done");
     }
 }

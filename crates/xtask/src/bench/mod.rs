@@ -71,6 +71,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// Runs the program and returns the figures as a document shows them.
 fn measure(row: &Row) -> Result<String> {
     let printed = ask(&format!("{} --wait", row.run))?;
+    // As where each target is optional, and none is installed.
+    if !printed.contains(" wrong of ") {
+        bail!("`loadline {}` measured nothing:\n{printed}", row.run);
+    }
     let shown = match row.shown {
         Shown::Printed => format!("```\n$ loadline {}\n{printed}```\n", row.run),
         Shown::Excerpt => format!("```\n$ loadline {}\n{}```\n", row.run, excerpt(&printed)),

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use wire::ProtocolError;
 
 use super::super::connection::{Body, Connection, Failed, outcome};
-use super::made::{Made, Piece, TAG};
+use super::made::{Made, OPERATIONS, Piece, TAG};
 use crate::client::direct;
 use crate::nopayload::protocol::BASE;
 
@@ -130,6 +130,6 @@ impl Caller for Slot {
     }
 
     fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
-        outcome(self.query(op))
+        outcome(&OPERATIONS[op.operation], 1, self.query(op))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use load::{Caller, Op, Outcome, Stopwatch, Took};
+use load::{Caller, Op, Operation, Outcome, Stopwatch, Took};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Config, Error, NoTls, Row, Statement};
@@ -17,10 +17,10 @@ use wire::ProtocolError;
 use super::super::browse::{self, Shown};
 use super::super::check::Check;
 use super::super::made::{Made, Piece};
-use super::super::operations::{Do, OVER_HTTP};
+use super::super::operations::{Do, OPERATIONS, OVER_HTTP};
 use super::super::options::PostgresOptions;
 use super::super::written::{
-    Written, loaded, read, refused, right, with_connecting, with_server_time, wrong_answer,
+    Written, loaded, not_done, read, with_connecting, with_server_time, wrong_answer,
 };
 use super::copy::Rows;
 use super::schema::{LISTS, Schema, Shape, fill};
@@ -153,17 +153,19 @@ impl Slot {
     }
 
     fn insert(&mut self) -> Result<Outcome, Error> {
-        let (since, channel) = (self.written.next(1).start, self.written.channel as i32);
+        let (numbers, channel) = (self.written.next(1), self.written.channel as i32);
+        let since = numbers.start;
         let value = self.written.value(since);
         let (since, until) = (since as i64, since as i64 + 1);
         self.query(self.schema.insert, &[&channel, &since, &until, &value])?;
-        Ok(right(1))
+        Ok(self.written.acknowledged(&numbers))
     }
 
     fn insert_bulk(&mut self) -> Result<Outcome, Error> {
         let (count, channel) = (self.made.spec.bulk, self.written.channel);
         let mut rows = Rows::begin();
-        for since in self.written.next(count) {
+        let numbers = self.written.next(count);
+        for since in numbers.clone() {
             match self.schema.shape {
                 Shape::Ranges => {
                     rows.row(3);
@@ -180,7 +182,7 @@ impl Slot {
             rows.float4(self.written.value(since));
         }
         self.copy("COPY written FROM STDIN (FORMAT binary)", rows)?;
-        Ok(right(count))
+        Ok(self.written.acknowledged(&numbers))
     }
 
     fn find(&mut self, op: Op) -> Result<Outcome, Error> {
@@ -415,10 +417,16 @@ pub(in crate::load) fn fault(error: Error) -> ProtocolError {
 }
 
 /// A row that meets another is refused; with any other error the slot ends.
-fn outcome(asked: Result<Outcome, Error>) -> Result<Outcome, ProtocolError> {
+fn outcome(
+    operation: &Operation,
+    operations: u32,
+    asked: Result<Outcome, Error>,
+) -> Result<Outcome, ProtocolError> {
     let meets = [SqlState::UNIQUE_VIOLATION, SqlState::EXCLUSION_VIOLATION];
     match asked {
-        Err(error) if error.code().is_some_and(|code| meets.contains(code)) => Ok(refused()),
+        Err(error) if error.code().is_some_and(|code| meets.contains(code)) => {
+            Ok(not_done(operation, operations, true, fault(error).to_string()))
+        }
         asked => asked.map_err(fault),
     }
 }
@@ -431,7 +439,8 @@ impl Caller for Slot {
     }
 
     fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
-        outcome(match Do::of(op.operation) {
+        let does = Do::of(op.operation);
+        let asked = match does {
             Do::Slice => self.read(op, true),
             Do::ReadFolders => self.read(op, false),
             Do::Insert => self.insert(),
@@ -442,6 +451,7 @@ impl Caller for Slot {
             Do::Browse => self.browse(op),
             Do::Load => self.load(op),
             Do::LookUp => return Err(ProtocolError::new(OVER_HTTP)),
-        })
+        };
+        outcome(&OPERATIONS[op.operation], self.made.operations(does), asked)
     }
 }
