@@ -8,8 +8,18 @@ pub const CONNECTIONS_BROKEN: &str = "connections_broken";
 /// What every run of a batch reports of its process.
 pub const OF_RUNS: [&str; 4] = ["wall_ns", "user_ns", "system_ns", "peak_bytes"];
 
-/// How the reason begins for which a trial is invalid whose target refused more than is allowed.
+/// What the reason says for which a trial is invalid whose target refused more than is allowed.
 pub const OPERATIONS_REFUSED: &str = "operations were refused";
+/// The same of one.
+pub const OPERATION_REFUSED: &str = "operation was refused";
+
+/// The same of what prepares a target.
+pub const WRITES_REFUSED: &str = "writes refused while preparing";
+
+/// Whether a trial is invalid for this reason because its target refused more than is allowed.
+pub fn is_of_refusals(reason: &str) -> bool {
+    [OPERATIONS_REFUSED, OPERATION_REFUSED, WRITES_REFUSED].iter().any(|one| reason.contains(one))
+}
 
 /// The figures of one name.
 #[derive(Debug, Clone, PartialEq, Serialize)]

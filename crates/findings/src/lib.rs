@@ -70,7 +70,10 @@ mod verdicts;
 
 pub use advice::{ActivitySummary, AdviceSummary};
 pub use between_slices::BetweenSlices;
-pub use call_values::{CONNECTIONS_BROKEN, OF_RUNS, OPERATIONS_REFUSED, ValueFigures};
+pub use call_values::{
+    CONNECTIONS_BROKEN, OF_RUNS, OPERATION_REFUSED, OPERATIONS_REFUSED, ValueFigures,
+    WRITES_REFUSED, is_of_refusals,
+};
 pub use capacity::CapacitySummary;
 pub use causes::{CauseSummary, Why, merged};
 pub use chart_data::{ChartData, Distribution, EventOutcome, MAX_POINTS, Pace, Stretch, Watched};

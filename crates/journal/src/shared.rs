@@ -54,8 +54,8 @@ pub(crate) struct State {
     is_closing: bool,
     /// The thread waits for tasks.
     is_idle: bool,
-    /// It does so until a deadline.
-    is_timed: bool,
+    /// Until when it does so at most.
+    deadline: Option<Instant>,
     /// It has to look anew for how long it waits.
     looks_anew: bool,
 }
@@ -141,7 +141,11 @@ impl Shared {
     /// Has the thread wait as it should after what was done without it.
     pub(crate) fn look_anew(&self, pause: Pause) {
         let mut state = self.lock();
-        if pause.is_stalled || pause.has_tasks || pause.deadline.is_some() && !state.is_timed {
+        let is_earlier = match (pause.deadline, state.deadline) {
+            (Some(new), Some(old)) => new < old,
+            (new, _) => new.is_some(),
+        };
+        if pause.is_stalled || pause.has_tasks || is_earlier {
             state.looks_anew = true;
             self.work.notify_one();
         }
@@ -152,7 +156,7 @@ impl Shared {
     pub(crate) fn await_tasks(&self, pause: Pause) -> bool {
         let Pause { deadline, is_stalled, has_tasks } = pause;
         let mut state = self.lock();
-        state.is_timed = deadline.is_some();
+        state.deadline = deadline;
         let is_over = |state: &State| state.is_closing || state.has_ended || state.looks_anew;
         while !is_over(&state) && (is_stalled || (state.tasks.is_empty() && !has_tasks)) {
             state.is_idle = !is_stalled;
@@ -165,7 +169,7 @@ impl Shared {
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         // Until it waits again it may have taken another deadline, or none, already.
-        (state.is_idle, state.is_timed) = (false, false);
+        (state.is_idle, state.deadline) = (false, None);
         let looks_anew = std::mem::take(&mut state.looks_anew);
         if !state.is_closing && !state.tasks.is_empty() {
             drop(state);

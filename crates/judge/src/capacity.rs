@@ -88,6 +88,11 @@ impl Search {
         let is_new = |load: &f64| tries.iter().all(|one| one.load != *load);
         match (held, broken) {
             (None, _) => Some(self.fitted(below? / 2.0)).filter(is_new),
+            // Beyond two loads that stay unclear a higher one would tell no more.
+            (Some(held), None) if unclear.len() > 1 => {
+                let below = below.filter(|below| below / held > 1.0 + self.precision)?;
+                Some(self.fitted((held * below).sqrt())).filter(is_new)
+            }
             (Some(_), None) => Some(self.fitted(above? * 2.0)).filter(is_new),
             (Some(held), Some(broken)) => {
                 let mut gaps = [(held, below?), (above?, broken)];
@@ -143,6 +148,15 @@ mod tests {
         let (held, broken) = (found.held.unwrap(), found.broken.unwrap());
         assert!((90_000.0..95_000.0).contains(&held), "{found:?}");
         assert!((105_000.0..110_000.0).contains(&broken) && tries < 30, "{found:?} in {tries}");
+    }
+
+    #[test]
+    fn the_gap_below_loads_that_stay_unclear_is_narrowed() {
+        let starts = |load: f64| if load <= 5_000.0 { Held::Yes } else { Held::Unclear };
+        let (found, tries) = searched(&SEARCH, starts);
+        let held = found.held.expect("it holds at some");
+        assert!((4_900.0..=5_000.0).contains(&held) && found.broken.is_none(), "{found:?}");
+        assert!(tries < 15, "{tries}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! There is no one definition of the format; this is the part that Jenkins, GitLab and their kin
 //! agree on: `testsuites`, `testsuite`, `testcase`, `failure`, `skipped`.
 
-use findings::{OPERATIONS_REFUSED, Summary};
+use findings::{Summary, is_of_refusals};
 use judge::Verdict;
 use ledger::{RequirementOutcome, Validity};
 
@@ -97,7 +97,7 @@ fn is_refused(summary: &Summary, index: usize, target: usize) -> bool {
     let mut rows = here.filter(|trial| trial.target == target).map(|trial| &trial.row);
     rows.any(|row| {
         let reason = row.reason.as_deref().unwrap_or_default();
-        row.validity == Validity::Invalid && reason.starts_with(OPERATIONS_REFUSED)
+        row.validity == Validity::Invalid && is_of_refusals(reason)
     })
 }
 

@@ -10,7 +10,7 @@ use super::beside::write_beside;
 use super::context::{BadInput, Context, many};
 use super::parts::SAY_EVERY;
 use super::show::{TimesArgs, VersionArgs};
-use crate::protocol::{Format, time};
+use crate::protocol::{Format, INSERT_MAGIC, time};
 
 /// What a program says that was built without.
 pub(super) const NO_PARQUET: &str =
@@ -121,11 +121,17 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
             Ok(file.metadata()?.len())
         }
         _ => {
-            let begin: &[u8] = if matches!(format, ExportFormat::Csv) { CSV_BEGIN } else { b"" };
+            let begin: &[u8] = match format {
+                ExportFormat::Csv => CSV_BEGIN,
+                ExportFormat::Jsonl => b"{",
+                _ => &INSERT_MAGIC,
+            };
             let mut file = Begins { to: Noted::new(BufWriter::new(file)), left: begin };
             let bytes = context.client.get_to("/export", &parameters, &mut file)?;
             file.flush()?;
-            anyhow::ensure!(file.left.is_empty(), NO_EXPORT);
+            // Of nothing there are no lines.
+            let may_be_empty = format == ExportFormat::Jsonl && bytes == 0;
+            anyhow::ensure!(file.left.is_empty() || may_be_empty, NO_EXPORT);
             Ok(bytes)
         }
     })?;

@@ -97,6 +97,14 @@ impl Folder {
         base.map_or(0, |base| base.blocks.len() + base.past.len())
     }
 
+    /// How many of them are looked at, for each channel that shows something else now, where what
+    /// was shown at a revision is asked.
+    pub fn past_segments(&self, user_tag: Option<Revision>, revision: Revision) -> usize {
+        let view = self.contents.view(user_tag);
+        let is_past = view.is_some_and(|view| revision < view.base.through);
+        if is_past { self.segments(user_tag) } else { 0 }
+    }
+
     /// The revision that made it.
     pub(super) fn made(&self) -> Revision {
         self.schemas.first().map_or(0, |(revision, _)| *revision)

@@ -1,6 +1,6 @@
 //! What is little work: the thread of connections, which all clients share, does it itself.
 
-use crate::model::{Folder, Numbers, Of, Selection, State};
+use crate::model::{Folder, Numbers, Of, Revision, Selection, State, View};
 use crate::protocol::{Format, Params};
 
 /// The most cells that are read there, in the binary form and in JSON: either takes less than a
@@ -19,16 +19,20 @@ const SEGMENTS_PER_CELL: u64 = 4;
 pub(super) fn is_little(state: &State, params: &Params) -> bool {
     let folder = params.folder.as_deref().and_then(|path| state.folder(path).ok());
     // Without a time it is of a range, or of a list.
-    let cells = folder.zip(params.t).and_then(|(folder, _)| cells(folder, &params.selection));
+    let cells = folder.zip(params.t).and_then(|(folder, _)| {
+        let (tag, path) = (params.tag.as_deref(), params.folder.as_deref().unwrap_or_default());
+        let view = params.revision.and_then(|one| state.view(tag, Some(one), path).ok());
+        cells(folder, &params.selection, view)
+    });
     cells.is_some_and(|cells| cells <= MAX_JSON_CELLS)
 }
 
 /// Whether all folders at and below a path together show few objects at a time.
-pub(super) fn is_little_slice(state: &State, under: &str, format: Format) -> bool {
+pub(super) fn is_little_slice(state: &State, under: &str, view: View, format: Format) -> bool {
     let all = Selection::default();
     let most = if format == Format::Json { MAX_JSON_CELLS } else { MAX_CELLS };
     let sum = state.under(under).try_fold(0, |sum, folder| {
-        let sum = sum + cells(folder, &all)?.max(CELLS_PER_OBJECT);
+        let sum = sum + cells(folder, &all, Some(view))?.max(CELLS_PER_OBJECT);
         (sum <= most).then_some(sum)
     });
     sum.is_some()
@@ -37,10 +41,7 @@ pub(super) fn is_little_slice(state: &State, under: &str, format: Format) -> boo
 /// Whether it is little work to look up where the answer at a time begins to be as it is, which
 /// copies no cell.
 pub(super) fn is_little_look_up(state: &State, under: &str, of: Of) -> bool {
-    let user_tag = match of {
-        Of::User(id) => Some(id),
-        Of::Head | Of::Global(_) => None,
-    };
+    let user_tag = user_tag(of);
     let sum = state.under(under).try_fold(0, |sum: u64, folder| {
         let each = CELLS_PER_OBJECT + folder.segments(user_tag) as u64 / SEGMENTS_PER_CELL;
         let sum = sum.saturating_add(each * folder.channels().len().max(1) as u64);
@@ -49,15 +50,25 @@ pub(super) fn is_little_look_up(state: &State, under: &str, of: Of) -> bool {
     sum.is_some()
 }
 
+fn user_tag(of: Of) -> Option<Revision> {
+    match of {
+        Of::User(id) => Some(id),
+        Of::Head | Of::Global(_) => None,
+    }
+}
+
 /// How many cells a folder shows at one time, if its objects have as many records as they have in
-/// the mean; `None` where that is unknown, because cells may have any length.
-fn cells(folder: &Folder, selection: &Selection) -> Option<u64> {
+/// the mean, with what it takes to find them at the revision of a view; `None` where that is
+/// unknown, because cells may have any length.
+fn cells(folder: &Folder, selection: &Selection, view: Option<View>) -> Option<u64> {
     let columns = folder.columns();
     columns.iter().try_for_each(|column| column.kind.width_bytes().map(drop))?;
     let (objects, rows) = folder.size();
     let records = rows.div_ceil(objects.max(1));
     let cells = records.saturating_mul(columns.len() as u64).max(CELLS_PER_OBJECT);
-    Some(cells.saturating_mul(channels(folder, selection)))
+    let past = view.map_or(0, |view| folder.past_segments(user_tag(view.of), view.revision));
+    let each = cells.saturating_add(past as u64 / SEGMENTS_PER_CELL);
+    Some(each.saturating_mul(channels(folder, selection)))
 }
 
 /// The most channels that are selected.
@@ -119,7 +130,8 @@ mod tests {
         assert!(is_little(&[("folder", "/a/wide"), ("t", "0"), ("channels", "7,9-12")]));
         assert!(!is_little(&[("folder", "/b/text"), ("t", "0")]), "of any length");
         assert!(!is_little(&[("folder", "/none"), ("t", "0")]));
-        let is_little = |under, format| is_little_slice(&state, under, format);
+        let head = View { revision: Revision::MAX, of: Of::Head };
+        let is_little = |under, format| is_little_slice(&state, under, head, format);
         assert!(is_little("/a/floats", Format::Binary) && !is_little("/a/floats", Format::Json));
         assert!(is_little("/b/none", Format::Json));
         assert!(!is_little("/a", Format::Binary), "together");

@@ -100,6 +100,11 @@ pub(super) trait NewBase: Send {
         Ok(0)
     }
 
+    /// A segment is stored, which may have taken long, and more come.
+    fn goes_on(&mut self) -> Result<(), BaseError> {
+        Ok(())
+    }
+
     /// Adds a record.
     fn append(&mut self, record: &[u8]) -> Result<(), BaseError>;
 

@@ -120,6 +120,7 @@ fn store(
         let Some(made) = made else { break };
         let bytes = segments.store(made.id, &made.bytes)?;
         seal.stored(made.id, bytes)?;
+        base.goes_on()?;
     }
     // A snapshot that this server could not start from must not count.
     segments.check_room(seal.segment_bytes())?;

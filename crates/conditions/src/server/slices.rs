@@ -168,7 +168,9 @@ fn is_little_whole(app: &App, state: &State, params: &Params) -> bool {
     let Asked { under, view, format } = asked;
     match leads(app).known(state, under, time, view) {
         Some(place) => is_little_content(app, state, &asked.key(place)),
-        None => is_little_look_up(state, under, view.of) && is_little_slice(state, under, format),
+        None => {
+            is_little_look_up(state, under, view.of) && is_little_slice(state, under, view, format)
+        }
     }
 }
 
@@ -335,7 +337,7 @@ async fn content(app: &Arc<App>, key: SliceKey, headers: &HeaderMap) -> Result<R
 
 /// Whether it is little work to make what is at a place.
 fn is_little_content(app: &App, state: &State, key: &SliceKey) -> bool {
-    app.slices.has(key) || is_little_slice(state, &key.under, key.format)
+    app.slices.has(key) || is_little_slice(state, &key.under, key.view, key.format)
 }
 
 /// A slice, or that the client has it.

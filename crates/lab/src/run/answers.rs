@@ -1,6 +1,6 @@
 //! What the answers of a trial make of it: errors that no requirement allows make it invalid.
 
-use findings::{CONNECTIONS_BROKEN, OPERATIONS_REFUSED};
+use findings::{CONNECTIONS_BROKEN, OPERATION_REFUSED, OPERATIONS_REFUSED};
 use ledger::Validity;
 
 use super::trial::Trial;
@@ -93,13 +93,13 @@ impl Trial {
 
 /// `5 operations were refused before the measured time or in slices that were measured again`.
 pub(super) fn refused_before(refused: u64) -> String {
-    let some =
-        if refused == 1 { "1 operation was".into() } else { format!("{refused} operations were") };
-    format!("{some} refused before the measured time or in slices that were measured again")
+    let what = if refused == 1 { OPERATION_REFUSED } else { OPERATIONS_REFUSED };
+    format!("{refused} {what} before the measured time or in slices that were measured again")
 }
 
 #[cfg(test)]
 mod tests {
+    use findings::WRITES_REFUSED;
     use load::Finding;
 
     use super::*;
@@ -133,5 +133,13 @@ mod tests {
         };
         assert_eq!(reason(wrong), "wrong answers, and refusals: stale");
         assert!(reason(refused).starts_with("operations were refused: 503; "));
+    }
+
+    #[test]
+    fn each_reason_of_refusals_is_known_as_one() {
+        for reason in [refused_before(1), refused_before(5), format!("3 {WRITES_REFUSED}: busy")] {
+            assert!(findings::is_of_refusals(&reason), "{reason}");
+        }
+        assert!(!findings::is_of_refusals("the connection was refused"));
     }
 }

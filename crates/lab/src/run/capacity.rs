@@ -121,13 +121,14 @@ impl<'a> Runner<'a> {
             if self.stopped() {
                 return Ok(ControlFlow::Break(Ending::Interrupted));
             }
-            if let Some(Ending::Hopeless(why)) = ending {
+            match ending {
+                None => {}
                 // Another load may be too high for the target to start under.
-                if is_first {
-                    return Ok(ControlFlow::Break(Ending::Hopeless(why)));
+                Some(Ending::Hopeless(why)) if !is_first => {
+                    answer = (Held::Unclear, Some(why));
+                    break;
                 }
-                answer = (Held::Unclear, Some(why));
-                break;
+                Some(ending) => return Ok(ControlFlow::Break(ending)),
             }
             let Some(confidence) = confidence_after(ordinal) else { continue };
             looked = ordinal;
@@ -180,8 +181,8 @@ fn judge_load(point: &Point, trials: &[Trial], confidence: f64) -> (Held, Option
         Some((held, requirement.text.clone()))
     };
     let requirements = point.requirements.iter().filter_map(requirement);
-    let found = backlog(trials).into_iter().chain(too_few(trials)).chain(requirements);
-    concluded(found.collect(), trials)
+    let found = backlog(trials).into_iter().chain(spoilt(trials)).chain(too_few(trials));
+    concluded(found.chain(requirements).collect(), trials)
 }
 
 /// What follows from all that speaks against a load: what breaks it, else what makes it unclear.
@@ -212,6 +213,20 @@ fn backlog(trials: &[Trial]) -> Option<(Held, String)> {
         own if own * 2 > rounds => Some((Held::No, why)),
         _ => (all * OVERLOADED_DOUBT > rounds).then_some((Held::Unclear, why)),
     }
+}
+
+/// What rounds say of a load that the target's own answers made invalid, and nothing disturbed: it is
+/// broken where that are more than half of all, and unclear where there is one, however well the
+/// others held. That is a count, as a backlog's.
+fn spoilt(trials: &[Trial]) -> Option<(Held, String)> {
+    let is_spoilt = |one: &&Trial| {
+        one.validity == Validity::Invalid && one.is_spoilt_by_answers && !one.was_disturbed
+    };
+    let spoilt: Vec<&Trial> = trials.iter().filter(is_spoilt).collect();
+    let reason = spoilt.first()?.reason.clone().unwrap_or_default();
+    let why = format!("{reason} ({} of {} rounds)", spoilt.len(), trials.len());
+    let held = if spoilt.len() * 2 > trials.len() { Held::No } else { Held::Unclear };
+    Some((held, why))
 }
 
 /// Whether too few rounds count, with the first reason.
@@ -306,6 +321,18 @@ mod tests {
             trial.judge_answers(&[]);
         };
         assert_eq!(held(both), Some(Held::Unclear), "it measured something else");
+    }
+
+    #[test]
+    fn a_load_holds_only_where_no_round_was_spoilt_by_what_the_target_answered() {
+        use Validity::{Disturbed, Invalid, Valid};
+        let held = |of: &[Validity]| {
+            let of: Vec<_> = of.iter().map(|validity| (false, *validity)).collect();
+            spoilt(&rounds(&of)).map(|(held, why)| (held, why.ends_with("rounds)")))
+        };
+        assert_eq!(held(&[Valid, Disturbed, Valid]), None);
+        assert_eq!(held(&[Valid, Valid, Valid, Valid, Invalid]), Some((Held::Unclear, true)));
+        assert_eq!(held(&[Valid, Invalid, Invalid]), Some((Held::No, true)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use findings::Why;
+use findings::{WRITES_REFUSED, Why};
 use hdrhistogram::Histogram;
 use judge::Stretch;
 use ledger::{Cause, FailedAt, Validity};
@@ -178,7 +178,7 @@ impl Trial {
         if refused > 0 {
             let mut refusals = result.wrong_answers.iter().filter(|one| one.is_refusal);
             let how = refusals.next().map_or("", |first| &first.finding.note);
-            self.invalidate(format!("{refused} writes refused while preparing: {how}"));
+            self.invalidate(format!("{refused} {WRITES_REFUSED}: {how}"));
         }
         self.judge_trouble(result.trouble.as_deref());
         if missing + refused + wrong > 0 || result.trouble.is_some() {

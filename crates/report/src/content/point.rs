@@ -335,7 +335,8 @@ fn wrong_answers(summary: &Summary, index: usize) -> Vec<Line> {
     for (index, here) in by_trial {
         let trial = &trials[index];
         let name = &summary.targets[trial.target].name;
-        let what = match (trial.row.wrong + trial.row.wrong_outside, trial.row.refused) {
+        let wrong = trial.row.wrong + trial.row.wrong_outside;
+        let what = match (wrong, trial.row.refused) {
             // Those that refuse what prepares a target are in no count.
             (0, _) => "refusals",
             (_, 0) => "wrong answers",
@@ -353,7 +354,7 @@ fn wrong_answers(summary: &Summary, index: usize) -> Vec<Line> {
                 lines.extend(bytes.map(|line| Line::from(line).deeper(Depth::Two).preformatted()));
             }
         }
-        let known = (trial.row.wrong + trial.row.refused).max(here.len() as u64);
+        let known = (wrong + trial.row.refused).max(here.len() as u64);
         let rest = known - here.len().min(FINDINGS_SHOWN) as u64;
         if rest > 0 {
             lines.push(Line::from(format!("and {} more", count(rest))).deeper(Depth::One));

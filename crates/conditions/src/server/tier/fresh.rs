@@ -125,8 +125,12 @@ impl Needed {
             let pairs = uri.query().unwrap_or("").split('&');
             pairs.filter_map(|pair| pair.strip_prefix(name)?.parse::<Revision>().ok()).max()
         };
-        // What a tag's name stands for is of now.
-        if uri.query().is_some_and(|query| query.contains("tag=")) {
+        // What a tag's name or a channel's stands for is of now; and a key may be spelt otherwise.
+        let is_of_now = |pair: &str| {
+            let key = pair.split('=').next().unwrap_or_default();
+            key.ends_with("tag") || key == "names" || key.contains(['%', '+'])
+        };
+        if uri.query().unwrap_or("").split('&').any(is_of_now) {
             return None;
         }
         let revision = named("revision=")?;
@@ -157,7 +161,13 @@ mod tests {
         assert_eq!(get("/api/v1/find?folder=/a&t=1"), Needed::Head);
         assert_eq!(get("/api/v1/diff?revision=2&to_revision=7"), Needed::Revision(7));
         assert_eq!(get("/api/v1/diff?revision=2"), Needed::Head);
-        assert_eq!(get("/api/v1/find?folder=/a&t=1&revision=9&tag=x"), Needed::Head);
+        for of_now in [
+            "/api/v1/find?folder=/a&t=1&revision=9&tag=x",
+            "/api/v1/find?folder=/a&t=1&revision=9&t%61g=x",
+            "/api/v1/find?folder=/a&t=1&revision=9&names=a",
+        ] {
+            assert_eq!(get(of_now), Needed::Head, "{of_now}");
+        }
         assert_eq!(get("/api/cdb_rest/payloadiovs/?revision=3"), Needed::Head);
         assert_eq!(get("/metrics"), Needed::Nothing);
         assert_eq!(of(Method::GET, "/api/v1/folders", Some("12")), Needed::Revision(12));

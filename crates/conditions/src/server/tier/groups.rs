@@ -409,6 +409,12 @@ impl NewBase for Snapshot {
         Ok(first_segment(epoch))
     }
 
+    /// A session that asks nothing for long is ended, and with it the lock of the seal.
+    fn goes_on(&mut self) -> Result<(), BaseError> {
+        let (client, _) = self.epoch()?;
+        client.batch_execute("SELECT 1").map_err(failed)
+    }
+
     fn append(&mut self, record: &[u8]) -> Result<(), BaseError> {
         let (revision, place) = (self.revision, self.records);
         let (client, _) = self.epoch()?;
