@@ -133,6 +133,8 @@ pub(super) const ROWS: &[Row] = &[
     programs("rpc-sizes", "run suites/rpc-sizes.toml"),
     rpc("rpc-codecs", "run suites/rpc-codecs.toml"),
     rpc("rpc-codecs-small", "run suites/rpc-codecs-small.toml"),
+    rpc("rpc-codecs-arrays", "run suites/rpc-codecs-arrays.toml"),
+    rpc("rpc-codecs-chain", "run suites/rpc-codecs-chain.toml"),
     programs("rpc-codecs-python", "run suites/rpc-codecs-python.toml"),
     rpc("rpc-grpc-regression", "run suites/rpc-grpc-regression.toml"),
     conditions("conditions-next", "run suites/conditions-next.toml"),
