@@ -48,7 +48,7 @@ pub(crate) const PROOFS: &[Proof] = &[PARQUET, PEERS, RPC, CONDITIONS_HOUR];
 
 const PARQUET: Proof = Proof {
     name: "parquet",
-    doc: "Other implementations read the Parquet files of the ledger and of conditions.",
+    doc: "Other implementations read the Parquet files of the ledger and of conditions, and its Arrow.",
     commands: &[
         &[
             "clippy",
@@ -59,7 +59,7 @@ const PARQUET: Proof = Proof {
             "--package",
             "loadline",
             "--features",
-            "parquet",
+            "arrow,parquet",
             "--all-targets",
             "--locked",
             "--",
@@ -82,10 +82,14 @@ const PARQUET: Proof = Proof {
             "--package",
             "loadline-conditions",
             "--features",
-            "parquet",
+            "arrow,parquet",
             "--lib",
+            "--test",
+            "conditions",
             "--locked",
+            "--",
             "parquet",
+            "arrow",
         ],
     ],
     is_timed: false,
