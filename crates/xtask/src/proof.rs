@@ -48,7 +48,7 @@ pub(crate) const PROOFS: &[Proof] = &[PARQUET, PEERS, RPC, CONDITIONS_HOUR];
 
 const PARQUET: Proof = Proof {
     name: "parquet",
-    doc: "Other implementations read the Parquet files of the ledger and of conditions, and its Arrow.",
+    doc: "Other implementations read the Parquet files of the ledger and of conditions, and Arrow.",
     commands: &[
         &[
             "clippy",

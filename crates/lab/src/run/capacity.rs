@@ -215,8 +215,8 @@ fn backlog(trials: &[Trial]) -> Option<(Held, String)> {
     }
 }
 
-/// What rounds say of a load that the target's own answers made invalid, and nothing disturbed: it is
-/// broken where that are more than half of all, and unclear where there is one, however well the
+/// What rounds say of a load that the target's own answers made invalid, and nothing disturbed: it
+/// is broken where they are more than half of all, and unclear where there is one, however well the
 /// others held. That is a count, as a backlog's.
 fn spoilt(trials: &[Trial]) -> Option<(Held, String)> {
     let is_spoilt = |one: &&Trial| {
