@@ -121,11 +121,7 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
             Ok(file.metadata()?.len())
         }
         _ => {
-            let begin: &[u8] = match format {
-                ExportFormat::Csv => CSV_BEGIN,
-                ExportFormat::Jsonl => b"{",
-                _ => &INSERT_MAGIC,
-            };
+            let begin = begin(format);
             let mut file = Begins { to: Noted::new(BufWriter::new(file)), left: begin };
             let bytes = context.client.get_to("/export", &parameters, &mut file)?;
             file.flush()?;
@@ -137,6 +133,15 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
     })?;
     let json = serde_json::json!({ "schema": 1, "file": path, "bytes": bytes });
     context.print(&json, &format!("{}: {}", path.display(), many(bytes, "byte")))
+}
+
+/// The first bytes of every export of something.
+fn begin(format: ExportFormat) -> &'static [u8] {
+    match format {
+        ExportFormat::Csv => CSV_BEGIN,
+        ExportFormat::Jsonl => b"{",
+        _ => &INSERT_MAGIC,
+    }
 }
 
 /// The first bytes of every CSV.
