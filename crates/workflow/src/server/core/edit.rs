@@ -88,9 +88,9 @@ fn check_room(parts: &Parts<'_>, edited: &Edited) -> Result<(), String> {
 }
 
 /// Keeps what a user gives until the job or script is made of it.
-fn keep(parts: &mut Parts<'_>, id: NodeId, edited: Edited) {
+fn keep(parts: &mut Parts<'_>, path: String, edited: Edited) {
     parts.edit_room -= edited.bytes();
-    parts.edited.push((id, Arc::new(edited)));
+    parts.edited.insert(path, Arc::new(edited));
 }
 
 fn submit(
@@ -110,7 +110,7 @@ fn submit(
     check_room(parts, &edited)?;
     rules.submit_now(id);
     remember(parts, rules, request, &path);
-    keep(parts, id, edited);
+    keep(parts, path.clone(), edited);
     let all = vec![(path, rules.tree.node(id).try_no())];
     Ok(Told::Made(Due { all, before, ..Due::default() }))
 }
@@ -141,8 +141,9 @@ fn create(
     if asked.run {
         rules.submit_now(alias);
     }
-    keep(parts, alias, edited);
-    let all = vec![(rules.tree.path(alias), rules.tree.node(alias).try_no())];
+    let path = rules.tree.path(alias);
+    keep(parts, path.clone(), edited);
+    let all = vec![(path, rules.tree.node(alias).try_no())];
     let before = "EditScriptCmd::SUBMIT_USER_FILE: failed for Alias : ";
     Ok(Told::Made(Due { all, before, ..Due::default() }))
 }

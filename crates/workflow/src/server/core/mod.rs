@@ -26,6 +26,7 @@ mod users;
 mod whole;
 mod zombies;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,7 +38,8 @@ use super::message::{CommandEnd, CommandWhat, Counts, Look};
 use super::record::{Record, What};
 use super::store::{Restore, Stored};
 use crate::model::{
-    Flag, Instant, Moment, OwnText, Rules, ServerState, Snapshot, State, Text, Tree, Variable,
+    Flag, Instant, Moment, OwnText, Rules, ServerState, Snapshot, State, Submit, Text, Tree,
+    Variable,
 };
 use crate::protocol::{
     Body, Command, Edit, HandleCommand, Header, NodeCommand, PathsCommand, Reply, Report, Request,
@@ -232,7 +234,7 @@ impl Core {
         let (filings, statistics) = (&mut self.filings, &mut self.statistics);
         let (whole, change_no) = (&mut self.whole, self.change_no);
         let (started_us, checks, log_file) = (self.started_us, self.checks, &*self.log_file);
-        let (edited, edit_room) = (Vec::new(), unstarted.edit_room());
+        let (edited, edit_room) = (BTreeMap::new(), unstarted.edit_room());
         let mut parts = Parts {
             environment,
             address: &self.address,
@@ -257,17 +259,24 @@ impl Core {
         let ruled = rules.finish();
         let mut edited = parts.edited;
         let filings = (&mut *parts.filings, &mut *parts.effects);
-        let jobs = children::effects(ruled, tree, environment, filings).into_iter();
-        let mut made_now: Vec<_> = jobs.map(|job| (job.node, CommandKind::Job)).collect();
-        for (node, _) in &edited {
-            if made_now.iter().all(|(job, _)| job != node) {
-                made_now.push((*node, CommandKind::Script));
+        let jobs = children::effects(ruled, tree, environment, filings);
+        // A group may have deleted a node since it was submitted, or queued it again.
+        let is_due = |job: &&Submit| {
+            let known = tree.has(job.node).then(|| tree.node(job.node).job.as_ref()).flatten();
+            known.is_some_and(|known| known.password == job.password)
+        };
+        let due = jobs.iter().filter(is_due).map(|job| (job.node, CommandKind::Job));
+        let mut made_now: Vec<_> = due.collect();
+        for (path, edited) in &edited {
+            if let (Edited::Create(_), Some(node)) = (&**edited, tree.find(path))
+                && made_now.iter().all(|(job, _)| *job != node)
+            {
+                made_now.push((node, CommandKind::Script));
             }
         }
         for (node, kind) in made_now {
             let mut start = submission(tree, node, kind);
-            let own = edited.iter().position(|(of, _)| *of == node);
-            start.edited = own.map(|place| edited.swap_remove(place).1);
+            start.edited = edited.remove(&start.path);
             if start.scope.user("ECF_DUMMY_TASK").is_none() {
                 let (try_no, password) = (start.try_no, start.password.clone());
                 let waiting = Waiting { kind, try_no, password, edited: start.edited.clone() };

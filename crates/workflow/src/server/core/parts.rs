@@ -1,5 +1,6 @@
 //! What the core and its commands share: what is to be done, and what a task's commands need.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::filings::{Filing, Filings, Move};
@@ -151,8 +152,8 @@ pub(in crate::server) struct Parts<'a> {
     pub(in crate::server) checks: CheckSettings,
     pub(in crate::server) effects: &'a mut Vec<Effect>,
     pub(in crate::server) filings: &'a mut Filings,
-    /// What users give for jobs or scripts of nodes.
-    pub(in crate::server) edited: Vec<(NodeId, Arc<Edited>)>,
+    /// What users give for jobs or scripts of nodes, by their paths.
+    pub(in crate::server) edited: BTreeMap<String, Arc<Edited>>,
     /// The bytes that may be added to such.
     pub(in crate::server) edit_room: usize,
     pub(in crate::server) started_us: i64,

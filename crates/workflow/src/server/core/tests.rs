@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::super::environment::Environment;
 use super::super::record::{Record, What};
 use super::super::store::{self, Restore as _, Stored};
-use super::{Core, JOB_FAILED, STARTED};
+use super::{Core, Effect, JOB_FAILED, STARTED};
 use crate::definition::{Style, print};
 use crate::model::{NodeId, State, State::Active, State::Complete, State::Submitted};
 use crate::protocol::{
-    Body, Child, Command, Report, Request, Requeue, ServerCommand, User, ZombieAction, write,
+    Body, Child, Command, Edit, Report, Request, Requeue, ServerCommand, User, ZombieAction, write,
 };
 
 const SUITE: &str = "suite s\n task a\n task b\n  trigger a == complete\nendsuite\n";
@@ -95,6 +95,10 @@ impl Server {
         let tree = store::read_kept(&bytes).expect("a tree");
         Stored { head: head.into_iter().collect(), tree }
     }
+}
+
+fn own(command: Command) -> Request {
+    Request { host: "h".to_owned(), body: Body::User(User::default(), command) }
 }
 
 fn adopt() -> Command {
@@ -184,4 +188,56 @@ fn the_late_end_of_a_job_is_not_that_of_the_next_one() {
     assert_eq!(server.state()[0], Submitted);
     server.job(&server.password(), Report::Init(Vec::new()));
     assert_eq!(server.state()[0], Active);
+}
+
+#[test]
+fn of_what_a_group_submits_and_deletes_nothing_is_started() {
+    let all = |path: &str| vec![path.to_owned()];
+    let run = || own(Command::Run { force: true, paths: all("/s/a") });
+    let edit = || {
+        own(Command::EditScript {
+            edit: Edit::SubmitFile,
+            path: "/s/b".to_owned(),
+            lines: vec!["true".to_owned()],
+            variables: Vec::new(),
+            alias: true,
+            run: false,
+        })
+    };
+    let delete = || own(Command::Delete { force: true, paths: all("/s") });
+    let definition = "suite t\n task x\n task y\nendsuite\n".to_owned();
+    let load =
+        || own(Command::Load { force: false, definition: definition.clone(), file: String::new() });
+    for (before, commands) in [
+        (None, vec![run(), edit(), delete()]),
+        (Some(load()), vec![run(), edit(), delete()]),
+        (None, vec![run(), edit(), delete(), load()]),
+    ] {
+        let mut server = Server::new();
+        if let Some(load) = before {
+            server.ask(load.body);
+        }
+        server.core.effects();
+        let waiting = server.core.unstarted.count();
+        server.user(Command::Group(commands));
+        assert!(server.core.tree.find("/s").is_none());
+        let is_start = |effect: &Effect| matches!(effect, Effect::Start(_));
+        assert!(!server.core.effects().iter().any(is_start));
+        assert_eq!(server.core.unstarted.count(), waiting);
+    }
+}
+
+#[test]
+fn a_task_that_a_group_submits_twice_is_started_once() {
+    let run = || own(Command::Run { force: true, paths: vec!["/s/a".to_owned()] });
+    let mut server = Server::new();
+    server.core.effects();
+    server.user(Command::Group(vec![run(), run()]));
+    let mut tries = Vec::new();
+    for effect in server.core.effects() {
+        if let Effect::Start(start) = effect {
+            tries.push((start.try_no, start.password));
+        }
+    }
+    assert_eq!(tries, [(3, server.password())]);
 }
