@@ -31,13 +31,7 @@ impl Tree {
                 | Attribute::Day(_)
                 | Attribute::AutoCancel(_)
                 | Attribute::AutoArchive(_) => is_timed = true,
-                Attribute::Late(_) => {
-                    // Lateness is inherited: each task below is looked at.
-                    let jobs = now.walk(id).filter(|id| now.node(*id).kind.is_job());
-                    if let Some(suite) = now.suite(id) {
-                        waiting.timed.entry(suite).or_default().extend(jobs);
-                    }
-                }
+                Attribute::Late(_) => index_late(now, waiting, id),
                 _ => {}
             }
         }
@@ -47,6 +41,25 @@ impl Tree {
         if let Some(suite) = now.suite(id).filter(|_| is_timed) {
             waiting.timed.entry(suite).or_default().insert(id);
         }
+    }
+
+    /// Notes what a node and those below it have from those above it, which it was put below.
+    pub(super) fn index_inherited(&mut self, id: NodeId) {
+        let is_late = |attribute: &Attribute| matches!(attribute, Attribute::Late(_));
+        if self.upwards(id).skip(1).any(|above| self.node(above).attributes.iter().any(is_late)) {
+            index_late(&self.now, &mut self.waiting, id);
+        }
+    }
+
+    /// A limit of a node was added or deleted: whoever may mean it, or has meant it, looks for
+    /// another.
+    pub(super) fn index_limits(&mut self, id: NodeId) {
+        let is_inlimit = |attribute: &Attribute| matches!(attribute, Attribute::InLimit(_));
+        let below = self.walk(id).filter(|id| self.node(*id).attributes.iter().any(is_inlimit));
+        let below: Vec<NodeId> = below.collect();
+        self.waiting.missing.extend(below);
+        self.waiting.missing.extend(self.waiting.by_limit.remove(&id).unwrap_or_default());
+        self.index_missing();
     }
 
     /// Notes for whom each node waits, of a tree that was read.
@@ -89,6 +102,14 @@ impl Tree {
                 self.waiting.timed.remove(&suite);
             }
         }
+    }
+}
+
+/// Lateness is inherited: each task below a node that has it is looked at.
+fn index_late(now: &Snapshot, waiting: &mut Waiting, id: NodeId) {
+    let jobs = now.walk(id).filter(|id| now.node(*id).kind.is_job());
+    if let Some(suite) = now.suite(id) {
+        waiting.timed.entry(suite).or_default().extend(jobs);
     }
 }
 

@@ -78,7 +78,8 @@ impl Series {
         if step.minutes > 0 && is_past(now, self.next) {
             let behind = now.minutes - self.next.minutes;
             self.next.minutes += behind / step.minutes * step.minutes;
-            while is_past(now, self.next) {
+            // It is less than a step behind.
+            if is_past(now, self.next) {
                 self.next = self.next.plus(step);
             }
         }

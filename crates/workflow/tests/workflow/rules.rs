@@ -1,9 +1,9 @@
 //! The rules: a suite runs to its end by the commands that a server would apply.
 
-use workflow::definition::{Style, parse, print};
+use workflow::definition::{Style, parse, parse_attribute, print};
 use workflow::model::{
-    Child, Credentials, Duration, Effect, Free, Instant, Moment, NodeId, QueueAction, Rules,
-    ServerState, State, Submit, Tree, Verdict, Which,
+    Child, Credentials, Duration, Effect, Flag, Free, Instant, Moment, NodeId, Order, QueueAction,
+    Rules, ServerState, State, Submit, Tree, Verdict, Which,
 };
 
 /// A tree whose jobs are not started: submitted tasks are kept.
@@ -284,4 +284,124 @@ fn what_is_deleted_is_forgotten_and_memory_is_given_back() {
     assert_eq!(fake.tree.count(), 0);
     assert!(fake.tree.modify_change_no() > numbers.1);
     assert!(fake.tree.changed_since(numbers.0).is_some());
+}
+
+#[test]
+fn a_limit_that_comes_or_goes_later_counts_for_those_that_name_it() {
+    let limit = |name: &str| parse_attribute("limit", name).expect("a limit");
+    let mut fake = Fake::begun(
+        "suite s\n family f\n  task a\n   inlimit l\n  task b\n   inlimit l\n endfamily\nendsuite\n\
+         suite t\n limit m 1\n task c\nendsuite\nsuite u\n task d\n  inlimit /t:m\n task e\n  \
+         inlimit /t:m\nendsuite\n",
+    );
+    assert_eq!(fake.started(), ["/s/f/a", "/s/f/b", "/t/c", "/u/d"]);
+    let (s, f) = (fake.id("/s"), fake.id("/s/f"));
+    fake.apply(|rules| rules.add_attribute(s, limit("l 1")));
+    fake.apply(|rules| rules.requeue(s, Which::All).expect("begun"));
+    assert_eq!(fake.started(), ["/s/f/a"]);
+    fake.complete("/s/f/a");
+    assert_eq!(fake.started(), ["/s/f/b"], "whose room is known of");
+    // A nearer one, which goes again.
+    fake.apply(|rules| rules.add_attribute(f, limit("l 0")));
+    fake.apply(|rules| rules.requeue(s, Which::All).expect("begun"));
+    assert!(fake.started().is_empty());
+    fake.apply(|rules| rules.delete_attributes(f, |one| one.word() == "limit"));
+    assert_eq!(fake.started(), ["/s/f/a"]);
+    fake.complete("/s/f/a");
+    assert_eq!(fake.started(), ["/s/f/b"], "whose room is that of the farther one");
+    // Where there is no limit any more, none counts.
+    let t = fake.id("/t");
+    fake.apply(|rules| rules.delete_attributes(t, |one| one.word() == "limit"));
+    assert_eq!(fake.started(), ["/u/e"]);
+}
+
+#[test]
+fn a_limit_that_is_deleted_with_its_node_holds_up_no_one() {
+    let mut fake = Fake::begun(
+        "suite t\n limit m 1\nendsuite\nsuite u\n task d\n  inlimit /t:m\n task e\n  \
+         inlimit /t:m\nendsuite\n",
+    );
+    assert_eq!(fake.started(), ["/u/d"]);
+    let t = fake.id("/t");
+    fake.apply(|rules| rules.delete(t));
+    assert_eq!(fake.started(), ["/u/e"]);
+}
+
+#[test]
+fn a_task_that_comes_below_a_late_family_is_late() {
+    let mut fake =
+        Fake::begun("suite s\n family f\n  late -c +00:01\n  task a\n endfamily\nendsuite\n");
+    let other = parse("suite x\n task b\n  defstatus complete\nendsuite\n", "x").expect("one");
+    let (f, task) = (fake.id("/s/f"), other.tree.find("/x/b").expect("a task"));
+    fake.apply(|rules| rules.plug(&other.tree, task, f, None).expect("plugged"));
+    let (a, b) = (fake.id("/s/f/a"), fake.id("/s/f/b"));
+    let alias = fake.apply(|rules| rules.add_alias(b, &[]).expect("an alias"));
+    for id in [b, alias] {
+        fake.apply(|rules| rules.submit_now(id));
+    }
+    for id in [a, b, alias] {
+        fake.apply(|rules| rules.init(id, "1", &[]));
+    }
+    fake.wait(2);
+    for id in [a, b, alias] {
+        assert!(fake.tree.node(id).flags.has(Flag::Late), "{}", fake.tree.path(id));
+    }
+}
+
+#[test]
+fn what_is_loaded_begun_goes_on_and_so_does_what_has_waited_for_it() {
+    for before in ["", "suite t\n task w\n  trigger /s:GO == 1 or /s/a == complete\nendsuite\n"] {
+        let mut fake = Fake::begun(&format!("extern /s:GO\nextern /s/a\n{before}"));
+        assert!(fake.started().is_empty());
+        let text = "suite s\n edit GO 1\n task a\nendsuite\n";
+        let mut begun = Fake::begun(text);
+        begun.apply(|rules| rules.set_server_state(ServerState::Halted));
+        let a = begun.id("/s/a");
+        begun.apply(|rules| rules.requeue(a, Which::All).expect("begun"));
+        let text = print(&begun.tree, Style::Net, false);
+        let mut tree = parse(&text, "begun").expect("a definition").tree;
+        tree.index_all();
+        fake.apply(|rules| rules.take(tree, false).expect("loaded"));
+        let mut expected = vec!["/s/a"];
+        expected.extend((!before.is_empty()).then_some("/t/w"));
+        let mut started = fake.started();
+        started.sort();
+        assert_eq!(started, expected);
+    }
+}
+
+#[test]
+fn names_that_are_numbers_and_others_have_one_order() {
+    let names: Vec<String> =
+        (1..40).flat_map(|n| [n.to_string(), format!("{n}a"), format!("a{n}")]).collect();
+    let mut all: Vec<&String> = names.iter().collect();
+    // Reproducible, and in no order.
+    all.sort_by_key(|name| {
+        name.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31) ^ u32::from(byte))
+    });
+    let tasks: String = all.iter().map(|name| format!(" task {name}\n")).collect();
+    let mut fake = Fake::new(&format!("suite s\n{tasks}endsuite\n"));
+    let one = fake.id("/s/1");
+    fake.apply(|rules| rules.order(one, Order::Alphabetic));
+    let suite = fake.id("/s");
+    let names: Vec<String> =
+        fake.tree.children(suite).map(|id| fake.tree.node(id).name.to_string()).collect();
+    let (numbers, others) = names.split_at(39);
+    let expected: Vec<String> = (1..40).map(|n| n.to_string()).collect();
+    assert_eq!(numbers, expected);
+    assert!(others.is_sorted_by_key(|name| name.to_ascii_uppercase()), "{others:?}");
+}
+
+#[test]
+fn a_row_of_times_ends_that_has_waited_longer_than_can_be_counted() {
+    let mut fake = Fake::begun("suite s\n task a\n  cron +00:00 20:00 01:00\nendsuite\n");
+    let text = print(&fake.tree, Style::Migrate, false);
+    let waited = "relativeDuration/";
+    let (before, behind) = text.split_once(waited).expect("a state");
+    let text = format!("{before}{waited}99999999:00:00{}", &behind["00:00:00".len()..]);
+    fake.tree = parse(&text, "kept").expect("a definition").tree;
+    fake.tree.index_all();
+    let a = fake.id("/s/a");
+    fake.apply(|rules| rules.force(a, State::Complete, false));
+    assert_eq!(fake.state("/s/a"), State::Queued);
 }

@@ -47,7 +47,7 @@ impl Rules<'_> {
         how: Restoring,
     ) -> Result<(), AddError> {
         for child in from.children(archived) {
-            self.tree.graft(from, child, id, None)?;
+            self.graft(from, child, id, None)?;
         }
         self.set_flag(id, Flag::Archived, false);
         self.set_flag(id, Flag::Restored, how == Restoring::Same);

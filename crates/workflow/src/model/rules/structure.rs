@@ -60,7 +60,7 @@ impl Rules<'_> {
             if let Some(known) = known {
                 self.delete(known);
             }
-            self.tree.graft(from, suite, NodeId::ROOT, place)?;
+            self.graft(from, suite, NodeId::ROOT, place)?;
         }
         self.load_variables(from);
         self.tree.next_modify_no();
@@ -79,6 +79,7 @@ impl Rules<'_> {
         }
         self.load_variables(&from);
         self.tree.take_nodes(from);
+        self.wake_suites();
         self.tree.next_modify_no();
         self.update_root();
         Ok(())
@@ -126,12 +127,27 @@ impl Rules<'_> {
         parent: NodeId,
         place: Option<usize>,
     ) -> Result<NodeId, LoadError> {
-        let id = self.tree.graft(from, node, parent, place)?;
+        let id = self.graft(from, node, parent, place)?;
         self.tree.children_changed(parent);
         if parent == NodeId::ROOT {
             self.tree.next_modify_no();
         }
         self.update_root();
+        Ok(id)
+    }
+
+    /// Copies a node of another tree, with all below it, under a node of this one: it is looked at,
+    /// and so is whoever named what wasn't there.
+    pub(super) fn graft(
+        &mut self,
+        from: &Snapshot,
+        node: NodeId,
+        parent: NodeId,
+        place: Option<usize>,
+    ) -> Result<NodeId, AddError> {
+        let missing = self.tree.waiting.missing.clone();
+        let id = self.tree.graft(from, node, parent, place)?;
+        missing.into_iter().for_each(|id| self.wake(id));
         self.wake(id);
         Ok(id)
     }
@@ -166,6 +182,7 @@ impl Rules<'_> {
         }
         all.sort_by_key(Attribute::rank);
         self.tree.node_mut(alias).attributes = all.into();
+        self.tree.index_inherited(alias);
         self.tree.node_mut(task).job_mut().alias_no = number.saturating_add(1);
         self.tree.changed_in(task, Aspect::AliasNumber);
         self.tree.children_changed(task);
@@ -186,6 +203,7 @@ impl Rules<'_> {
         let mut waiters: Vec<NodeId> = Vec::new();
         for id in &all {
             waiters.extend(self.tree.waiting.of(*id));
+            waiters.extend(self.tree.waiting.of_limit(*id));
         }
         self.tree.forget(&all);
         let gone = self.tree.remove(id);
@@ -228,9 +246,12 @@ impl Rules<'_> {
         let mut all: Vec<NodeId> = self.tree.children(parent).collect();
         let Some(place) = all.iter().position(|child| *child == id) else { return };
         let last = all.len() - 1;
+        // Numbers come before other names: where they are compared as texts with some names and as
+        // numbers with others, there may be no order.
         let name = |id: &NodeId| {
-            let name = self.tree.node(*id).name.to_string();
-            (name.parse::<i32>().ok(), name.to_ascii_uppercase())
+            let name = self.tree.node(*id).name.to_ascii_uppercase();
+            let number = name.parse::<i32>().ok();
+            (number.is_none(), number, name)
         };
         match order {
             Order::Top => all[..=place].rotate_right(1),
@@ -238,11 +259,8 @@ impl Rules<'_> {
             Order::Up if place > 0 => all.swap(place, place - 1),
             Order::Down if place < last => all.swap(place, place + 1),
             Order::Up | Order::Down => {}
-            Order::Alphabetic => all.sort_by(|a, b| match (name(a), name(b)) {
-                ((Some(a), _), (Some(b), _)) => a.cmp(&b),
-                ((_, a), (_, b)) => a.cmp(&b),
-            }),
-            Order::Reverse => all.sort_by_key(|id| std::cmp::Reverse(name(id).1)),
+            Order::Alphabetic => all.sort_by_cached_key(name),
+            Order::Reverse => all.sort_by_cached_key(|id| std::cmp::Reverse(name(id).2)),
             Order::Runtime => {
                 let ran = |id: &NodeId| {
                     let tasks = self.tree.walk(*id).filter(|id| self.tree.node(*id).kind.is_job());
@@ -291,17 +309,34 @@ impl Rules<'_> {
     pub fn add_attribute(&mut self, id: NodeId, attribute: Attribute) {
         // Clients keep a clock when they drop attributes, so that it is sent by itself.
         let is_clock = matches!(attribute, Attribute::Clock(_));
+        let is_limit = matches!(attribute, Attribute::Limit(_));
         self.tree.add_attribute(id, attribute);
         self.tree.changed_in(id, if is_clock { Aspect::Any } else { Aspect::Attributes });
         self.tree.index(id);
+        if is_limit {
+            self.tree.index_limits(id);
+        }
         self.wake(id);
         self.wake_waiters(id);
     }
 
     /// Deletes the attributes of a node for which `is_it` holds; whether there was one.
-    pub fn delete_attributes(&mut self, id: NodeId, is_it: impl FnMut(&Attribute) -> bool) -> bool {
-        let is_there = self.tree.remove_attributes(id, is_it);
+    pub fn delete_attributes(
+        &mut self,
+        id: NodeId,
+        mut is_it: impl FnMut(&Attribute) -> bool,
+    ) -> bool {
+        let mut is_limit = false;
+        let is_there = self.tree.remove_attributes(id, |one| {
+            let is_it = is_it(one);
+            is_limit |= is_it && matches!(one, Attribute::Limit(_));
+            is_it
+        });
         if is_there {
+            if is_limit {
+                self.wake_limited(id);
+                self.tree.index_limits(id);
+            }
             self.wake(id);
             self.wake_waiters(id);
         }
@@ -441,6 +476,7 @@ impl Tree {
         for id in all {
             self.index(id);
         }
+        self.index_inherited(top);
         self.index_missing();
         Ok(top)
     }
