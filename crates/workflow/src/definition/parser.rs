@@ -59,8 +59,8 @@ fn read(mut parser: Reader<'_>) -> Result<Parsed, DefinitionError> {
 }
 
 /// Reads the text of one node, as a server prints it for `plug` and `replace`: a suite, family,
-/// task or alias, with its state. What is no suite lies below nodes named `_`, which stand for
-/// those that it is going to lie in; [`only_node`] returns it.
+/// task or alias, with its state. What is no suite lies below nodes that stand for those that it
+/// is going to lie in; [`only_node`] returns it.
 ///
 /// # Errors
 /// The first line that can't be read.
@@ -114,11 +114,14 @@ pub fn parse_condition(tree: &mut Tree, id: NodeId, text: &str) -> Result<Condit
     }
 }
 
+/// The name of a node that stands for one around the text of a node: no name that a text may have.
+const STAND_IN: &str = "/";
+
 /// The node of a text that [`parse_node`] has read.
 #[must_use]
 pub fn only_node(tree: &Tree) -> Option<NodeId> {
     let mut id = tree.suites().next()?;
-    while tree.node(id).name == "_" {
+    while tree.node(id).name == *STAND_IN {
         id = tree.children(id).next()?;
     }
     Some(id)
@@ -308,13 +311,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Nodes named `_` in which a lone node can lie.
+    /// Nodes in which a lone node can lie.
     fn stand_in(&mut self, kind: Kind) -> Read<NodeId> {
         let kinds: &[Kind] =
             if kind == Kind::Alias { &[Kind::Suite, Kind::Task] } else { &[Kind::Suite] };
         let mut parent = NodeId::ROOT;
         for kind in kinds {
-            let added = self.tree.add(parent, *kind, OwnText::from("_"), None);
+            let added = self.tree.add(parent, *kind, OwnText::from(STAND_IN), None);
             parent = added.map_err(|error| fault(error.to_string(), ""))?;
         }
         Ok(parent)
@@ -417,7 +420,7 @@ fn allowed(kind: Kind, keyword: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{parse, parse_kept};
+    use super::{only_node, parse, parse_kept, parse_node};
 
     #[test]
     fn a_name_is_checked_when_it_comes_and_never_again() {
@@ -427,6 +430,20 @@ mod tests {
             assert!(refused.is_err_and(|why| why.contains("is no name of a suite")), "{name}");
             let kept = text.replace("NET", "MIGRATE");
             assert!(parse_kept(&kept, "t").is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_lone_node_is_found_whatever_it_is_called() {
+        for (text, name, below) in [
+            ("suite _\n task a\nendsuite\n", "_", 1),
+            ("family _\n task a\n task b\nendfamily\n", "_", 2),
+            ("task t\nendtask\n", "t", 0),
+            ("alias _\nendalias\n", "_", 0),
+        ] {
+            let tree = parse_node(text, "t").expect(text).tree;
+            let node = only_node(&tree).expect("a node");
+            assert_eq!((tree.node(node).name.as_str(), tree.children(node).count()), (name, below));
         }
     }
 

@@ -101,6 +101,13 @@ impl Tree {
         Some(nodes)
     }
 
+    /// Has change numbers begin again from 0, and every client take the whole text.
+    pub fn number_anew(&mut self) {
+        let modify = self.next_modify_no();
+        self.set_change_numbers(0, modify);
+        self.changes.calendars.clear();
+    }
+
     /// Has every client take the whole text: what came before a restart is not remembered.
     pub fn forget_changes(&mut self) {
         self.next_modify_no();

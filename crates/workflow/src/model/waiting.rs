@@ -20,13 +20,22 @@ pub(super) struct Waiting {
     pub(super) timed: HashMap<NodeId, BTreeSet<NodeId>>,
 }
 
+/// From how many waiters on those that are noted twice are taken out.
+const MANY: usize = 64;
+
 /// Notes a waiter for a node.
 pub(super) fn add(map: &mut HashMap<NodeId, Vec<NodeId>>, key: NodeId, waiter: NodeId) {
     let waiters = map.entry(key).or_default();
     // A node notes all its operands at once, so that a second note is the last one.
-    if waiters.last() != Some(&waiter) {
-        waiters.push(waiter);
+    if waiters.last() == Some(&waiter) {
+        return;
     }
+    // It notes them again after a change, so that they are looked through when they have doubled.
+    if waiters.len() >= MANY && waiters.len().is_power_of_two() {
+        waiters.sort_unstable();
+        waiters.dedup();
+    }
+    waiters.push(waiter);
 }
 
 impl Waiting {
@@ -43,5 +52,19 @@ impl Waiting {
     /// The nodes of a suite that depend on time, in order.
     pub(super) fn timed_of(&self, suite: NodeId) -> impl Iterator<Item = NodeId> {
         self.timed.get(&suite).into_iter().flatten().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_noted_again_and_again_is_not_kept_as_often() {
+        let (mut map, ids) = (HashMap::new(), [1, 2, 3].map(|n| NodeId::of_index(n).expect("one")));
+        for id in ids.into_iter().cycle().take(10_000) {
+            add(&mut map, NodeId::ROOT, id);
+        }
+        assert!(map[&NodeId::ROOT].len() <= MANY + 1);
     }
 }

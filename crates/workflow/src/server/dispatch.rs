@@ -196,12 +196,14 @@ impl Dispatch {
     }
 }
 
-/// Whether a text of a document has the character NUL, in JSON's escape.
+/// Whether a text of a document has the character NUL, as it is or in JSON's escape.
 pub(super) fn has_nul(document: &[u8]) -> bool {
-    memchr::memmem::find_iter(document, b"\\u0000").any(|at| {
+    let is_escape = |at: usize| {
         let escapes = document[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
         escapes % 2 == 0
-    })
+    };
+    memchr::memchr(0, document).is_some()
+        || memchr::memmem::find_iter(document, b"\\u0000").any(is_escape)
 }
 
 /// Has the owner do what comes, on its thread, until it is stopped, and then makes all durable.
@@ -239,6 +241,7 @@ mod tests {
     fn nul_is_found_where_it_is_meant() {
         assert!(has_nul(br#"{"value_": "a\u0000b"}"#));
         assert!(has_nul(br#"{"value_": "\\\u0000"}"#));
+        assert!(has_nul(b"{\"value_\": \"a\0b\"}"));
         assert!(!has_nul(br#"{"value_": "\\u0000 \u0001"}"#));
     }
 }

@@ -309,6 +309,10 @@ fn a_limit_that_comes_or_goes_later_counts_for_those_that_name_it() {
     assert_eq!(fake.started(), ["/s/f/a"]);
     fake.complete("/s/f/a");
     assert_eq!(fake.started(), ["/s/f/b"], "whose room is that of the farther one");
+    // A nearer one comes while tokens of the farther one are taken.
+    fake.apply(|rules| rules.add_attribute(f, limit("l 1")));
+    fake.complete("/s/f/b");
+    assert!(!print(&fake.tree, Style::Net, false).contains("limit l 1 # "), "given back");
     // Where there is no limit any more, none counts.
     let t = fake.id("/t");
     fake.apply(|rules| rules.delete_attributes(t, |one| one.word() == "limit"));
@@ -404,4 +408,42 @@ fn a_row_of_times_ends_that_has_waited_longer_than_can_be_counted() {
     let a = fake.id("/s/a");
     fake.apply(|rules| rules.force(a, State::Complete, false));
     assert_eq!(fake.state("/s/a"), State::Queued);
+}
+
+#[test]
+fn an_aborted_task_that_may_be_tried_again_by_now_is() {
+    let mut fake = Fake::new("edit ECF_TRIES '1'\nsuite s\n task a\nendsuite\n");
+    fake.apply(|rules| rules.begin("s", false).expect("begun"));
+    let a = fake.id("/s/a");
+    assert_eq!(fake.started(), ["/s/a"]);
+    fake.abort("/s/a");
+    assert!(fake.started().is_empty());
+    fake.apply(|rules| rules.set_server_variable("ECF_TRIES", Some("2")));
+    assert_eq!(fake.started(), ["/s/a"]);
+    fake.abort("/s/a");
+    fake.apply(|rules| rules.set_variable(a, "ECF_TRIES", "9"));
+    assert_eq!(fake.started(), ["/s/a"]);
+    fake.apply(|rules| rules.job_failed(a, Flag::NoScript, "no script"));
+    assert!(fake.started().is_empty());
+    fake.apply(|rules| rules.alter_flag(a, Flag::NoScript, false));
+    assert_eq!(fake.started(), ["/s/a"]);
+}
+
+/// Families within each other, and a task in the last.
+fn nested(suite: &str, levels: usize) -> String {
+    let families: String = (0..levels).map(|n| format!("family f{n}\n")).collect();
+    format!("suite {suite}\n{families}task t\nendsuite\n")
+}
+
+#[test]
+fn what_is_too_deep_for_its_new_place_leaves_no_part_of_it_there() {
+    let mut fake = Fake::new(&format!("{}{}", nested("s", 150), nested("t", 150)));
+    let (node, parent) = (fake.id("/s/f0"), fake.id("/t"));
+    let to = fake.tree.walk(parent).nth(140).expect("a family");
+    let (from, before) = (fake.tree.snapshot(), print(&fake.tree, Style::Defs, false));
+    let refused = fake.apply(|rules| rules.put(&from, node, to, None));
+    assert!(refused.is_err_and(|why| why.to_string().contains("256 levels")));
+    assert_eq!(print(&fake.tree, Style::Defs, false), before);
+    let to = fake.tree.walk(parent).nth(100).expect("a family");
+    assert!(fake.apply(|rules| rules.put(&from, node, to, None)).is_ok());
 }

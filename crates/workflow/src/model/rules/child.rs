@@ -9,6 +9,7 @@ use super::super::state::{Flag, ServerState, State};
 use super::super::text::{OwnText, Text};
 use super::super::tree::Snapshot;
 use super::change::{Effect, How, Rules};
+use super::resolve::TRIES;
 
 /// Who a job says that it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -301,6 +302,9 @@ impl Rules<'_> {
             self.tree.add_attribute(id, Attribute::Variable(Variable { name, value }));
             self.tree.attributes_changed(id);
             self.wake_waiters(id);
+        }
+        if name == TRIES {
+            self.wake(id);
         }
     }
 

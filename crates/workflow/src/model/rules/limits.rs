@@ -77,14 +77,23 @@ impl Rules<'_> {
         for (holder, place, inlimit, at) in self.each_limit(id) {
             if of_submission {
                 if inlimit.submission {
-                    self.remove_holder(at, &inlimit, id);
+                    self.give_back(at, &inlimit, id);
                 }
             } else if !inlimit.node_only {
-                self.remove_holder(at, &inlimit, id);
+                self.give_back(at, &inlimit, id);
             } else if inlimit.incremented && !self.has_running(holder) {
-                self.remove_holder(at, &inlimit, holder);
+                self.give_back(at, &inlimit, holder);
                 self.mark(holder, place, false);
             }
+        }
+    }
+
+    /// Gives back what was taken of a limit: it was a farther one, where this one has come since.
+    fn give_back(&mut self, at: NodeId, inlimit: &InLimit, holder: NodeId) {
+        self.remove_holder(at, inlimit, holder);
+        if inlimit.path.is_empty() {
+            let farther: Vec<NodeId> = self.tree.upwards(at).skip(1).collect();
+            farther.into_iter().for_each(|at| self.remove_holder(at, inlimit, holder));
         }
     }
 

@@ -13,6 +13,12 @@ use super::change::{Effect, How, Rules, Submit};
 /// rests ends there, and goes on at the next change.
 const ROUNDS_LIMIT: usize = 10_000;
 
+/// The variable that says how often a task is tried.
+pub(super) const TRIES: &str = "ECF_TRIES";
+/// The flags with which an aborted task isn't tried again.
+pub(super) const STOPS: [Flag; 5] =
+    [Flag::ForceAborted, Flag::Killed, Flag::EditFailed, Flag::NoScript, Flag::JobCommandFailed];
+
 impl Rules<'_> {
     /// Looks at all nodes whose dependencies may hold now.
     pub(super) fn resolve_awake(&mut self) {
@@ -141,17 +147,10 @@ impl Rules<'_> {
         match node.state {
             State::Queued => !node.flags.has(Flag::ForceAborted),
             State::Aborted => {
-                let stops = [
-                    Flag::ForceAborted,
-                    Flag::Killed,
-                    Flag::EditFailed,
-                    Flag::NoScript,
-                    Flag::JobCommandFailed,
-                ];
-                if stops.into_iter().any(|flag| node.flags.has(flag)) {
+                if STOPS.into_iter().any(|flag| node.flags.has(flag)) {
                     return false;
                 }
-                match self.tree.user_variable(id, "ECF_TRIES") {
+                match self.tree.user_variable(id, TRIES) {
                     Some(tries) => tries.parse().is_ok_and(|tries: i32| node.try_no() < tries),
                     None => true,
                 }

@@ -4,10 +4,11 @@ use super::super::attribute::{Attribute, Variable};
 use super::super::calendar::Clock;
 use super::super::changes::Aspect;
 use super::super::node::NodeId;
-use super::super::state::{Kind, ServerState};
+use super::super::state::{Flag, Kind, ServerState};
 use super::super::text::{OwnText, Text};
-use super::super::tree::{AddError, Snapshot, Tree};
+use super::super::tree::{AddError, DEPTH_LIMIT, Snapshot, Tree};
 use super::change::{Effect, Requeue, Rules};
+use super::resolve::{STOPS, TRIES};
 
 /// Why a definition is not loaded, in ecFlow's words.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -145,11 +146,33 @@ impl Rules<'_> {
         parent: NodeId,
         place: Option<usize>,
     ) -> Result<NodeId, AddError> {
+        self.check_levels(from, node, parent)?;
         let missing = self.tree.waiting.missing.clone();
         let id = self.tree.graft(from, node, parent, place)?;
         missing.into_iter().for_each(|id| self.wake(id));
         self.wake(id);
         Ok(id)
+    }
+
+    /// Whether there are levels enough for a node of another tree, with all below it, under a node of
+    /// this one.
+    ///
+    /// # Errors
+    /// There are not.
+    pub fn check_levels(
+        &self,
+        from: &Snapshot,
+        node: NodeId,
+        parent: NodeId,
+    ) -> Result<(), AddError> {
+        let level = |id: NodeId| from.upwards(id).count();
+        let (old, new) = (level(node), self.tree.upwards(parent).count() + 1);
+        // No deeper than it was it has room.
+        if new <= old {
+            return Ok(());
+        }
+        let deepest = from.walk(node).map(level).max().unwrap_or(old);
+        if deepest + new - old > DEPTH_LIMIT { Err(AddError::Depth) } else { Ok(()) }
     }
 
     /// Adds an alias to a task, with its meters, events and labels as they are at the start, and
@@ -302,6 +325,9 @@ impl Rules<'_> {
             (None, None) => return false,
         }
         self.changed_in(NodeId::ROOT, Aspect::Variables);
+        if name == TRIES {
+            self.wake_suites();
+        }
         place.is_some()
     }
 
@@ -417,8 +443,11 @@ impl Rules<'_> {
     }
 
     /// Sets or clears a flag of a node, as an operator asks.
-    pub fn alter_flag(&mut self, id: NodeId, flag: super::super::state::Flag, is_set: bool) {
+    pub fn alter_flag(&mut self, id: NodeId, flag: Flag, is_set: bool) {
         self.set_flag(id, flag, is_set);
+        if !is_set && STOPS.contains(&flag) {
+            self.wake(id);
+        }
     }
 }
 

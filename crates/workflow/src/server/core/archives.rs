@@ -1,5 +1,7 @@
 //! `--archive` and `--restore`, and what comes of archives.
 
+use std::collections::BTreeSet;
+
 use super::filings::{Filing, READING, WRITING, archive_file};
 use super::history::remember;
 use super::parts::{ARCHIVED, Due, Effect, MOVED, NOT_ARCHIVED, NOT_MOVED, Parts, RESTORED, Told};
@@ -77,18 +79,19 @@ pub(super) fn archive(
     let mut due = Due::default();
     let mut all = Vec::new();
     for path in paths {
-        let Some(id) = rules.tree.find(path).filter(|id| *id != NodeId::ROOT) else {
-            missing(parts, &mut due, "ARCHIVE", path);
-            continue;
-        };
-        let is_below =
-            rules.tree.upwards(id).skip(1).any(|above| paths.contains(&rules.tree.path(above)));
-        if !rules.tree.node(id).kind.is_job() && !is_below {
-            all.push((id, path));
+        match rules.tree.find(path).filter(|id| *id != NodeId::ROOT) {
+            Some(id) => all.push(id),
+            None => missing(parts, &mut due, "ARCHIVE", path),
         }
     }
-    for (id, path) in all {
-        if parts.filings.written.contains_key(path) || parts.filings.read.contains_key(path) {
+    let named: BTreeSet<NodeId> = all.iter().copied().collect();
+    all.retain(|id| {
+        let is_below = rules.tree.upwards(*id).skip(1).any(|above| named.contains(&above));
+        !rules.tree.node(*id).kind.is_job() && !is_below
+    });
+    for id in all {
+        let path = rules.tree.path(id);
+        if parts.filings.written.contains_key(&path) || parts.filings.read.contains_key(&path) {
             return Err(format!("{path} is being archived or restored: try again"));
         }
         if force {
@@ -96,10 +99,10 @@ pub(super) fn archive(
         } else {
             check_idle(rules.tree, Some(id))?;
         }
-        remember(parts, rules, request, path);
+        remember(parts, rules, request, &path);
         if rules.tree.node(id).first_child.is_some() {
             rules.archive(id);
-            due.all.push((path.clone(), WRITING));
+            due.all.push((path, WRITING));
         }
     }
     Ok(Told::Made(due))
@@ -133,9 +136,10 @@ pub(super) fn restore(
         if let Some(why) = refused {
             return Err(format!("NodeContainer::restore() Node {path} can't restore, {why}"));
         }
-        remember(parts, rules, request, path);
+        let path = rules.tree.path(id);
+        remember(parts, rules, request, &path);
         rules.ask_restore(id, Restoring::Same);
-        due.all.push((path.clone(), READING));
+        due.all.push((path, READING));
     }
     Ok(Told::Made(due))
 }

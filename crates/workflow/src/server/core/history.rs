@@ -38,6 +38,14 @@ impl<'a> Line<'a> {
 
     /// Adds it to the history of a path, whose node this is.
     pub(super) fn remember(&mut self, rules: &mut Rules<'_>, path: &str, id: NodeId) {
+        // A path is found that has more slashes than it needs.
+        let own;
+        let path = if path.contains("//") || path.len() > 1 && path.ends_with('/') {
+            own = rules.tree.path(id);
+            &own
+        } else {
+            path
+        };
         let Self { request, stamp, around, text } = self;
         text.clone_from(stamp);
         match (path, around) {

@@ -63,6 +63,9 @@ pub(super) use parts::{
 pub(super) use text::{Render, archive_text, node_text, read_archive};
 pub(super) use unstarted::Edited;
 
+/// From which number on changes are numbered anew: ecFlow's clients read none of 2^31 or more.
+const NUMBERS_LIMIT: u32 = 1 << 30;
+
 /// The tree, and what clients were told.
 pub(super) struct Core {
     tree: Tree,
@@ -257,6 +260,9 @@ impl Core {
         let mut rules = Rules::new(tree, Moment { now, entropy: random });
         let made = work(&mut parts, &mut rules);
         let ruled = rules.finish();
+        if tree.state_change_no() >= NUMBERS_LIMIT {
+            tree.number_anew();
+        }
         let mut edited = parts.edited;
         let filings = (&mut *parts.filings, &mut *parts.effects);
         let jobs = children::effects(ruled, tree, environment, filings);

@@ -137,6 +137,9 @@ fn within(
         let (kind, name) = (node_kind(rules, id), rules.tree.node(id).name.clone());
         check_child(rules, below, kind, &name)
             .map_err(|why| format!("Plug command failed. {why}"))?;
+        rules
+            .check_levels(&before, id, below)
+            .map_err(|why| format!("Plug command failed. {why}"))?;
         rules.delete(id);
         rules.put(&before, id, below, None).map_err(|why| why.to_string())?;
     }

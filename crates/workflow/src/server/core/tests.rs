@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::super::environment::Environment;
 use super::super::record::{Record, What};
 use super::super::store::{self, Restore as _, Stored};
-use super::{Core, Effect, JOB_FAILED, STARTED};
+use super::{Core, Effect, JOB_FAILED, NUMBERS_LIMIT, STARTED, Told, WRITING};
 use crate::definition::{Style, print};
 use crate::model::{NodeId, State, State::Active, State::Complete, State::Submitted};
 use crate::protocol::{
-    Body, Child, Command, Edit, Report, Request, Requeue, ServerCommand, User, ZombieAction, write,
+    Body, Child, Command, Edit, News, PathsCommand, Reply, Report, Request, Requeue, ServerCommand,
+    SyncKind, User, ZombieAction, write,
 };
 
 const SUITE: &str = "suite s\n task a\n task b\n  trigger a == complete\nendsuite\n";
@@ -240,4 +241,39 @@ fn a_task_that_a_group_submits_twice_is_started_once() {
         }
     }
     assert_eq!(tries, [(3, server.password())]);
+}
+
+#[test]
+fn a_path_with_more_slashes_than_it_needs_is_that_of_its_node() {
+    let mut server = Server::new();
+    let paths = |path: &str| vec![path.to_owned()];
+    let (command, force) = (PathsCommand::Suspend, false);
+    server.user(Command::Paths { command, paths: paths("//s/b/"), force });
+    assert_eq!(server.core.tree.history("/s/b").count(), 1);
+    let (command, force) = (PathsCommand::Archive, true);
+    let request = own(Command::Paths { command, paths: paths("//s/"), force });
+    let Told::Made(due) = server.core.request(server.at_us, 1, &request) else {
+        panic!("it waits for a file");
+    };
+    assert_eq!(due.all, [("/s".to_owned(), WRITING)]);
+    assert_eq!(server.core.tree.history("/s").count(), 1);
+}
+
+#[test]
+fn change_numbers_that_become_too_large_begin_again_and_clients_take_all() {
+    let mut server = Server::new();
+    let known = (NUMBERS_LIMIT - 1, 7);
+    server.core.tree.set_change_numbers(known.0, known.1);
+    let (command, force, paths) = (PathsCommand::Suspend, false, vec!["/s/b".to_owned()]);
+    server.user(Command::Paths { command, paths, force });
+    let tree = &server.core.tree;
+    assert_eq!((tree.state_change_no(), tree.modify_change_no()), (0, known.1 + 1));
+    let sync = own(Command::Sync {
+        kind: SyncKind::News,
+        handle: 0,
+        state_change_no: known.0.into(),
+        modify_change_no: known.1.into(),
+    });
+    let told = server.core.request(server.at_us, 1, &sync);
+    assert!(matches!(told, Told::Reply(Reply::News(News::Full))));
 }
