@@ -141,13 +141,14 @@ fn event<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {
         }
         _ => false,
     };
-    if checked && reader.scratch.attributes.iter().any(is_double) {
+    let new = Attribute::Event(event.clone());
+    if checked && reader.scratch.has_same(&new, is_double) {
         return Err(fault(
             format!("a second event '{}'", short(first)),
             "give it another name and number, or drop one",
         ));
     }
-    reader.scratch.push(Attribute::Event(event))
+    reader.scratch.push(new)
 }
 
 fn limit<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {
@@ -191,15 +192,17 @@ fn in_limit<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {
         && of.all.iter().skip(place + 2).any(|word| word.contains("incremented:1"));
     let (path, name) = (reader.tree.share(path), reader.tree.share(name));
     let tokens = tokens.unwrap_or(1);
-    let new = InLimit { name, path, tokens, node_only, submission, incremented };
     let is_double = |known: &Attribute| match known {
-        Attribute::InLimit(known) => known.name == new.name && known.path == new.path,
+        Attribute::InLimit(known) => known.name == name && known.path == path,
         _ => false,
     };
-    if checked && reader.scratch.attributes.iter().any(is_double) {
+    let (own, of) = (name.clone(), path.clone());
+    let new = InLimit { name: own, path: of, tokens, node_only, submission, incremented };
+    let new = Attribute::InLimit(new);
+    if checked && reader.scratch.has_same(&new, is_double) {
         return Err(fault(format!("a second inlimit '{}'", short(word)), "drop one"));
     }
-    reader.scratch.push(Attribute::InLimit(new))
+    reader.scratch.push(new)
 }
 
 fn zombie<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {
@@ -266,15 +269,15 @@ fn verify<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {
     } else {
         0
     };
-    let new = Verify { state, expected, actual };
+    let new = Attribute::Verify(Verify { state, expected, actual });
     let is_double = |known: &Attribute| {
-        matches!(known, Attribute::Verify(known) if known.state == new.state
-            && known.expected == new.expected)
+        matches!(known, Attribute::Verify(known) if known.state == state
+            && known.expected == expected)
     };
-    if reader.scratch.attributes.iter().any(is_double) {
+    if reader.scratch.has_same(&new, is_double) {
         return Err(fault(format!("a second verify '{}'", short(word)), "drop one"));
     }
-    reader.scratch.push(Attribute::Verify(new))
+    reader.scratch.push(new)
 }
 
 fn queue<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {

@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
             let at = self.scratch.attributes.iter().position(|item| item.rank() == rank);
             if let Some(at) = at
                 && let Attribute::Trigger(known) | Attribute::Complete(known) =
-                    self.scratch.attributes.remove(at)
+                    self.scratch.remove(at)
             {
                 let (parts, free) = (known.expression.parts.clone(), known.free);
                 self.scratch.conditions[place] = Some(Pending { parts, free, line });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::attributes;
 use super::error::{DefinitionError, Fault, Read, fault, short};
 use super::line::{Words, check_name, split, unquote};
-use super::reader::{Reader, Style};
+use super::reader::{RESUMED_LIMIT, Reader, Style};
 use super::state;
 use crate::model::{
     Attribute, Condition, Displayed, Joint, Kind, Marks, NodeId, OwnText, Part, Text, Tree,
@@ -158,8 +158,7 @@ impl<'a> Reader<'a> {
             }
             self.tree.edit(node).attributes = all.drain(..).collect();
         }
-        self.scratch.names.clear();
-        (self.scratch.has_default, self.scratch.is_resumed) = (false, false);
+        self.scratch.clear();
         Ok(())
     }
 
@@ -183,6 +182,14 @@ impl<'a> Reader<'a> {
         }
         let Some(id) = self.node else { return Ok(()) };
         let before = self.tree.node(id).attributes.to_vec();
+        self.resumed += before.len();
+        if self.resumed > RESUMED_LIMIT {
+            let place = self.tree.path(id);
+            return Err(fault(
+                format!("too many attributes of {place} stand between its children"),
+                "write them before its children",
+            ));
+        }
         before.into_iter().try_for_each(|attribute| self.scratch.push(attribute))
     }
 

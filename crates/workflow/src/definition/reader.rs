@@ -1,6 +1,6 @@
 //! What has been read of a definition so far, and the attributes of the node that is being read.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::check::Place;
 use super::error::{DefinitionError, Fault, Read, fault};
@@ -10,6 +10,10 @@ use crate::model::{Attribute, Flags, Kind, Marks, NodeId, Part, State, Text, Tre
 
 /// The most attributes of one node.
 pub const ATTRIBUTES_LIMIT: usize = 100_000;
+
+/// The most attributes of all nodes that are taken up again, each time attributes come behind
+/// children: half a second's.
+pub(super) const RESUMED_LIMIT: usize = 1_000_000;
 
 /// How a text was printed, and so what it states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,7 +58,10 @@ impl Style {
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) attributes: Vec<Attribute>,
-    pub(super) names: HashSet<(u8, Text)>,
+    /// The places of those that have a key, where they are many.
+    places: HashMap<Key, usize>,
+    /// The ranks that are among them, as bits.
+    ranks: u32,
     pub(super) text: String,
     pub(super) has_default: bool,
     /// The node has attributes already, which are not in the list yet.
@@ -71,38 +78,96 @@ pub(super) struct Pending {
     pub(super) line: usize,
 }
 
-/// From how many attributes on names are found by a set.
+/// From how many attributes on they are found by their keys.
 const FEW: usize = 32;
+
+/// A rank, and a text that is an attribute's own among those of its rank.
+type Key = (u8, Text);
+
+/// The rank of events by their numbers.
+const NUMBERED: u8 = u8::MAX;
+
+/// The keys of an attribute: another one that has one of them is a second one.
+fn keys(attribute: &Attribute) -> impl Iterator<Item = Key> {
+    let rank = attribute.rank();
+    let (mut number, mut own) = (None, attribute.name().cloned());
+    match attribute {
+        Attribute::Event(event) => {
+            own = Some(event.name.clone()).filter(|name| !name.is_empty());
+            number = event.number.map(|number| (NUMBERED, Text::from(number.to_string())));
+        }
+        Attribute::InLimit(one) => own = Some(Text::from(format!("{}:{}", one.path, one.name))),
+        Attribute::Verify(one) => {
+            own = Some(Text::from(format!("{}:{}", one.state.word(), one.expected)));
+        }
+        _ => {}
+    }
+    own.map(|own| (rank, own)).into_iter().chain(number)
+}
 
 impl Scratch {
     /// The place of an attribute of this kind and name.
     pub(super) fn find(&self, rank: u8, name: &Text) -> Option<usize> {
-        if self.attributes.len() > FEW && !self.names.contains(&(rank, name.clone())) {
-            return None;
+        if self.attributes.len() > FEW {
+            return self.places.get(&(rank, name.clone())).copied();
         }
         let is_it =
             |attribute: &Attribute| attribute.rank() == rank && attribute.name() == Some(name);
         self.attributes.iter().position(is_it)
     }
 
-    pub(super) fn has(&self, rank: u8) -> bool {
-        self.attributes.iter().any(|attribute| attribute.rank() == rank)
+    /// Whether there is an attribute of this rank.
+    pub(super) const fn has(&self, rank: u8) -> bool {
+        self.ranks >> rank & 1 == 1
+    }
+
+    /// Whether there is one for which `is_it` holds: one that has a key of this one's.
+    pub(super) fn has_same(&self, new: &Attribute, is_it: impl Fn(&Attribute) -> bool) -> bool {
+        if self.attributes.len() > FEW {
+            return keys(new).any(|key| self.places.contains_key(&key));
+        }
+        self.attributes.iter().any(is_it)
+    }
+
+    /// Notes by what the attribute of a place is found.
+    fn note(&mut self, place: usize) {
+        for key in keys(&self.attributes[place]) {
+            self.places.entry(key).or_insert(place);
+        }
+    }
+
+    /// Takes the attribute of a place out.
+    pub(super) fn remove(&mut self, at: usize) -> Attribute {
+        let gone = self.attributes.remove(at);
+        self.ranks = self.attributes.iter().fold(0, |ranks, one| ranks | 1 << one.rank());
+        self.places.clear();
+        if self.attributes.len() > FEW {
+            (0..self.attributes.len()).for_each(|place| self.note(place));
+        }
+        gone
+    }
+
+    /// The attributes have been taken.
+    pub(super) fn clear(&mut self) {
+        self.attributes.clear();
+        self.places.clear();
+        self.ranks = 0;
+        (self.has_default, self.is_resumed) = (false, false);
     }
 
     pub(super) fn push(&mut self, attribute: Attribute) -> Read<()> {
         if self.attributes.len() == ATTRIBUTES_LIMIT {
             return Err(fault("more than 100000 attributes of one node", "divide the node"));
         }
-        if self.attributes.len() == FEW {
-            let named = self.attributes.iter();
-            let named = named.filter_map(|item| Some((item.rank(), item.name()?.clone())));
-            self.names = named.collect();
-        }
-        if self.attributes.len() >= FEW {
-            let name = attribute.name().cloned();
-            self.names.extend(name.map(|name| (attribute.rank(), name)));
-        }
+        self.ranks |= 1 << attribute.rank();
         self.attributes.push(attribute);
+        let count = self.attributes.len();
+        match count {
+            ..=FEW => {}
+            // They are many from here on.
+            _ if count == FEW + 1 => (0..count).for_each(|place| self.note(place)),
+            _ => self.note(count - 1),
+        }
         Ok(())
     }
 
@@ -139,6 +204,8 @@ pub(super) struct Reader<'a> {
     pub(super) kind: Kind,
     pub(super) scratch: Scratch,
     pub(super) warnings: Vec<DefinitionError>,
+    /// The attributes that were taken up again behind children.
+    pub(super) resumed: usize,
     /// Where attributes with references stand.
     pub(super) places: Vec<Place>,
     /// Text of one node, of a server: no suite need be around it.
@@ -165,6 +232,7 @@ impl<'a> Reader<'a> {
             kind: Kind::Root,
             scratch: Scratch::default(),
             warnings: Vec::new(),
+            resumed: 0,
             places: Vec::new(),
             is_node: false,
             is_kept: false,
@@ -188,5 +256,45 @@ impl<'a> Reader<'a> {
     /// Sets the state of the server itself.
     pub(super) fn root(&mut self, state: State, flags: Flags) {
         self.tree.set_root(state, flags);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::parse;
+
+    #[test]
+    fn of_many_attributes_each_is_found_by_its_key() {
+        let lines = |n: usize| format!("edit V{n} {n}\nevent {n} e{n}\ninlimit /t:l{n}\n");
+        let verify = |n: usize| format!("verify complete:{n}\n");
+        let all: String = (0..2 * FEW).flat_map(|n| [lines(n), verify(n)]).collect();
+        let with = |line: &str| {
+            format!("suite t\nendsuite\nsuite s\ntask a\ntrigger 1 == 1\n{all}{line}\n")
+        };
+        for double in ["event 7 other", "event 700 e7", "inlimit /t:l7", "verify complete:7"] {
+            let refused = parse(&with(double), "t").map(|_| ()).map_err(|why| why.message);
+            assert!(refused.is_err_and(|why| why.contains("a second")), "{double}");
+        }
+        // Behind a child, with places that have changed.
+        let more = "alias x\nendalias\ntrigger -a 2 == 2\nedit V7 new\nedit V700 more\ninlimit l7";
+        let text = with(more).replace("suite t\n", "#5.9.2\ndefs_state NET\nsuite t\n");
+        let tree = parse(&text, "t").expect("a definition").tree;
+        let task = tree.find("/s/a").expect("a task");
+        let value = |name| tree.own_variable(task, name).map(ToString::to_string);
+        let known = [value("V6"), value("V7"), value("V8"), value("V700")];
+        assert_eq!(known, ["6", "new", "8", "more"].map(|value| Some(value.to_owned())));
+        assert_eq!(tree.node(task).attributes.len(), 8 * FEW + 3);
+    }
+
+    #[test]
+    fn attributes_that_stand_between_children_too_often_are_refused() {
+        let edits = |turns: usize| {
+            let turn = |n| format!("task t{n}\nendtask\nedit V{n} 1\n");
+            format!("suite s\n{}endsuite\n", (0..turns).map(turn).collect::<String>())
+        };
+        assert!(parse(&edits(1_000), "t").is_ok());
+        let refused = parse(&edits(2_000), "t").map(|_| ()).map_err(|why| why.message);
+        assert!(refused.is_err_and(|why| why.contains("between its children")));
     }
 }
