@@ -70,6 +70,17 @@ impl Tree {
         }
     }
 
+    /// The nodes that a change has woken, and that are looked at with the next minute.
+    #[must_use]
+    pub fn left_awake(&self) -> &[NodeId] {
+        &self.waiting.left
+    }
+
+    /// Adds to those nodes one of a tree that was read.
+    pub fn leave_awake(&mut self, id: NodeId) {
+        self.waiting.left.push(id);
+    }
+
     /// Looks again for what was missing, after nodes were added.
     pub(super) fn index_missing(&mut self) {
         for id in std::mem::take(&mut self.waiting.missing) {

@@ -580,9 +580,9 @@ mod tests {
         let gone = tree.remove_all();
         assert_eq!((gone.count(), tree.now.arena.len(), tree.count()), (4, 1, 0));
         assert!(tree.texts.is_empty() && tree.own_texts.is_empty() && tree.free.is_empty());
-        let Waiting { by_node, by_limit, missing, timed } = &tree.waiting;
+        let Waiting { by_node, by_limit, missing, timed, left } = &tree.waiting;
         assert!(by_node.is_empty() && by_limit.is_empty());
-        assert!(missing.is_empty() && timed.is_empty());
+        assert!(missing.is_empty() && timed.is_empty() && left.is_empty());
         drop(gone);
         assert!(!snapshot.arena.is_shared(), "only the snapshot has the nodes");
     }

@@ -18,6 +18,8 @@ pub(super) struct Waiting {
     pub(super) missing: BTreeSet<NodeId>,
     /// The nodes that depend on time, by suite.
     pub(super) timed: HashMap<NodeId, BTreeSet<NodeId>>,
+    /// The nodes that are looked at with the next minute: a change has woken too many.
+    pub(super) left: Vec<NodeId>,
 }
 
 /// From how many waiters on those that are noted twice are taken out.

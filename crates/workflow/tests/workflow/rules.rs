@@ -447,3 +447,16 @@ fn what_is_too_deep_for_its_new_place_leaves_no_part_of_it_there() {
     let to = fake.tree.walk(parent).nth(100).expect("a family");
     assert!(fake.apply(|rules| rules.put(&from, node, to, None)).is_ok());
 }
+
+#[test]
+fn a_long_repeat_that_is_complete_by_rule_goes_on_with_the_next_minutes() {
+    let mut fake = Fake::begun(
+        "suite s\n family f\n  repeat integer I 1 20000\n  complete :I lt 15000\n  task t\n \
+         endfamily\nendsuite\n",
+    );
+    assert!(fake.started().is_empty());
+    fake.wait(2);
+    assert_eq!(fake.started(), ["/s/f/t"]);
+    let family = fake.id("/s/f");
+    assert_eq!(fake.tree.repeat(family).map(|repeat| repeat.over.number()), Some(15_000));
+}

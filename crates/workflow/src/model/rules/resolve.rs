@@ -9,9 +9,11 @@ use super::super::state::{Flag, Kind, State};
 use super::super::text::Text;
 use super::change::{Effect, How, Rules, Submit};
 
-/// How often the nodes that a change has woken may wake others: a wheel of conditions that never
-/// rests ends there, and goes on at the next change.
+/// How often the nodes that a change has woken may wake others: a wheel of conditions that doesn't
+/// rest goes on with the next minute.
 const ROUNDS_LIMIT: usize = 10_000;
+/// The same of what changes meanwhile: the lines of a log wait in memory until the end.
+const CHANGES_LIMIT: u32 = 1_000_000;
 
 /// The variable that says how often a task is tried.
 pub(super) const TRIES: &str = "ECF_TRIES";
@@ -26,9 +28,13 @@ impl Rules<'_> {
             self.awake.clear();
             return;
         }
+        let before = self.tree.state_change_no();
         for _ in 0..ROUNDS_LIMIT {
             if self.awake.is_empty() {
                 return;
+            }
+            if self.tree.state_change_no() - before > CHANGES_LIMIT {
+                break;
             }
             for id in self.awake.take() {
                 if self.is_open(id) {
@@ -36,7 +42,7 @@ impl Rules<'_> {
                 }
             }
         }
-        self.awake.clear();
+        self.tree.waiting.left.extend(self.awake.take());
     }
 
     /// Everything is looked at: after a start, or where a server asks for it.

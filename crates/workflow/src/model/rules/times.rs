@@ -225,6 +225,9 @@ impl Rules<'_> {
     /// what is to be cancelled or archived is.
     pub fn tick(&mut self, step: Option<Duration>) {
         self.by_command = false;
+        for id in std::mem::take(&mut self.tree.waiting.left) {
+            self.wake(id);
+        }
         let count = self.tree.server().calendar_count;
         self.tree.server_mut().calendar_count = count.wrapping_add(1);
         let suites: Vec<NodeId> = self.tree.suites().collect();

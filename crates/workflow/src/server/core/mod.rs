@@ -66,6 +66,9 @@ pub(super) use unstarted::Edited;
 /// From which number on changes are numbered anew: ecFlow's clients read none of 2^31 or more.
 const NUMBERS_LIMIT: u32 = 1 << 30;
 
+/// What a snapshot's lines of nodes that are left awake begin with.
+const AWAKE: &str = "awake:";
+
 /// The tree, and what clients were told.
 pub(super) struct Core {
     tree: Tree,
@@ -485,6 +488,8 @@ impl Core {
         head.extend(self.handles.stored());
         head.extend(self.unstarted.stored());
         head.extend(self.zombies.stored());
+        let left = self.tree.left_awake().iter().filter(|id| snapshot.has(**id));
+        head.extend(left.map(|id| (format!("{AWAKE}{}", snapshot.path(*id)), String::new())));
         (head, snapshot)
     }
 
@@ -508,6 +513,8 @@ impl Restore for Core {
         for (name, value) in &stored.head {
             self.unstarted.restore(name, value);
             self.zombies.restore(name, value, &self.tree);
+            let left = name.strip_prefix(AWAKE).and_then(|path| self.tree.find(path));
+            left.into_iter().for_each(|id| self.tree.leave_awake(id));
         }
         if let Some(address) = stored.head.get("address") {
             self.address.clone_from(address);

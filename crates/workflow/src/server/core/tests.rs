@@ -277,3 +277,22 @@ fn change_numbers_that_become_too_large_begin_again_and_clients_take_all() {
     let told = server.core.request(server.at_us, 1, &sync);
     assert!(matches!(told, Told::Reply(Reply::News(News::Full))));
 }
+
+#[test]
+fn what_a_change_has_left_awake_outlives_a_snapshot() {
+    let mut server = Server::new();
+    let definition = "suite w\n family f\n  repeat integer I 1 20000\n  complete :I lt 15000\n  \
+                      task t\n endfamily\nendsuite\n";
+    let (definition, file) = (definition.to_owned(), String::new());
+    server.user(Command::Load { force: false, definition, file });
+    server.user(Command::Begin { suite: "w".to_owned(), force: false });
+    let core = server.again(Some(server.stored()), server.records.len());
+    let again = Server { core, at_us: server.at_us, records: Vec::new() };
+    for mut server in [server, again] {
+        assert!(!server.core.tree.left_awake().is_empty());
+        let what = What::Tick { is_minute: true };
+        server.core.record(&Record { at_us: server.at_us, random: 1, what });
+        let task = server.core.tree.find("/w/f/t").expect("there");
+        assert_eq!(server.core.tree.node(task).state, Submitted);
+    }
+}
