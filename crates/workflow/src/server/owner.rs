@@ -519,12 +519,10 @@ impl Owner {
             self.record_refused();
         }
         if now >= self.clock.tick {
-            while self.clock.tick <= now {
-                self.clock.tick += self.clock.interval;
-            }
             self.count_pings();
             self.core.statistics.look();
             let (at_us, random) = (unix_us(), random());
+            self.clock.ticked(at_us, Instant::now());
             let is_minute = self.environment.interval_s < 60;
             match self.append(&Record { at_us, random, what: What::Tick { is_minute } }) {
                 Ok(()) => self.wait_for(at_us, random, Change::Tick(is_minute)),

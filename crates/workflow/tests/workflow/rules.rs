@@ -460,3 +460,46 @@ fn a_long_repeat_that_is_complete_by_rule_goes_on_with_the_next_minutes() {
     let family = fake.id("/s/f");
     assert_eq!(fake.tree.repeat(family).map(|repeat| repeat.over.number()), Some(15_000));
 }
+
+#[test]
+fn a_family_gives_its_own_token_back_however_its_tasks_end() {
+    let text = "suite t\n limit l 1\nendsuite\nsuite s\n family f\n  inlimit -n /t:l\n  task a\n \
+                endfamily\nendsuite\n";
+    let is_free = |fake: &Fake| print(&fake.tree, Style::Net, false).contains("limit l 1\n");
+    let run = || {
+        let mut fake = Fake::begun(text);
+        assert_eq!(fake.started(), ["/s/f/a"]);
+        assert!(!is_free(&fake));
+        fake
+    };
+    let mut fake = run();
+    let family = fake.id("/s/f");
+    fake.apply(|rules| rules.requeue(family, Which::All).expect("begun"));
+    assert_eq!(fake.started(), ["/s/f/a"], "again, with its token");
+    fake.complete("/s/f/a");
+    assert!(is_free(&fake));
+    let mut fake = run();
+    fake.apply(|rules| rules.begin("s", true).expect("begun"));
+    assert_eq!(fake.started(), ["/s/f/a"], "again, with its token");
+    fake.complete("/s/f/a");
+    assert!(is_free(&fake));
+    for path in ["/s/f/a", "/s/f", "/s"] {
+        let mut fake = run();
+        let id = fake.id(path);
+        fake.apply(|rules| rules.delete(id));
+        assert!(is_free(&fake), "{path}");
+    }
+    let mut fake = run();
+    let family = fake.id("/s/f");
+    fake.apply(|rules| rules.archive(family));
+    assert!(is_free(&fake));
+}
+
+#[test]
+fn a_job_gives_its_token_back_when_its_suite_begins_again() {
+    let mut fake =
+        Fake::begun("suite t\n limit l 1\nendsuite\nsuite s\n task a\n  inlimit /t:l\nendsuite\n");
+    assert_eq!(fake.started(), ["/s/a"]);
+    fake.apply(|rules| rules.begin("s", true).expect("begun"));
+    assert_eq!(fake.started(), ["/s/a"]);
+}

@@ -16,18 +16,15 @@ impl Rules<'_> {
         }
         let (path, before) = (self.tree.path(id), self.tree.snapshot());
         let all: Vec<NodeId> = self.tree.walk(id).skip(1).collect();
-        for id in &all {
-            if self.tree.node(*id).kind.is_job() {
-                self.give_tokens(*id, false);
-            }
-            self.wake_waiters(*id);
-        }
+        self.leave_all_limits(&all);
+        all.iter().for_each(|id| self.wake_waiters(*id));
         self.tree.forget(&all);
         let children: Vec<NodeId> = self.tree.children(id).collect();
         for child in children {
             // The archive has them.
             drop(self.tree.remove(child));
         }
+        self.leave_limits_upwards(id);
         self.set_flag(id, Flag::Archived, true);
         self.set_flag(id, Flag::Restored, false);
         self.tree.children_changed(id);

@@ -88,6 +88,40 @@ impl Rules<'_> {
         }
     }
 
+    /// Gives back the tokens that a node holds by itself (`-n`): what is below it runs no more.
+    pub(super) fn leave_limits(&mut self, id: NodeId) {
+        let held = self.inlimits(id).filter(|(_, one)| one.node_only && one.incremented);
+        let held: Vec<(usize, InLimit)> = held.map(|(place, one)| (place, one.clone())).collect();
+        for (place, inlimit) in held {
+            if let Some(at) = self.tree.limit_node(id, &inlimit) {
+                self.give_back(at, &inlimit, id);
+            }
+            self.mark(id, place, false);
+        }
+    }
+
+    /// Gives back the tokens of nodes that are about to be removed.
+    pub(super) fn leave_all_limits(&mut self, gone: &[NodeId]) {
+        for id in gone {
+            if self.tree.node(*id).kind.is_job() {
+                self.give_tokens(*id, false);
+            }
+            self.leave_limits(*id);
+        }
+    }
+
+    /// Gives back the tokens that a node, and those above it, hold by themselves where nothing runs
+    /// below them any more.
+    pub(super) fn leave_limits_upwards(&mut self, id: NodeId) {
+        let all: Vec<NodeId> = self.tree.upwards(id).collect();
+        for id in all {
+            let is_holder = self.inlimits(id).any(|(_, one)| one.node_only && one.incremented);
+            if is_holder && !self.has_running(id) {
+                self.leave_limits(id);
+            }
+        }
+    }
+
     /// Gives back what was taken of a limit: it was a farther one, where this one has come since.
     fn give_back(&mut self, at: NodeId, inlimit: &InLimit, holder: NodeId) {
         self.remove_holder(at, inlimit, holder);

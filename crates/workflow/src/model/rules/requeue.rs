@@ -150,7 +150,12 @@ impl Rules<'_> {
         } else {
             self.ask_restore(id, Restoring::Begun);
         }
+        let runs = matches!(self.tree.node(id).state, State::Active | State::Submitted);
         self.initial_state(id, 0, true);
+        self.leave_limits(id);
+        if kind.is_job() && runs {
+            self.give_tokens(id, false);
+        }
         // It stays archived until what was below it is there again.
         let is_archived = self.tree.node(id).flags.has(Flag::Archived);
         let flags = Flags::default();
@@ -194,6 +199,7 @@ impl Rules<'_> {
             self.ask_restore(id, Restoring::Queued);
         }
         self.initial_state(id, how.resumes, how.is_logged);
+        self.leave_limits(id);
         let missed = self.tree.node(id).flags.has(Flag::NoRequeue);
         // Few have times; to compare with what was before copies all attributes of a node.
         let before = has_times.then(|| Arc::clone(&self.tree.node(id).attributes));

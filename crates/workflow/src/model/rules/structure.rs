@@ -218,11 +218,7 @@ impl Rules<'_> {
         let Some(parent) = self.tree.node(id).parent else { return };
         self.drop_archives(id);
         let all: Vec<NodeId> = self.tree.walk(id).collect();
-        for id in &all {
-            if self.tree.node(*id).kind.is_job() {
-                self.give_tokens(*id, false);
-            }
-        }
+        self.leave_all_limits(&all);
         let mut waiters: Vec<NodeId> = Vec::new();
         for id in &all {
             waiters.extend(self.tree.waiting.of(*id));
@@ -236,6 +232,7 @@ impl Rules<'_> {
             self.tree.next_modify_no();
             self.update_root();
         } else {
+            self.leave_limits_upwards(parent);
             self.tree.children_changed(parent);
             self.go_up(parent);
         }
