@@ -126,10 +126,25 @@ impl Instant {
         Duration { us: self.us.rem_euclid(DAY_US) }
     }
 
-    /// The time later by this.
+    /// The first and the last second of which clients read the date.
+    const RANGE_US: (i64, i64) = (
+        (date_to_julian(14_000_101) - EPOCH_JULIAN as i64) * DAY_US,
+        (date_to_julian(99_991_231) - EPOCH_JULIAN as i64 + 1) * DAY_US - SECOND_US,
+    );
+
+    /// The time later by this; the first or last one that can be written where it would be beyond.
     #[must_use]
     pub const fn plus(self, duration: Duration) -> Self {
-        Self { us: self.us.saturating_add(duration.us) }
+        let (us, (first, last)) = (self.us.saturating_add(duration.us), Self::RANGE_US);
+        Self {
+            us: if us < first {
+                first
+            } else if us > last {
+                last
+            } else {
+                us
+            },
+        }
     }
 
     /// The time since another.
@@ -321,6 +336,19 @@ mod tests {
         assert_eq!(Date::of_number(20_261_122).map(|date| date.julian), Some(2_461_367));
         let february = Date::of_number(20_240_210).expect("a date");
         assert_eq!(february.end_of_month().number(), 20_240_229);
+    }
+
+    #[test]
+    fn a_time_that_no_one_could_read_is_the_last_or_first_one() {
+        for (date, time, minutes, expected) in [
+            ("9999-Dec-31", "23:58:30", 1, "9999-Dec-31 23:59:30"),
+            ("9999-Dec-31", "23:58:30", 2, "9999-Dec-31 23:59:59"),
+            ("9999-Dec-31", "00:00:00", i64::MAX, "9999-Dec-31 23:59:59"),
+            ("1400-Jan-01", "00:01:00", -2, "1400-Jan-01 00:00:00"),
+        ] {
+            let at = Instant::of_text(date, time).expect("a time").plus(Duration::minutes(minutes));
+            assert_eq!(at.to_string(), expected);
+        }
     }
 
     #[test]

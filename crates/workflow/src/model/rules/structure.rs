@@ -154,8 +154,8 @@ impl Rules<'_> {
         Ok(id)
     }
 
-    /// Whether there are levels enough for a node of another tree, with all below it, under a node of
-    /// this one.
+    /// Whether there are levels enough for a node of another tree, with all below it, under a node
+    /// of this one.
     ///
     /// # Errors
     /// There are not.
