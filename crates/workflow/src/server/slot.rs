@@ -11,6 +11,9 @@ use crate::protocol::Reply;
 /// A document up to this size waits in the loop's buffer until it is whole, and is parsed there.
 pub(super) const SMALL_BYTES: usize = 64 << 10;
 
+/// The most bytes of one document, with what is around a text: its frame can't name more.
+const DOCUMENT_BYTES: u64 = u32::MAX as u64 - (64 << 10);
+
 /// Memory that all connections share, and its limit.
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -49,7 +52,8 @@ impl Held {
     pub(super) fn grow(&mut self, bytes: usize) -> bool {
         let bytes = bytes as u64;
         let before = self.memory.held.fetch_add(bytes, Ordering::Relaxed);
-        let has_room = before.saturating_add(bytes) <= self.memory.most;
+        let has_room = before.saturating_add(bytes) <= self.memory.most
+            && self.bytes.saturating_add(bytes) <= DOCUMENT_BYTES;
         if has_room {
             self.bytes += bytes;
         } else {
@@ -152,5 +156,17 @@ impl Slot {
         let mut state = self.lock();
         state.is_awaited = true;
         state.answer.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_longer_than_its_frame_can_name_finds_no_room() {
+        let memory = Memory::new(u64::MAX);
+        let mut held = Held::none(&memory);
+        assert!(held.grow(3 << 30) && !held.grow(1 << 30) && held.grow(1 << 20));
     }
 }

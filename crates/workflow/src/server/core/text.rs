@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::definition::{END, Style, append_node, parse, print_node, print_pieces};
+use crate::definition::{
+    END, Style, append_node, is_name, parse, parse_kept, print_node, print_pieces,
+};
 use crate::model::{Archived, Instant, NodeId, Snapshot, Tree};
 use crate::protocol::{Escaped, NodeCommand, Source};
 use crate::server::environment::ECFLOW_VERSION;
@@ -82,7 +84,31 @@ pub(in crate::server) fn archive_text(archived: &Archived) -> String {
     text
 }
 
-/// Reads an archive or a checkpoint.
+/// Reads an archive or a checkpoint: values have all of their blanks.
 pub(in crate::server) fn read_archive(text: &str) -> Result<Tree, String> {
-    parse(text, "the archive").map(|parsed| parsed.tree).map_err(|why| why.to_string())
+    let tree = parse_kept(text, "the archive").map_err(|why| why.to_string())?.tree;
+    let names = tree.walk(NodeId::ROOT).skip(1).map(|id| &tree.node(id).name);
+    match names.into_iter().find(|name| !is_name(name)) {
+        Some(name) => Err(format!("the archive: {:?} is no name of a node", name.as_str())),
+        None => Ok(tree),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_is_read_with_the_values_that_it_was_written_of() {
+        let text = "#5.9.2\ndefs_state MIGRATE\nsuite s\n  family f\n    edit V 'a  b'\n    \
+                    edit W 'a #b'\n    task t\n  endfamily\nendsuite\n";
+        let before = parse_kept(text, "t").expect("a definition").tree.snapshot();
+        let written = archive_text(&Archived { path: "/s/f".to_owned(), before });
+        let tree = read_archive(&written).expect("an archive");
+        let family = tree.find("/s/f").expect("a family");
+        let value = |name| tree.own_variable(family, name).map(ToString::to_string);
+        assert_eq!([value("V"), value("W")], ["a  b", "a #b"].map(|one| Some(one.to_owned())));
+        let refused = read_archive(&written.replace("task t", "task ../t"));
+        assert!(refused.is_err_and(|why| why.contains("is no name")));
+    }
 }
