@@ -101,6 +101,14 @@ impl Tree {
         Some(nodes)
     }
 
+    /// Keeps those lines of the edit histories for which `is_kept` holds.
+    pub fn retain_history(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.server_mut().history.retain(|_, lines| {
+            lines.retain(|line| is_kept(line));
+            !lines.is_empty()
+        });
+    }
+
     /// Has change numbers begin again from 0, and every client take the whole text.
     pub fn number_anew(&mut self) {
         let modify = self.next_modify_no();

@@ -112,6 +112,8 @@ pub struct Environment {
     pub check_interval_s: u32,
     /// ECF_CHECKMODE.
     pub check_mode: CheckMode,
+    /// ECF_PRUNE_NODE_LOG: after how many days lines of the edit history go, at a start; 0 is never.
+    pub history_days: u32,
     /// Seconds between two looks at time attributes: each is a minute of the suites' calendars.
     pub interval_s: u32,
     /// ECF_MICRO and the commands, by their variables.
@@ -164,6 +166,12 @@ impl Environment {
                 format!("ECF_CHECKINTERVAL is {text:?}: it has to be a number of seconds")
             })?,
         };
+        let history_days = match variable("ECF_PRUNE_NODE_LOG") {
+            None => 30,
+            Some(text) => text.parse().map_err(|_| {
+                format!("ECF_PRUNE_NODE_LOG is {text:?}: it has to be a number of days")
+            })?,
+        };
         let commands = COMMANDS
             .map(|(name, usual)| (name, variable(name).unwrap_or_else(|| usual.to_owned())));
         Ok(Self {
@@ -178,6 +186,7 @@ impl Environment {
             port,
             check_interval_s,
             check_mode: CheckMode::OnTime,
+            history_days,
             interval_s,
             commands: commands.into(),
             starts_jobs: true,

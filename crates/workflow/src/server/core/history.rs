@@ -1,7 +1,7 @@
 //! What users have done to nodes, as `--edit_history` shows it.
 
 use super::parts::Parts;
-use crate::model::{Flag, NodeId, Rules};
+use crate::model::{Date, Flag, NodeId, Rules};
 use crate::protocol::Request;
 
 /// Adds a command to the history of a path.
@@ -9,6 +9,18 @@ pub(super) fn remember(parts: &Parts<'_>, rules: &mut Rules<'_>, request: &Reque
     if let Some(id) = rules.tree.find(path) {
         Line::new(parts, request).remember(rules, path, id);
     }
+}
+
+/// Whether a line of a history is of this day or a later one; one without a stamp is.
+pub(super) fn is_since(line: &str, first: Date) -> bool {
+    let date = line.split_once(']').and_then(|(stamp, _)| stamp.rsplit_once(' '));
+    let parts = date.map(|(_, date)| date.splitn(3, '.').map(str::parse::<i32>));
+    let parts: Option<Vec<i32>> = parts.and_then(|parts| parts.collect::<Result<_, _>>().ok());
+    let date = match parts.as_deref() {
+        Some([day, month, year]) => Date::new(*year, *month, *day),
+        _ => None,
+    };
+    date.is_none_or(|date| date >= first)
 }
 
 /// The line of a request in the histories of its paths, of which it may have hundreds of thousands.
@@ -59,5 +71,18 @@ impl<'a> Line<'a> {
         }
         rules.tree.add_history(path, text);
         rules.alter_flag(id, Flag::Message, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_go_that_are_older_than_a_day() {
+        let first = Date::new(2026, 11, 22).expect("a date");
+        let line = |stamp: &str| is_since(&format!("MSG:[13:56:09 {stamp}] --suspend /s"), first);
+        assert!(line("22.11.2026") && line("1.1.2027") && line("1.2") && line("no date"));
+        assert!(!line("21.11.2026") && is_since("MSG", first));
     }
 }

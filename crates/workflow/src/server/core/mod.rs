@@ -378,6 +378,7 @@ impl Core {
             // What clients knew was of another process: they take all anew.
             What::Started(address) => {
                 self.tree.forget_changes();
+                self.prune_histories(record.at_us);
                 // Nodes that were on their way then were not moved by this one.
                 self.filings.moved.clear();
                 (*address).clone_into(&mut self.address);
@@ -385,6 +386,16 @@ impl Core {
             What::Request(_) => return,
         }
         self.change_no += 1;
+    }
+
+    /// Drops what users have done to nodes before as many days as ECF_PRUNE_NODE_LOG says.
+    fn prune_histories(&mut self, at_us: i64) {
+        let days = i32::try_from(self.environment.history_days).unwrap_or(i32::MAX);
+        if days > 0 {
+            let today = Instant::seconds(at_us.div_euclid(1_000_000)).date();
+            let first = today.plus_days(-days);
+            self.tree.retain_history(|line| history::is_since(line, first));
+        }
     }
 
     /// Starts the jobs of tasks that were submitted before a crash and never started.

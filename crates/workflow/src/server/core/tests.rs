@@ -296,3 +296,18 @@ fn what_a_change_has_left_awake_outlives_a_snapshot() {
         assert_eq!(server.core.tree.node(task).state, Submitted);
     }
 }
+
+#[test]
+fn what_users_did_long_ago_is_forgotten_at_a_start() {
+    let mut server = Server::new();
+    let (command, force, paths) = (PathsCommand::Suspend, false, vec!["/s/b".to_owned()]);
+    server.user(Command::Paths { command, paths, force });
+    let start = |server: &mut Server, days: i64| {
+        let at_us = server.at_us + days * 86_400_000_000;
+        let what = What::Started("h:1");
+        server.core.record(&Record { at_us, random: 1, what });
+        server.core.tree.history("/s/b").count()
+    };
+    assert_eq!(start(&mut server, 29), 1);
+    assert_eq!(start(&mut server, 32), 0);
+}
