@@ -311,3 +311,20 @@ fn what_users_did_long_ago_is_forgotten_at_a_start() {
     assert_eq!(start(&mut server, 29), 1);
     assert_eq!(start(&mut server, 32), 0);
 }
+
+#[test]
+fn a_node_that_is_too_deep_for_its_new_place_stays_where_it_was() {
+    let mut server = Server::new();
+    let nested = |suite: &str| {
+        let families: String = (0..150).map(|n| format!("family f{n}\n")).collect();
+        format!("suite {suite}\n{families}task t\nendsuite\n")
+    };
+    let (definition, file) = (nested("d") + &nested("e"), String::new());
+    server.user(Command::Load { force: false, definition, file });
+    let below: String = (0..140).map(|n| format!("/f{n}")).collect();
+    let (source, destination) = ("/d/f0".to_owned(), format!("/e{below}"));
+    let plug = own(Command::Plug { source, destination });
+    let told = server.core.request(server.at_us, 1, &plug);
+    assert!(matches!(told, Told::Reply(Reply::Error(why)) if why.contains("256 levels")));
+    assert!(server.core.tree.find(&format!("/d{below}/f140")).is_some());
+}
