@@ -112,7 +112,7 @@ pub struct Environment {
     pub check_interval_s: u32,
     /// ECF_CHECKMODE.
     pub check_mode: CheckMode,
-    /// ECF_PRUNE_NODE_LOG: after how many days lines of the edit history go, at a start; 0 is never.
+    /// ECF_PRUNE_NODE_LOG: after how many days lines of the edit history go, at a start; 0: none.
     pub history_days: u32,
     /// Seconds between two looks at time attributes: each is a minute of the suites' calendars.
     pub interval_s: u32,
