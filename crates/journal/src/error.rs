@@ -109,9 +109,12 @@ impl Error {
     }
 
     /// Whether the same can be tried again: the disk was full, or a file could not be created, as
-    /// when too many are open.
+    /// when too many are open. Where the directory is gone, or may not be written to, that ends it.
     pub fn is_passing(&self) -> bool {
-        self.is_no_space() || matches!(self, Self::Io { doing: CREATE, .. })
+        use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+        let lasts = [NotFound, NotADirectory, PermissionDenied, ReadOnlyFilesystem];
+        let passes = |why: &io::Error| !lasts.contains(&why.kind());
+        self.is_no_space() || matches!(self, Self::Io { doing: CREATE, why, .. } if passes(why))
     }
 
     /// Whether a file was missing.

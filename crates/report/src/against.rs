@@ -1,5 +1,6 @@
 //! What the primary metric says of the first target beside another one, in a sentence; what went
-//! the other way by the other metrics is never left out.
+//! the other way by the other metrics is never left out, but for rate and latency of a program's
+//! runs where a figure of its own is the primary metric.
 
 use findings::{Compared, OF_RUNS, Summary, TargetSummary};
 use judge::{Direction, Inconclusive, Metric, Verdict};

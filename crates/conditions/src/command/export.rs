@@ -125,8 +125,8 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
             let mut file = Begins { to: Noted::new(BufWriter::new(file)), left: begin };
             let bytes = context.client.get_to("/export", &parameters, &mut file)?;
             file.flush()?;
-            // Of nothing there are no lines.
-            let may_be_empty = format == ExportFormat::Jsonl && bytes == 0;
+            // Of nothing there is nothing, but for CSV's header.
+            let may_be_empty = format != ExportFormat::Csv && bytes == 0;
             anyhow::ensure!(file.left.is_empty() || may_be_empty, NO_EXPORT);
             Ok(bytes)
         }

@@ -173,7 +173,8 @@ impl Slot {
         if made <= before {
             let expected = format!("more than {before}");
             let received = format!("revision {made}");
-            return Ok(wrong_answer(op, &format!("objects {numbers:?}"), &expected, &received));
+            let wrong = wrong_answer(op, &format!("objects {numbers:?}"), &expected, &received);
+            return Ok(Outcome { answers: count, wrong: count, ..wrong });
         }
         Ok(self.written.acknowledged(&numbers))
     }

@@ -99,7 +99,7 @@ impl Folder {
 
     /// How many of them are looked at, for each channel that shows something else now, where what
     /// was shown at a revision is asked.
-    pub fn past_segments(&self, user_tag: Option<Revision>, revision: Revision) -> usize {
+    pub(super) fn past_segments(&self, user_tag: Option<Revision>, revision: Revision) -> usize {
         let view = self.contents.view(user_tag);
         let is_past = view.is_some_and(|view| revision < view.base.through);
         if is_past { self.segments(user_tag) } else { 0 }

@@ -1,6 +1,7 @@
 //! What is little work: the thread of connections, which all clients share, does it itself.
 
-use crate::model::{Folder, Numbers, Of, Revision, Selection, State, View};
+use super::reads::revision;
+use crate::model::{Folder, Numbers, Of, Selection, State, View};
 use crate::protocol::{Format, Params};
 
 /// The most cells that are read there, in the binary form and in JSON: either takes less than a
@@ -21,8 +22,12 @@ pub(super) fn is_little(state: &State, params: &Params) -> bool {
     // Without a time it is of a range, or of a list.
     let cells = folder.zip(params.t).and_then(|(folder, _)| {
         let (tag, path) = (params.tag.as_deref(), params.folder.as_deref().unwrap_or_default());
-        let view = params.revision.and_then(|one| state.view(tag, Some(one), path).ok());
-        cells(folder, &params.selection, view)
+        // What is asked wrongly is refused, which is little.
+        let revision = revision(state, params).ok()?;
+        let is_of_now = tag.is_none() && revision.is_none();
+        let view = state.view(tag, revision, path).ok().filter(|_| !is_of_now);
+        let past = view.map_or(0, |view| state.past_segments(view, folder));
+        cells(folder, &params.selection, past)
     });
     cells.is_some_and(|cells| cells <= MAX_JSON_CELLS)
 }
@@ -32,7 +37,8 @@ pub(super) fn is_little_slice(state: &State, under: &str, view: View, format: Fo
     let all = Selection::default();
     let most = if format == Format::Json { MAX_JSON_CELLS } else { MAX_CELLS };
     let sum = state.under(under).try_fold(0, |sum, folder| {
-        let sum = sum + cells(folder, &all, Some(view))?.max(CELLS_PER_OBJECT);
+        let sum =
+            sum + cells(folder, &all, state.past_segments(view, folder))?.max(CELLS_PER_OBJECT);
         (sum <= most).then_some(sum)
     });
     sum.is_some()
@@ -41,7 +47,10 @@ pub(super) fn is_little_slice(state: &State, under: &str, view: View, format: Fo
 /// Whether it is little work to look up where the answer at a time begins to be as it is, which
 /// copies no cell.
 pub(super) fn is_little_look_up(state: &State, under: &str, of: Of) -> bool {
-    let user_tag = user_tag(of);
+    let user_tag = match of {
+        Of::User(id) => Some(id),
+        Of::Head | Of::Global(_) => None,
+    };
     let sum = state.under(under).try_fold(0, |sum: u64, folder| {
         let each = CELLS_PER_OBJECT + folder.segments(user_tag) as u64 / SEGMENTS_PER_CELL;
         let sum = sum.saturating_add(each * folder.channels().len().max(1) as u64);
@@ -50,23 +59,15 @@ pub(super) fn is_little_look_up(state: &State, under: &str, of: Of) -> bool {
     sum.is_some()
 }
 
-fn user_tag(of: Of) -> Option<Revision> {
-    match of {
-        Of::User(id) => Some(id),
-        Of::Head | Of::Global(_) => None,
-    }
-}
-
 /// How many cells a folder shows at one time, if its objects have as many records as they have in
-/// the mean, with what it takes to find them at the revision of a view; `None` where that is
+/// the mean, with what it takes to find them in so many segments of the past; `None` where that is
 /// unknown, because cells may have any length.
-fn cells(folder: &Folder, selection: &Selection, view: Option<View>) -> Option<u64> {
+fn cells(folder: &Folder, selection: &Selection, past: usize) -> Option<u64> {
     let columns = folder.columns();
     columns.iter().try_for_each(|column| column.kind.width_bytes().map(drop))?;
     let (objects, rows) = folder.size();
     let records = rows.div_ceil(objects.max(1));
     let cells = records.saturating_mul(columns.len() as u64).max(CELLS_PER_OBJECT);
-    let past = view.map_or(0, |view| folder.past_segments(user_tag(view.of), view.revision));
     let each = cells.saturating_add(past as u64 / SEGMENTS_PER_CELL);
     Some(each.saturating_mul(channels(folder, selection)))
 }
@@ -130,7 +131,7 @@ mod tests {
         assert!(is_little(&[("folder", "/a/wide"), ("t", "0"), ("channels", "7,9-12")]));
         assert!(!is_little(&[("folder", "/b/text"), ("t", "0")]), "of any length");
         assert!(!is_little(&[("folder", "/none"), ("t", "0")]));
-        let head = View { revision: Revision::MAX, of: Of::Head };
+        let head = View { revision: u64::MAX, of: Of::Head };
         let is_little = |under, format| is_little_slice(&state, under, head, format);
         assert!(is_little("/a/floats", Format::Binary) && !is_little("/a/floats", Format::Json));
         assert!(is_little("/b/none", Format::Json));

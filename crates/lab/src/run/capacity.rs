@@ -215,17 +215,17 @@ fn backlog(trials: &[Trial]) -> Option<(Held, String)> {
     }
 }
 
-/// What rounds say of a load that the target's own answers made invalid, and nothing disturbed: it
-/// is broken where they are more than half of all, and unclear where there is one, however well the
-/// others held. That is a count, as a backlog's.
+/// What rounds say of a load that the target's own answers made invalid: it is unclear where there
+/// is one, however well the others held, and broken where they are more than half of all and none
+/// of these was disturbed, as disturbed ones might not have been otherwise. That is a count, as a
+/// backlog's.
 fn spoilt(trials: &[Trial]) -> Option<(Held, String)> {
-    let is_spoilt = |one: &&Trial| {
-        one.validity == Validity::Invalid && one.is_spoilt_by_answers && !one.was_disturbed
-    };
+    let is_spoilt = |one: &&Trial| one.validity == Validity::Invalid && one.is_spoilt_by_answers;
     let spoilt: Vec<&Trial> = trials.iter().filter(is_spoilt).collect();
     let reason = spoilt.first()?.reason.clone().unwrap_or_default();
     let why = format!("{reason} ({} of {} rounds)", spoilt.len(), trials.len());
-    let held = if spoilt.len() * 2 > trials.len() { Held::No } else { Held::Unclear };
+    let own = spoilt.iter().filter(|one| !one.was_disturbed).count();
+    let held = if own * 2 > trials.len() { Held::No } else { Held::Unclear };
     Some((held, why))
 }
 
@@ -333,6 +333,9 @@ mod tests {
         assert_eq!(held(&[Valid, Disturbed, Valid]), None);
         assert_eq!(held(&[Valid, Valid, Valid, Valid, Invalid]), Some((Held::Unclear, true)));
         assert_eq!(held(&[Valid, Invalid, Invalid]), Some((Held::No, true)));
+        let mut disturbed = rounds(&[(false, Invalid); 9]);
+        disturbed.iter_mut().for_each(|trial| trial.was_disturbed = true);
+        assert_eq!(spoilt(&disturbed).map(|(held, _)| held), Some(Held::Unclear));
     }
 
     #[test]
