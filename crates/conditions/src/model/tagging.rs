@@ -137,7 +137,7 @@ impl State {
 
     /// How many segments of a folder are looked at, for each channel that shows something else now,
     /// where a view of it is asked.
-    pub fn past_segments(&self, view: View, folder: &Folder) -> usize {
+    pub fn past_segments(&self, view: View, folder: &super::Folder) -> usize {
         let version = self.resolve(view, folder.path()).ok().and_then(|resolved| resolved.version);
         version.map_or(0, |version| folder.past_segments(version.user_tag, version.revision))
     }
