@@ -1,6 +1,5 @@
 //! What is little work: the thread of connections, which all clients share, does it itself.
 
-use super::reads::revision;
 use crate::model::{Folder, Numbers, Of, Selection, State, View};
 use crate::protocol::{Format, Params};
 
@@ -22,8 +21,8 @@ pub(super) fn is_little(state: &State, params: &Params) -> bool {
     // Without a time it is of a range, or of a list.
     let cells = folder.zip(params.t).and_then(|(folder, _)| {
         let (tag, path) = (params.tag.as_deref(), params.folder.as_deref().unwrap_or_default());
-        // What is asked wrongly is refused, which is little.
-        let revision = revision(state, params).ok()?;
+        let as_of = || params.as_of_us.map(|time| state.revision_at(time));
+        let revision = params.revision.or_else(as_of);
         let is_of_now = tag.is_none() && revision.is_none();
         let view = state.view(tag, revision, path).ok().filter(|_| !is_of_now);
         let past = view.map_or(0, |view| state.past_segments(view, folder));
