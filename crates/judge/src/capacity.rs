@@ -88,8 +88,8 @@ impl Search {
         let is_new = |load: &f64| tries.iter().all(|one| one.load != *load);
         match (held, broken) {
             (None, _) => Some(self.fitted(below? / 2.0)).filter(is_new),
-            // Beyond four loads that stay unclear a higher one would tell no more.
-            (Some(held), None) if unclear.len() > 3 => {
+            // Beyond seven loads that stay unclear, 128 times what held, none is tried.
+            (Some(held), None) if unclear.len() > 6 => {
                 let below = below.filter(|below| below / held > 1.0 + self.precision)?;
                 Some(self.fitted((held * below).sqrt())).filter(is_new)
             }
