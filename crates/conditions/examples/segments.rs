@@ -102,7 +102,7 @@ fn slices(state: &State, name: &str, intervals: impl Iterator<Item = u64> + Clon
             let begun = Instant::now();
             let (lead, shown) = Lead::show(state, "/", 10 * interval + 5, view)?;
             took[0].push(begun.elapsed());
-            let place = lead.place();
+            let (place, _) = lead.place();
             let head = SliceHead { revision: place.revision, since: place.since };
             let bytes = encode_shown(head, &shown)?;
             took[1].push(begun.elapsed() - took[0][took[0].len() - 1]);

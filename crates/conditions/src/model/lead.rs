@@ -34,14 +34,20 @@ pub struct Lead {
 }
 
 impl Leads {
-    /// The place to which a time leads, where it is remembered: that of [`State::canonical`], or
-    /// another with the same answer.
-    pub fn known(&mut self, state: &State, path: &str, time: u64, view: View) -> Option<Canonical> {
+    /// The place to which a time leads, where it is remembered, that of [`State::canonical`] or
+    /// another with the same answer; and a time up to which all times lead there.
+    pub fn known(
+        &mut self,
+        state: &State,
+        path: &str,
+        time: u64,
+        view: View,
+    ) -> Option<(Canonical, u64)> {
         let known = self.by_question.get_mut(&(path.to_owned(), view.of))?;
         let mut before = known.range_mut(..=(time, Revision::MAX)).rev().take(LOOKED_AT);
         let found =
             before.find_map(|(_, lead)| lead.leads(state, path, time, view).then_some(lead));
-        found.map(|lead| lead.place)
+        found.map(|lead| (lead.place, lead.times.end))
     }
 
     /// Remembers what was looked up of a path.
@@ -84,9 +90,9 @@ impl Lead {
         Self { place, times: place.since..until, from: revision, to: revision }
     }
 
-    /// The place.
-    pub fn place(&self) -> Canonical {
-        self.place
+    /// The place, and a time up to which all times lead there.
+    pub fn place(&self) -> (Canonical, u64) {
+        (self.place, self.times.end)
     }
 
     /// Whether a time leads there at the revision of a view, which is learned from then on.

@@ -45,6 +45,10 @@ pub const BASE: &str = "/api/v1";
 /// The header with the revision that an answer was made at.
 pub const REVISION: &str = "conditions-revision";
 
+/// The header of a slice that was asked for by a time: until when, at its revision, all times lead
+/// to the same answer. 2^63 - 1 where it has no end.
+pub const VALID_UNTIL: &str = "conditions-valid-until";
+
 /// The type of the binary form of a slice.
 pub const SLICE_TYPE: &str = "application/vnd.loadline.conditions-slice";
 

@@ -25,8 +25,8 @@ use crate::model::{
 #[cfg(feature = "arrow")]
 use crate::protocol::encode_arrow;
 use crate::protocol::{
-    ARROW_TYPE, BASE, Format, Params, REVISION, SLICE_TYPE, SliceHead, SliceView, encode_shown,
-    percent_encode,
+    ARROW_TYPE, BASE, Format, Params, REVISION, SLICE_TYPE, SliceHead, SliceView, VALID_UNTIL,
+    encode_shown, percent_encode,
 };
 
 /// Where a revision or a date of the past leads has the same answer for ever, as another place may.
@@ -42,13 +42,16 @@ struct Led {
     kept: &'static str,
     /// The last revision.
     revision: u64,
+    /// A time up to which all times lead there.
+    until: u64,
 }
 
 impl Led {
-    fn headers(&self, place: HeaderName) -> [(HeaderName, HeaderValue); 3] {
+    fn headers(&self, place: HeaderName) -> [(HeaderName, HeaderValue); 4] {
         [
             (header::CACHE_CONTROL, HeaderValue::from_static(self.kept)),
             (HeaderName::from_static(REVISION), HeaderValue::from(self.revision)),
+            (HeaderName::from_static(VALID_UNTIL), HeaderValue::from(self.until.min(MAX_TIME))),
             (place, value(location(&self.key))),
         ]
     }
@@ -167,7 +170,7 @@ fn is_little_whole(app: &App, state: &State, params: &Params) -> bool {
     let (Ok(asked), Some(time)) = (asked(state, params), params.t) else { return true };
     let Asked { under, view, format } = asked;
     match leads(app).known(state, under, time, view) {
-        Some(place) => is_little_content(app, state, &asked.key(place)),
+        Some((place, _)) => is_little_content(app, state, &asked.key(place)),
         None => {
             is_little_look_up(state, under, view.of) && is_little_slice(state, under, view, format)
         }
@@ -233,13 +236,18 @@ fn whole(app: &App, state: Reading<'_>, params: &Params) -> Result<(Led, Ready),
 }
 
 /// The place to which a time leads, where it is remembered.
-fn known(app: &App, state: &State, asked: Asked<'_>, time: u64) -> Option<Canonical> {
+fn known(app: &App, state: &State, asked: Asked<'_>, time: u64) -> Option<(Canonical, u64)> {
     let place = leads(app).known(state, asked.under, time, asked.view)?;
     app.counts.places_known.fetch_add(1, Relaxed);
     Some(place)
 }
 
-fn led_to(state: &State, params: &Params, asked: Asked<'_>, place: Canonical) -> Led {
+fn led_to(
+    state: &State,
+    params: &Params,
+    asked: Asked<'_>,
+    (place, until): (Canonical, u64),
+) -> Led {
     let of = asked.view.of;
     let is_dated = params.revision.is_some() || params.as_of_us.is_some();
     let is_of_head = params.tag.as_deref().is_none_or(|tag| tag == HEAD);
@@ -251,7 +259,7 @@ fn led_to(state: &State, params: &Params, asked: Asked<'_>, place: Canonical) ->
         (false, false) if of != Of::Head => NOW,
         (false, _) => LEADS_A_WHILE,
     };
-    Led { key: asked.key(place), kept, revision: state.revision() }
+    Led { key: asked.key(place), kept, revision: state.revision(), until }
 }
 
 /// The path and query of a slice's place.

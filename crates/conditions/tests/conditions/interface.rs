@@ -31,6 +31,13 @@ fn every_time_of_an_interval_leads_to_one_slice_that_is_kept_for_ever() {
     let ten = lead(10, "");
     assert_eq!(ten, lead(14, ""));
     assert!(ten != lead(9, "") && ten != lead(15, ""));
+    for (time, until) in [(0, "5"), (9, "10"), (14, "15"), (15, "20"), (20, "9223372036854775807")]
+    {
+        for more in ["", "&redirect=false"] {
+            let led = get(at, &format!("/api/v1/slice?t={time}&under=/det{more}"), &[]);
+            assert_eq!(led.header("conditions-valid-until"), until, "{time}{more}");
+        }
+    }
     let slice = get(at, &ten, &[]);
     assert_eq!((slice.status, slice.header("content-type")), (200, "application/json"));
     assert_eq!(slice.header("cache-control"), "public, max-age=31536000, immutable");

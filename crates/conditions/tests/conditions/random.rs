@@ -488,12 +488,12 @@ impl World {
         let same = self.state.slice(under, place.since, there).expect("an answer");
         assert_eq!(slice, same, "{under} at {point}, {view:?}: {place:?}");
         let (lead, shown) = Lead::show(&self.state, under, time(point), view).expect("an answer");
-        assert_eq!(lead.place(), place, "found in one pass");
+        assert_eq!(lead.place().0, place, "found in one pass");
         let head = SliceHead { revision: place.revision, since: place.since };
         assert_eq!(encode_shown(head, &shown), Ok(encode_slice(head, &slice)));
         // What is remembered of earlier questions leads to the same answer.
         let known = self.leads.known(&self.state, under, time(point), view);
-        let place = known.unwrap_or_else(|| {
+        let (place, until) = known.unwrap_or_else(|| {
             let lead = Lead::look_up(&self.state, under, time(point), view).expect("a place");
             self.leads.keep(under, view.of, lead.clone());
             lead.place()
@@ -501,6 +501,9 @@ impl World {
         let there = View { revision: place.revision, ..view };
         let same = self.state.slice(under, place.since, there).expect("an answer");
         assert_eq!(slice, same, "{under} at {point}, {view:?}: remembered {place:?}");
+        let last = (until - 1).min(MAX_TIME);
+        let same = self.state.slice(under, last, view).expect("an answer");
+        assert_eq!(slice, same, "{under} at {point}, {view:?}: until {until}");
     }
 }
 
