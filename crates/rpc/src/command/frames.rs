@@ -6,6 +6,7 @@ use bytes::Bytes;
 use prost_reflect::MethodDescriptor;
 use service::{Failure, Outcome};
 use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::error::TryRecvError;
 
 use super::args::SessionArgs;
 use super::call::{self, CallArgs};
@@ -17,6 +18,9 @@ use crate::client::native::{FutureClient, NativeClient};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::native::{Begin, Event, What};
 use crate::protocol::status::{Code, Ended, Status};
+
+/// How long a stream pauses while neither a request nor an answer is there.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Why a call goes no further.
 enum Stop {
@@ -82,7 +86,7 @@ fn next(requests: &mut Receiver<Read1>) -> Result<Option<Bytes>, Stop> {
     next.map_err(|why| Stop::Failure(Failure::Usage(why)))
 }
 
-/// Sends all requests, and prints what comes.
+/// Sends all requests, and prints what comes meanwhile and then.
 fn converse(
     client: &mut NativeClient,
     timeout: Option<Duration>,
@@ -93,26 +97,74 @@ fn converse(
     let how = Begin::within(timeout, Instant::now);
     if method.is_client_streaming() {
         let id = client.open(number, &how)?;
-        while let Some(request) = next(&mut requests)? {
-            client.send(id, &request)?;
+        if let Some(ended) = send_all(client, id, method, &mut requests)? {
+            return Ok(ended);
         }
-        client.end(id)?;
     } else {
         let request = next(&mut requests)?.unwrap_or_default();
         client.start_with(number, &request, &how)?;
     }
-    while let Some(Event { what, .. }) = client.next_event()? {
-        match what {
-            What::Head(_) => {}
-            What::Message(message) => call::print(message, method.output())?,
-            What::Answer(message, _) => {
-                call::print(message, method.output())?;
-                return Ok(ended(Status::ok()));
-            }
-            What::Ended(ended) => return Ok(ended),
+    while let Some(event) = client.next_event()? {
+        if let Some(ended) = show(event, method)? {
+            return Ok(ended);
         }
     }
     Err(Status::new(Code::Internal, "the call has no end").into())
+}
+
+/// Sends all requests of a stream as they come, and prints what comes meanwhile: a server that
+/// finds no room for its answers takes no requests. Returns the end where the call has one before.
+fn send_all(
+    client: &mut NativeClient,
+    id: u64,
+    method: &MethodDescriptor,
+    requests: &mut Receiver<Read1>,
+) -> Result<Option<Ended>, Stop> {
+    let mut unsent = None;
+    loop {
+        let mut is_idle = true;
+        if unsent.is_none() {
+            match requests.try_recv() {
+                Ok(request) => {
+                    unsent = Some(request.map_err(|why| Stop::Failure(Failure::Usage(why)))?);
+                }
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => {
+                    client.end(id)?;
+                    return Ok(None);
+                }
+            }
+        }
+        let sent = unsent.as_ref().map(|request| client.send_now(id, request));
+        if let Some(Ok(true)) = sent {
+            (unsent, is_idle) = (None, false);
+        }
+        while let Some(event) = client.event_now()? {
+            is_idle = false;
+            if let Some(ended) = show(event, method)? {
+                return Ok(Some(ended));
+            }
+        }
+        // The end of the call, where it has come, says more.
+        sent.transpose()?;
+        if is_idle {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Prints what is an answer; returns the end of a call.
+fn show(event: Event, method: &MethodDescriptor) -> Result<Option<Ended>, Stop> {
+    match event.what {
+        What::Head(_) => {}
+        What::Message(message) => call::print(message, method.output())?,
+        What::Answer(message, _) => {
+            call::print(message, method.output())?;
+            return Ok(Some(ended(Status::ok())));
+        }
+        What::Ended(ended) => return Ok(Some(ended)),
+    }
+    Ok(None)
 }
 
 /// Calls for an answer that another thread reads.

@@ -2,6 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -255,5 +258,49 @@ fn own_frames_are_called_as_grpc_is_with_what_can_be_planted() {
         let out = rpc(args);
         assert_eq!(out.status.code(), Some(2), "{args:?}: {}", said(&out));
         assert!(said(&out).contains(words), "{args:?}: {}", said(&out));
+    }
+}
+
+#[test]
+fn a_stream_over_own_frames_prints_what_comes_while_it_sends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Served::start(&[]);
+    let tcp = format!("tcp:{}", server.address());
+    let body = "A".repeat(133_336);
+    let one = json!({ "payload": { "body": body }, "responseParameters": [{ "size": 100_000 }] });
+    let file = folder.path().join("requests");
+    std::fs::write(&file, one.to_string().repeat(6)).expect("written");
+    let (method, file) = ("grpc.testing.TestService/FullDuplexCall", file.display().to_string());
+    for address in ["here:", "frames:", &tcp] {
+        let out = rpc(&["call", address, method, &format!("@{file}"), "--timeout", "20s"]);
+        assert_eq!(
+            (out.status.code(), lines(&out).len()),
+            (Some(0), 6),
+            "{address}: {}",
+            said(&out)
+        );
+    }
+
+    // The end of a call is seen while standard input is open.
+    let fails = r#"{"responseStatus": {"code": 5}} "#;
+    for (address, input, code) in
+        [(&tcp[..], "", 68), (&tcp, fails, 69), ("here:", "", 68), ("here:", fails, 69)]
+    {
+        let mut command = Command::new(PROGRAM);
+        command.args(["rpc", "call", address, method, "-", "--timeout"]);
+        command.arg(if code == 68 { "100ms" } else { "20s" });
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(input.as_bytes()).expect("written");
+        let (ended, end) = mpsc::channel::<()>();
+        let open = std::thread::spawn(move || {
+            let is_late = end.recv_timeout(Duration::from_secs(15)).is_err();
+            drop(stdin);
+            is_late
+        });
+        let status = child.wait().expect("it ends");
+        let _ = ended.send(());
+        assert!(!open.join().expect("a thread"), "{address} {input}: only with its input");
+        assert_eq!(status.code(), Some(code), "{address} {input}");
     }
 }

@@ -219,6 +219,16 @@ impl NativeClient {
         self.flush()
     }
 
+    /// As [`NativeClient::send`], without waiting for room: returns whether there was any.
+    ///
+    /// # Errors
+    /// As [`NativeClient::send`].
+    pub fn send_now(&mut self, id: u64, message: &Bytes) -> Result<bool, Status> {
+        let has_room = self.session.send(id, message)?;
+        self.flush()?;
+        Ok(has_room)
+    }
+
     /// Ends the messages of an open call.
     ///
     /// # Errors
@@ -315,6 +325,23 @@ impl NativeClient {
             }
             self.receive(std::mem::replace(&mut again, true))?;
         }
+    }
+
+    /// As [`NativeClient::next_event`], without waiting: `None` where nothing has come.
+    ///
+    /// # Errors
+    /// As [`NativeClient::next_event`].
+    pub fn event_now(&mut self) -> Result<Option<Event>, Status> {
+        if let Some(event) = self.session.next_event() {
+            return Ok(Some(event));
+        }
+        self.flush()?;
+        let now = Instant::now();
+        if !self.read(Some(now))? && self.session.deadline().is_some_and(|deadline| deadline <= now)
+        {
+            self.session.expire(now);
+        }
+        Ok(self.session.next_event())
     }
 
     /// What has ended before the connection did is still given out.
