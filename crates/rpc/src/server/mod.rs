@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 use wire::{Address, ListenOptions, Listener};
 
 use accept::Accepted;
-use shared::{FORCED, Shared, Stage};
+use shared::{FORCED, LEAVING, Shared, Stage};
 #[cfg(not(feature = "grpc"))]
 use without_grpc as grpc;
 
@@ -165,10 +165,17 @@ impl RpcServer {
     /// Says NOT_SERVING, tells clients to go elsewhere, lets calls finish until `drain` has passed,
     /// and ends those that are left with UNAVAILABLE.
     pub fn stop(self, drain: Duration) {
-        self.shared.set_stage(Stage::Draining);
-        if !self.wait(drain) {
-            self.shared.set_stage(Stage::Forced);
-            self.wait(2 * FORCED);
+        let leaving = LEAVING.min(drain);
+        let stages = [
+            (Stage::Leaving, leaving),
+            (Stage::Draining, drain - leaving),
+            (Stage::Forced, 2 * FORCED),
+        ];
+        for (stage, time) in stages {
+            self.shared.set_stage(stage);
+            if self.wait(time) {
+                break;
+            }
         }
         for thread in self.threads.into_iter().filter(JoinHandle::is_finished) {
             // A thread that panicked has said so.

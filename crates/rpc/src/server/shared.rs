@@ -25,11 +25,16 @@ pub(super) const FORCED: Duration = Duration::from_millis(300);
 /// The service that needs no token: who asks whether a server is well has none.
 pub(super) const HEALTH: &str = "/grpc.health.v1.Health/";
 
+/// How long those that watch its health have to hear that a server stops, before HTTP/2's GOAWAY.
+pub(super) const LEAVING: Duration = Duration::from_millis(100);
+
 /// How far the server is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(super) enum Stage {
     /// It serves.
     Serving,
+    /// Health says that it stops; own frames, which have no GOAWAY, end from here on.
+    Leaving,
     /// Calls in flight go on, and clients are sent elsewhere.
     Draining,
     /// What is left is ended.

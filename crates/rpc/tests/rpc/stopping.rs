@@ -41,10 +41,12 @@ fn a_stream_in_flight_ends_well_after_goaway_twice_and_health_comes_first() {
     assert!(ended && data == 10, "{data} answers");
     assert_eq!(away, [(0x7fff_ffff, 0), (1, 0)], "the largest id first, then the last one");
 
-    let mut states = Vec::new();
+    let (mut states, mut is_away) = (Vec::new(), false);
     while let Some(one) = watch.next() {
         match one.kind {
+            DATA if is_away => panic!("GOAWAY came before the state"),
             DATA => states.push(one.payload),
+            GOAWAY => is_away = true,
             PING if one.flags & ACK == 0 => watch.send(&frame(PING, ACK, 0, &one.payload)),
             _ => {}
         }

@@ -130,8 +130,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Conversation<S> {
                     self.next_stage = next_stage(Arc::clone(&self.shared), stage);
                     match stage {
                         Stage::Forced => self.end = Some(Box::pin(sleep(FORCED / 2))),
+                        // Those that watch health hear of it first.
+                        Stage::Serving | Stage::Leaving => {}
                         // GOAWAY with the largest id, and the real one once a ping is answered.
-                        _ => self.h2.graceful_shutdown(),
+                        Stage::Draining => self.h2.graceful_shutdown(),
                     }
                 }
                 Event::TooMuch => {

@@ -253,7 +253,7 @@ impl Driver {
             Want::Send(message, compress) => self.send(message, compress).await?,
             Want::Sleep(time) => self.wait(Box::pin(sleep(time))).await?,
             Want::Stop => {
-                let wait = until(Arc::clone(&self.shared), Stage::Draining);
+                let wait = until(Arc::clone(&self.shared), Stage::Leaving);
                 self.wait(wait).await?;
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn until(shared: Arc<Shared>, wanted: Stage) -> Waiting {
     Box::pin(async move {
         let mut stage = shared.stage();
         // The channel is part of what is shared.
-        let _ = stage.wait_for(|stage| *stage == wanted || *stage == Stage::Forced).await;
+        let _ = stage.wait_for(|stage| *stage >= wanted).await;
     })
 }
 
