@@ -1,7 +1,7 @@
 //! A socket: TCP or Unix.
 
 use std::io::{self, IoSlice};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -70,6 +70,21 @@ pub(super) struct Stream {
 /// is later.
 const READ_TIME: Duration = Duration::from_secs(1);
 
+/// Connects to the first address that takes it. Each has its share of the time that is left: one
+/// that answers nothing leaves some to the next.
+fn connect_tcp(addresses: &[SocketAddr], limit: Duration) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    let until = Instant::now() + limit;
+    for (address, remaining) in addresses.iter().zip((1..=addresses.len() as u32).rev()) {
+        let left = until.saturating_duration_since(Instant::now()) / remaining;
+        match TcpStream::connect_timeout(address, left.max(LEAST_LIMIT)) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
 impl Stream {
     fn new(socket: OwnedFd, is_tcp: bool, tuning: Tuning) -> io::Result<Self> {
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(READ_TIME))?;
@@ -81,20 +96,10 @@ impl Stream {
     }
 
     pub(super) fn tcp(address: &str, tuning: Tuning, limit: Duration) -> io::Result<Self> {
-        let mut last = io::Error::from(io::ErrorKind::NotFound);
-        let addresses = address.to_socket_addrs()?;
-        let until = Instant::now() + limit;
-        for address in addresses {
-            let left = until.saturating_duration_since(Instant::now()).max(LEAST_LIMIT);
-            match TcpStream::connect_timeout(&address, left) {
-                Ok(stream) => {
-                    stream.set_nodelay(!tuning.nagle)?;
-                    return Self::new(stream.into(), true, tuning);
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        let addresses: Vec<_> = address.to_socket_addrs()?.collect();
+        let stream = connect_tcp(&addresses, limit)?;
+        stream.set_nodelay(!tuning.nagle)?;
+        Self::new(stream.into(), true, tuning)
     }
 
     /// Waits for bytes, or a time, and takes them.
@@ -153,5 +158,28 @@ impl Carrier for Stream {
 
     fn peer(&self) -> Peer {
         if self.is_tcp { Peer::Tcp } else { listener(&self.socket) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn an_address_that_answers_nothing_leaves_time_to_the_next() {
+        let full = TcpListener::bind("127.0.0.1:0").expect("a port");
+        rustix::net::listen(&full, 0).expect("a queue of one");
+        let silent = full.local_addr().expect("an address");
+        let queued = TcpStream::connect(silent).expect("the queue's one");
+        let open = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let addresses = [silent, open.local_addr().expect("an address")];
+        let (begun, limit) = (Instant::now(), Duration::from_secs(2));
+        let stream = connect_tcp(&addresses, limit).expect("the second");
+        assert_eq!(stream.peer_addr().ok(), Some(addresses[1]));
+        let took = begun.elapsed();
+        assert!(took >= limit / 4 && took < limit, "{took:?}");
+        drop(queued);
     }
 }
