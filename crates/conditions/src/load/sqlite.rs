@@ -297,7 +297,7 @@ fn fault(error: rusqlite::Error) -> ProtocolError {
     ProtocolError::new(error.to_string())
 }
 
-/// A row that meets another is refused; with any other error the slot ends.
+/// A row that meets another is wrong; with any other error the slot ends.
 fn outcome(
     operation: &Operation,
     operations: u32,
@@ -305,7 +305,7 @@ fn outcome(
 ) -> Result<Outcome, ProtocolError> {
     match asked {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            Ok(not_done(operation, operations, true, error.to_string()))
+            Ok(not_done(operation, operations, false, error.to_string()))
         }
         asked => asked.map_err(fault),
     }

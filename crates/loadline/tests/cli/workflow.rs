@@ -62,7 +62,7 @@ fn a_client_that_follows_and_tasks_that_run_are_answered_rightly_by_both_servers
 #[test]
 fn whole_trees_and_jobs_are_answered_rightly_by_both_servers() {
     let suite = suite(
-        "scale = 0.001\ncommands = 8\njobs = 20\npairs = 5\nsteps = [\"load\", \"begin\", \
+        "scale = 0.001\ncommands = 8\njobs = 20\npairs = 100\nsteps = [\"load\", \"begin\", \
          \"sync-cold\", \"evaluate\", \"sync\", \"get\", \"sync-full\", \"checkpoint\", \
          \"get-text\", \"get-binary\", \"level-0\", \"level-2\", \"suspend\", \"sync-binary\", \
          \"resume\", \"sync-text\", \"suspend\", \"sync\", \"resume\", \"sync\", \"force\", \

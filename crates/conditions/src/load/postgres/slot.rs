@@ -416,7 +416,7 @@ pub(in crate::load) fn fault(error: Error) -> ProtocolError {
     ProtocolError::new(format!("{error}{}", said.or(cause).unwrap_or_default()))
 }
 
-/// A row that meets another is refused; with any other error the slot ends.
+/// A row that meets another is wrong; with any other error the slot ends.
 fn outcome(
     operation: &Operation,
     operations: u32,
@@ -425,7 +425,7 @@ fn outcome(
     let meets = [SqlState::UNIQUE_VIOLATION, SqlState::EXCLUSION_VIOLATION];
     match asked {
         Err(error) if error.code().is_some_and(|code| meets.contains(code)) => {
-            Ok(not_done(operation, operations, true, fault(error).to_string()))
+            Ok(not_done(operation, operations, false, fault(error).to_string()))
         }
         asked => asked.map_err(fault),
     }
