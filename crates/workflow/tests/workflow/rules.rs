@@ -504,3 +504,21 @@ fn a_job_gives_its_token_back_when_its_suite_begins_again() {
     fake.apply(|rules| rules.begin("s", true).expect("begun"));
     assert_eq!(fake.started(), ["/s/a"]);
 }
+
+#[test]
+fn nested_limits_of_one_name_each_get_back_what_was_taken_of_them() {
+    for inlimit in ["l 1", "-s l 1"] {
+        let mut fake = Fake::begun(&format!(
+            "suite s\n limit l 6\n inlimit l 5\n family f\n  limit l 2\n  task t\n   \
+             inlimit {inlimit}\n endfamily\nendsuite\n"
+        ));
+        assert_eq!(fake.started(), ["/s/f/t"]);
+        let has = |fake: &Fake, line: &str| print(&fake.tree, Style::Net, false).contains(line);
+        assert!(has(&fake, "limit l 6 # 5 /s/f/t\n") && has(&fake, "limit l 2 # 1 /s/f/t\n"));
+        let id = fake.id("/s/f/t");
+        fake.apply(|rules| rules.init(id, "1", &[]));
+        assert!(has(&fake, "limit l 6 # 5 /s/f/t\n"), "held as long as the job runs");
+        fake.complete("/s/f/t");
+        assert!(has(&fake, "limit l 6\n") && has(&fake, "limit l 2\n"), "{inlimit}");
+    }
+}

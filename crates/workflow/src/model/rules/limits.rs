@@ -123,11 +123,22 @@ impl Rules<'_> {
     }
 
     /// Gives back what was taken of a limit: it was a farther one, where this one has come since.
+    /// What the holder has of a farther one by another inlimit is left to that.
     fn give_back(&mut self, at: NodeId, inlimit: &InLimit, holder: NodeId) {
         self.remove_holder(at, inlimit, holder);
-        if inlimit.path.is_empty() {
-            let farther: Vec<NodeId> = self.tree.upwards(at).skip(1).collect();
-            farther.into_iter().for_each(|at| self.remove_holder(at, inlimit, holder));
+        if !inlimit.path.is_empty() {
+            return;
+        }
+        let is_job = self.tree.node(holder).kind.is_job();
+        let mut all = self.each_limit(holder);
+        all.retain(|(by, _, one, _)| {
+            one.name == inlimit.name && if one.node_only { *by == holder } else { is_job }
+        });
+        let farther: Vec<NodeId> = self.tree.upwards(at).skip(1).collect();
+        for at in farther {
+            if all.iter().all(|(.., known)| *known != at) {
+                self.remove_holder(at, inlimit, holder);
+            }
         }
     }
 
