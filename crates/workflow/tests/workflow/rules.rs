@@ -522,3 +522,15 @@ fn nested_limits_of_one_name_each_get_back_what_was_taken_of_them() {
         assert!(has(&fake, "limit l 6\n") && has(&fake, "limit l 2\n"), "{inlimit}");
     }
 }
+
+#[test]
+fn a_limit_that_is_archived_with_its_node_holds_up_no_task() {
+    let mut fake = Fake::begun(
+        "suite t\n family f\n  limit m 1\n endfamily\nendsuite\nsuite u\n task d\n  \
+         inlimit /t/f:m\n task e\n  inlimit /t/f:m\nendsuite\n",
+    );
+    assert_eq!(fake.started(), ["/u/d"]);
+    let t = fake.id("/t");
+    fake.apply(|rules| rules.archive(t));
+    assert_eq!(fake.started(), ["/u/e"]);
+}

@@ -17,7 +17,10 @@ impl Rules<'_> {
         let (path, before) = (self.tree.path(id), self.tree.snapshot());
         let all: Vec<NodeId> = self.tree.walk(id).skip(1).collect();
         self.leave_all_limits(&all);
-        all.iter().for_each(|id| self.wake_waiters(*id));
+        for id in &all {
+            self.wake_waiters(*id);
+            self.wake_limited(*id);
+        }
         self.tree.forget(&all);
         let children: Vec<NodeId> = self.tree.children(id).collect();
         for child in children {
