@@ -217,6 +217,8 @@ fn a_server_that_goes_is_asked_again_for_what_it_has_not_begun() {
     assert_eq!(talk.done(), [Done::right(1)]);
 }
 
+/// Schemas are learned by builds with gRPC only.
+#[cfg(feature = "grpc")]
 #[test]
 fn a_server_that_takes_no_question_of_its_schema_is_named() {
     let workload = "operation = 'call'\nmethod = 'a.B/C'";
