@@ -44,7 +44,7 @@ impl From<io::Error> for Failed {
     }
 }
 
-/// An error is an answer, to so many operations; without an answer the slot ends.
+/// An error is an answer to this number of operations; without an answer the slot ends.
 pub(super) fn outcome(
     operation: &Operation,
     operations: u32,

@@ -99,7 +99,7 @@ pub(super) fn wrong_answer(op: Op, key: &str, expected: &str, received: &str) ->
     })
 }
 
-/// The outcome of a call that is answered with an error, of so many operations: a refusal where the
+/// The outcome of a call of several operations that is answered with an error: a refusal where the
 /// server may do the same at another time, else wrong.
 pub(super) fn not_done(
     operation: &Operation,

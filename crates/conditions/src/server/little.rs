@@ -59,7 +59,7 @@ pub(super) fn is_little_look_up(state: &State, under: &str, of: Of) -> bool {
 }
 
 /// How many cells a folder shows at one time, if its objects have as many records as they have in
-/// the mean, with what it takes to find them in so many segments of the past; `None` where that is
+/// the mean, with what it takes to find them in `past` segments of the past; `None` where that is
 /// unknown, because cells may have any length.
 fn cells(folder: &Folder, selection: &Selection, past: usize) -> Option<u64> {
     let columns = folder.columns();

@@ -270,7 +270,7 @@ fn requirements(summary: &Summary, index: usize) -> Vec<Line> {
 }
 
 /// Which of the named loads each target carries, and how many times: a row each, a column a target.
-/// What stands behind a colon in a load's name is how it compares with others.
+/// What follows a colon in a load's name is how it compares with others.
 fn carried(summary: &Summary, index: usize) -> Option<Block> {
     let here: Vec<_> = summary.carried.iter().filter(|(point, ..)| *point == index).collect();
     let mut names: Vec<(&str, &str)> = Vec::new();
