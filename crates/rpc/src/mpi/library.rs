@@ -259,7 +259,7 @@ impl Buffer {
         let (mut request, mut is_done, mut arrived) = (request.as_ptr(), 0, [0; 16]);
         // SAFETY: the request is one that is under way; what is written has room.
         let code = unsafe { (self.library.test)(&mut request, &mut is_done, &mut arrived) };
-        // With an error, too, the library may have freed it, and has written what stands for none.
+        // With an error, too, the library may have freed it, and has written the handle of none.
         self.request = NonNull::new(request);
         self.library.check(code)?;
         if is_done == 0 {

@@ -46,7 +46,7 @@ const END_TIME: Duration = Duration::from_secs(2);
 /// What starts ranks says so in the environment: Open MPI, others of its kind, and Slurm.
 const STARTED: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_PROCID"];
 
-/// The most bytes of how a rank was started that another one is told.
+/// The most bytes of how a rank was started that are sent to another one.
 const MOST_STARTED_BYTES: usize = 4 << 10;
 
 /// How ranks are started.

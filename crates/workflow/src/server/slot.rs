@@ -135,7 +135,7 @@ impl Slot {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether someone may still take the answer: a connection that is closed has let go of it.
+    /// Whether someone may still take the answer: a connection that is closed has dropped it.
     pub(super) fn has_taker(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

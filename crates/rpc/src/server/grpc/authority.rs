@@ -31,7 +31,7 @@ enum Next {
     Length(Text),
     /// One more of a length, how much it is until now, and by how many bits this one is shifted.
     MoreLength(Text, usize, u32),
-    /// One of a text, of which so many bytes are left.
+    /// One of a text, of which this number of bytes is left.
     Text(Text, usize),
 }
 
@@ -102,7 +102,7 @@ fn length(text: Text, byte: u8) -> Next {
     }
 }
 
-/// What follows where so many bytes of a text are left.
+/// What follows where this number of bytes of a text is left.
 fn of_length(text: Text, left: usize) -> Next {
     match (left, text) {
         (1.., _) => Next::Text(text, left),
