@@ -31,7 +31,7 @@ fn a_trial_over_every_carrier_has_exact_totals() {
         let out = rpc(&["ping", &address, "--count", "9", "--function", "echo", "--bytes", "70kB"]);
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         assert!(out.status.success(), "{address}: {}", said(&out));
-        for words in ["9 samples with 1 evaluation.", "Histogram: ", "answers are right."] {
+        for words in ["9 samples with ", " evaluation", "Histogram: ", "answers are right."] {
             assert!(text.contains(words), "{address}: {text}");
         }
     }
