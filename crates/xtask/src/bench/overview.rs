@@ -127,8 +127,8 @@ fn from_row(figures: &str, point: &str, peer: &str, metric: &str) -> Option<Show
         // Markdown escapes what would be a sign of its own.
         is_it.then(|| cells[cells.len() - 2].trim().replace('\\', ""))
     })?;
-    let (verdict, rest) = cell.split_once(": ")?;
-    Some(Shown { figure: after(rest, metric)?, verdict: word(verdict) })
+    let (_, rest) = cell.split_once(": ")?;
+    Some(Shown { figure: after(rest, metric)?, verdict: word(&cell) })
 }
 
 /// A ratio from a page as the terminal shows it: the lines `verdict` and `beside` of that point.
@@ -172,10 +172,22 @@ fn word(phrase: &str) -> String {
     if let Some(start) = phrase.find("can't tell") {
         let end =
             phrase[start..].find(')').map_or(start + "can't tell".len(), |end| start + end + 1);
-        return phrase[start..end].to_owned();
+        let unclear = &phrase[start..end];
+        return match phrase[end..].split_once("likely ") {
+            Some((_, likely)) => {
+                unclear.replace("can't tell", &format!("likely {}", first(likely)))
+            }
+            None => unclear.to_owned(),
+        };
     }
+    first(phrase).to_owned()
+}
+
+/// The first word of a verdict in a phrase.
+fn first(phrase: &str) -> &'static str {
     let known = ["better", "worse", "same"];
-    known.into_iter().find(|word| phrase.contains(word)).unwrap_or_default().to_owned()
+    let found = known.into_iter().filter_map(|word| Some((phrase.find(word)?, word)));
+    found.min().map_or("", |(_, word)| word)
 }
 
 /// A peer with the version that `peers/peers.toml` states.
@@ -212,6 +224,11 @@ mod tests {
             (&shown.figure[..], &shown.verdict[..]),
             ("at least 7.7× [7, 8]", "can't tell (unseen)")
         );
+        let row = "| get 1 | peer | 1 | can't tell (disturbed rounds): rate 2× [1, 3], 1 of 5 \
+            rounds disturbed; likely a better, 2× [1, 4]; 1 of 5 rounds disturbed |\n";
+        let shown = from_row(row, "get 1", "peer", "rate").unwrap();
+        let (figure, verdict) = ("2× [1, 3]", "likely better (disturbed rounds)");
+        assert_eq!((&shown.figure[..], &shown.verdict[..]), (figure, verdict));
         let text = "get 1\n  verdict: a worse, cpu 2× [1, 3]\n  \
             beside: rate 1× [1, 1] same · p50 2× [1, 2] better\n";
         let shown = from_text(text, "get 1", "p50").unwrap();
