@@ -87,7 +87,7 @@ pub fn examine(text: &str, file: &str) -> Examined {
             }
         }
     }
-    if let Err(fault) = reader.leave() {
+    if let Err(fault) = reader.finish() {
         examined.faults.push(reader.error(*fault));
     }
     let Reader { tree, style, warnings, places, file, .. } = reader;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::attributes;
 use super::error::{DefinitionError, Fault, Read, fault, short};
 use super::line::{Words, check_name, split, unquote};
-use super::reader::{RESUMED_LIMIT, Reader, Style};
+use super::reader::{Reader, Style};
 use super::state;
 use crate::model::{
     Attribute, Condition, Displayed, Joint, Kind, Marks, NodeId, OwnText, Part, Text, Tree,
@@ -139,11 +139,11 @@ impl<'a> Reader<'a> {
                 return Err(self.error(*fault));
             }
         }
-        self.leave().map_err(|fault| self.error(*fault))
+        self.finish().map_err(|fault| self.error(*fault))
     }
 
     /// Puts the attributes that were read onto their node.
-    pub(super) fn leave(&mut self) -> Read<()> {
+    fn leave(&mut self) -> Read<()> {
         for is_trigger in [false, true] {
             if let Some(pending) = self.scratch.conditions[usize::from(is_trigger)].take() {
                 self.compile(is_trigger, pending)?;
@@ -162,34 +162,50 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Leaves all nodes, at the end of the text.
+    pub(super) fn finish(&mut self) -> Read<()> {
+        self.enter(None)
+    }
+
     /// Goes on with a node: `None` is outside of all suites.
     fn enter(&mut self, node: Option<NodeId>) -> Read<()> {
-        self.leave()?;
-        self.node = node.filter(|id| *id != NodeId::ROOT);
-        let Some(id) = self.node else {
-            self.kind = Kind::Root;
-            return Ok(());
-        };
-        let node = self.tree.node(id);
-        (self.kind, self.scratch.is_resumed) = (node.kind, !node.attributes.is_empty());
+        let node = node.filter(|id| *id != NodeId::ROOT);
+        let around = node.and_then(|id| self.tree.node(id).parent);
+        if let Some(open) = self.node.filter(|_| self.scratch.is_resumed && around == self.node) {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            scratch.has_default = false;
+            self.resumed.push((open, scratch));
+        } else {
+            self.leave()?;
+        }
+        // The end of a suite is that of all families that are open in it.
+        while node.is_none()
+            && let Some((open, scratch)) = self.resumed.pop()
+        {
+            (self.node, self.scratch) = (Some(open), scratch);
+            self.leave()?;
+        }
+        self.node = node;
+        self.kind = node.map_or(Kind::Root, |id| self.tree.node(id).kind);
+        match self.resumed.pop_if(|(open, _)| Some(*open) == node) {
+            Some((_, scratch)) => self.scratch = scratch,
+            None => {
+                let has_some = |id| !self.tree.node(id).attributes.is_empty();
+                self.scratch.has_before = node.is_some_and(has_some);
+            }
+        }
         Ok(())
     }
 
-    /// Attributes may stand behind children, too: those before them are taken up again.
+    /// Attributes may stand behind children, too: those before them are taken up again, once, and
+    /// put onto their node with the others at its end.
     fn resume(&mut self) -> Read<()> {
-        if !std::mem::take(&mut self.scratch.is_resumed) {
+        if !std::mem::take(&mut self.scratch.has_before) {
             return Ok(());
         }
         let Some(id) = self.node else { return Ok(()) };
+        self.scratch.is_resumed = true;
         let before = self.tree.node(id).attributes.to_vec();
-        self.resumed += before.len();
-        if self.resumed > RESUMED_LIMIT {
-            let place = self.tree.path(id);
-            return Err(fault(
-                format!("too many attributes of {place} stand between its children"),
-                "write them before its children",
-            ));
-        }
         before.into_iter().try_for_each(|attribute| self.scratch.push(attribute))
     }
 

@@ -11,10 +11,6 @@ use crate::model::{Attribute, Flags, Kind, Marks, NodeId, Part, State, Text, Tre
 /// The most attributes of one node.
 pub const ATTRIBUTES_LIMIT: usize = 100_000;
 
-/// The most attributes of all nodes that are taken up again, each time attributes come behind
-/// children: half a second's.
-pub(super) const RESUMED_LIMIT: usize = 1_000_000;
-
 /// How a text was printed, and so what it states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Style {
@@ -65,6 +61,8 @@ pub(super) struct Scratch {
     pub(super) text: String,
     pub(super) has_default: bool,
     /// The node has attributes already, which are not in the list yet.
+    pub(super) has_before: bool,
+    /// They are in it again.
     pub(super) is_resumed: bool,
     /// The parts of its complete and trigger expressions.
     pub(super) conditions: [Option<Pending>; 2],
@@ -152,7 +150,7 @@ impl Scratch {
         self.attributes.clear();
         self.places.clear();
         self.ranks = 0;
-        (self.has_default, self.is_resumed) = (false, false);
+        (self.has_default, self.has_before, self.is_resumed) = (false, false, false);
     }
 
     pub(super) fn push(&mut self, attribute: Attribute) -> Read<()> {
@@ -204,8 +202,8 @@ pub(super) struct Reader<'a> {
     pub(super) kind: Kind,
     pub(super) scratch: Scratch,
     pub(super) warnings: Vec<DefinitionError>,
-    /// The attributes that were taken up again behind children.
-    pub(super) resumed: usize,
+    /// The nodes around this one that have had attributes behind children, and what they have.
+    pub(super) resumed: Vec<(NodeId, Scratch)>,
     /// Where attributes with references stand.
     pub(super) places: Vec<Place>,
     /// Text of one node, of a server: no suite need be around it.
@@ -232,7 +230,7 @@ impl<'a> Reader<'a> {
             kind: Kind::Root,
             scratch: Scratch::default(),
             warnings: Vec::new(),
-            resumed: 0,
+            resumed: Vec::new(),
             places: Vec::new(),
             is_node: false,
             is_kept: false,
@@ -288,13 +286,40 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_stand_between_children_too_often_are_refused() {
-        let edits = |turns: usize| {
-            let turn = |n| format!("task t{n}\nendtask\nedit V{n} 1\n");
-            format!("suite s\n{}endsuite\n", (0..turns).map(turn).collect::<String>())
+    fn attributes_between_children_are_all_on_their_node_however_often_they_are() {
+        let turn = |n| {
+            let more = format!("trigger -a {n} == {n}\nlimit l{n} 1\n");
+            format!("task t{n}\nendtask\nedit V{n} {n}\n{more}edit V 'n{n}'\n")
         };
-        assert!(parse(&edits(1_000), "t").is_ok());
-        let refused = parse(&edits(2_000), "t").map(|_| ()).map_err(|why| why.message);
-        assert!(refused.is_err_and(|why| why.contains("between its children")));
+        let turns = 2_000;
+        let all: String = (0..turns).map(turn).collect();
+        // The families end with their suite.
+        let text = format!("suite s\nfamily f\nlimit own 1\ntrigger 1 == 1\n{all}endsuite\n");
+        let tree = parse(&text, "t").expect("a definition").tree;
+        let family = tree.find("/s/f").expect("a family");
+        let value = |name: &str| tree.own_variable(family, name).map(ToString::to_string);
+        for n in [0, 1, turns - 1] {
+            assert_eq!(value(&format!("V{n}")), Some(n.to_string()));
+        }
+        assert_eq!(value("V"), Some(format!("n{}", turns - 1)));
+        let all = &tree.node(family).attributes;
+        let Attribute::Trigger(condition) = &all[0] else { panic!("{:?}", all[0]) };
+        assert_eq!(condition.expression.parts.len(), turns + 1);
+        assert_eq!((all.len(), tree.children(family).count()), (2 * turns + 3, turns));
+    }
+
+    #[test]
+    fn a_fault_of_what_stands_behind_children_has_its_line() {
+        let with = |line: &str| {
+            format!("suite s\nevent a\ntask t\nendtask\nmeter m 0 9\ntask u\n{line}\nendsuite\n")
+        };
+        for (line, number) in
+            [("endtask\nevent a", 8), ("endtask\nmeter m 0 9", 8), ("trigger x ==", 7)]
+        {
+            let refused = parse(&with(line), "t").map(|_| ()).expect_err(line);
+            assert_eq!(refused.line, number, "{refused}");
+        }
+        // What may be said anew behind a child was taken before, too.
+        assert!(parse(&with("endtask\ndefstatus complete\ntask v\ndefstatus queued"), "t").is_ok());
     }
 }
