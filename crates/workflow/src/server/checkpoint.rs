@@ -169,7 +169,8 @@ impl Work {
     }
 }
 
-/// Replaces the checkpoint; the one before it has the name `old` then.
+/// Replaces the checkpoint; the one before it has the name `old` then. Whatever fails, there is one
+/// by the checkpoint's name.
 fn replace(path: &Path, old: &Path, render: Render) -> io::Result<()> {
     base::replace_file(path, |file| {
         let mut parts = Parts { file, written: 0, begun: 0 };
@@ -183,11 +184,23 @@ fn replace(path: &Path, old: &Path, render: Render) -> io::Result<()> {
         parts.write(MARK)?;
         // The other one is kept until this one is durable.
         file.sync_all()?;
-        match fs::rename(path, old) {
-            Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
-            _ => Ok(()),
-        }
+        keep(path, old)
     })
+}
+
+/// Gives a file, where there is one, a second name.
+fn keep(path: &Path, second: &Path) -> io::Result<()> {
+    let mut linked = fs::hard_link(path, second);
+    if linked.as_ref().is_err_and(|why| why.kind() == io::ErrorKind::AlreadyExists) {
+        fs::remove_file(second)?;
+        linked = fs::hard_link(path, second);
+    }
+    match linked {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
+        // Some file systems know no second names: there it has the other one only, for a moment.
+        Err(_) => fs::rename(path, second),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// A file that is written from its beginning to its end, and read by no one soon.
@@ -217,6 +230,23 @@ impl Parts<'_> {
 mod tests {
     use super::*;
     use std::sync::Arc;
+
+    #[test]
+    fn a_checkpoint_whose_last_step_fails_leaves_the_one_before_by_its_name() {
+        let home = tempfile::tempdir().expect("a folder");
+        let [path, old, new] = ["c", "c.b", "c.new"].map(|name| home.path().join(name));
+        let of = |text: &'static str| -> Render { Box::new(move |take| take(text)) };
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+        for (text, before) in [("1\n", ""), ("2\n", "1\n# loadline\n")] {
+            replace(&path, &old, of(text)).expect("written");
+            assert_eq!((read(&path), &*read(&old)), (format!("{text}# loadline\n"), before));
+        }
+        let fails: Render = Box::new(move |_| fs::remove_file(&new).expect("it is being written"));
+        replace(&path, &old, fails).expect_err("it has no name that could be replaced");
+        assert_eq!(read(&path), "2\n# loadline\n");
+        replace(&path, &old, of("3\n")).expect("written");
+        assert_eq!([read(&path), read(&old)], ["3\n# loadline\n", "2\n# loadline\n"]);
+    }
 
     #[test]
     fn what_a_group_asks_for_while_a_checkpoint_is_written_is_in_another() {
