@@ -1,5 +1,7 @@
 //! Lines of a definition, and the words in them.
 
+use std::borrow::Cow;
+
 use super::error::{Read, fault, short};
 use crate::model::{NAME_LIMIT, Slot};
 
@@ -31,11 +33,15 @@ impl<'a> Words<'a, '_> {
         }
     }
 
-    /// What is between the quote that the word at this place begins with and the line's last one.
-    pub(super) fn quoted(&self, from: usize) -> Option<&'a str> {
+    /// What is between the quote that the word at this place begins with and the line's last one,
+    /// as this program writes what it keeps: behind that nothing is but a comment.
+    pub(super) fn kept(&self, from: usize) -> Option<Cow<'a, str>> {
         let start = self.all.get(from)?.as_ptr() as usize - self.line.as_ptr() as usize;
-        let (inner, _) = self.line.get(start..)?.strip_prefix('\'')?.rsplit_once('\'')?;
-        Some(inner)
+        let (inner, rest) = self.line.get(start..)?.strip_prefix('\'')?.rsplit_once('\'')?;
+        match rest.trim_ascii() {
+            ESCAPED => Some(Cow::Owned(plain(inner))),
+            rest => (rest.is_empty() || rest.starts_with('#')).then_some(Cow::Borrowed(inner)),
+        }
     }
 
     /// The words from this place to a comment, with one blank between them. Where they stand so in
@@ -65,6 +71,21 @@ impl<'a> Words<'a, '_> {
         }
         scratch
     }
+}
+
+/// What stands behind a value of several lines that is kept, and that ecFlow passes over: in others
+/// the two characters `\n` are no line's end.
+pub(super) const ESCAPED: &str = "# escaped";
+
+/// A value on one line.
+pub(super) fn escaped(value: &str) -> String {
+    value.replace('\\', r"\\").replace('\n', r"\n")
+}
+
+/// What [`escaped`] has made one line of.
+fn plain(value: &str) -> String {
+    let parts: Vec<String> = value.split(r"\\").map(|part| part.replace(r"\n", "\n")).collect();
+    parts.join(r"\")
 }
 
 /// How an attribute is written.
@@ -277,6 +298,31 @@ mod tests {
         assert_eq!(words.state(2), ["z"]);
         assert_eq!(unquote("\"'x'\""), "x");
         assert_eq!(unquote("\""), "\"");
+    }
+
+    #[test]
+    fn what_is_kept_is_read_to_the_last_quote_where_only_a_comment_follows() {
+        let kept = |line: &str| {
+            let mut all = Vec::new();
+            split(line, &mut all);
+            Words { line, all: &all }.kept(2).map(Cow::into_owned)
+        };
+        for (line, value) in [
+            ("edit V 'a  b'", Some("a  b")),
+            ("edit V 'it's' # server", Some("it's")),
+            ("edit V 'a' # it's b", None),
+            ("edit V 'a' # it's", None),
+            ("edit V a", None),
+            (r"edit V 'a\nb'", Some(r"a\nb")),
+            (r"edit V 'a\nb' # escaped'", Some(r"a\nb' # escaped")),
+        ] {
+            assert_eq!(kept(line).as_deref(), value, "{line}");
+        }
+        for value in ["a\nb", "\n", r"\n", "\\\n", "\n\\n\\", r"\\n"] {
+            let line = format!("edit V '{}' {ESCAPED}", escaped(value));
+            assert!(!line.contains('\n'), "{line}");
+            assert_eq!(kept(&line).as_deref(), Some(value));
+        }
     }
 
     #[test]

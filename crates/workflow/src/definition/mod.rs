@@ -30,6 +30,6 @@ pub use parser::{
     Parsed, only_node, parse, parse_attribute, parse_condition, parse_kept, parse_node,
 };
 pub use print::{
-    END, VERSION, append_node, print, print_attribute, print_cut, print_node, print_pieces,
+    END, VERSION, append_kept, print, print_attribute, print_cut, print_node, print_pieces,
 };
 pub use reader::{ATTRIBUTES_LIMIT, Style};

@@ -381,9 +381,8 @@ impl<'a> Reader<'a> {
         let value = of.need(2, "value")?;
         let mut text = std::mem::take(&mut self.scratch.text);
         let joined = if words.len() == 3 { value } else { of.join(2, &mut text) };
-        let kept = if self.is_kept { of.quoted(2) } else { None };
-        let value = kept.unwrap_or_else(|| unquote(joined));
-        let value = self.tree.own_text(value);
+        let kept = if self.is_kept { of.kept(2) } else { None };
+        let value = self.tree.own_text(kept.as_deref().unwrap_or_else(|| unquote(joined)));
         self.scratch.text = text;
         let is_free = self.style == Style::Net || self.kind == Kind::Alias || self.is_kept;
         let name = if is_free { name } else { check_name("variable", name)? };

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Printer;
+use crate::definition::line::{ESCAPED, escaped};
 use crate::model::{
     After, Attribute, Calendar, Clock, Condition, Cron, DateRule, DayRule, Duration, Event,
     InLimit, Joint, Label, Late, Limit, Meter, Over, Queue, Repeat, Series, Text, Variable,
@@ -76,6 +77,11 @@ impl Printer<'_> {
         self.text("edit ");
         self.text(&variable.name);
         self.text(" '");
+        if self.is_kept && variable.value.contains('\n') {
+            self.text(&escaped(&variable.value));
+            self.text("' ");
+            return self.text(ESCAPED);
+        }
         self.escaped(&variable.value);
         self.text("'");
     }

@@ -25,6 +25,8 @@ struct Printer<'a> {
     marks: Option<&'a Marks>,
     /// What takes the text once there is a piece of it.
     take: Option<&'a mut dyn FnMut(&str)>,
+    /// Values are written so that this program reads them as they are.
+    is_kept: bool,
 }
 
 /// About the size of the pieces in which a long text is passed on: they stay in a core's cache.
@@ -35,7 +37,7 @@ const PIECE_BYTES: usize = 64 << 10;
 #[must_use]
 pub fn print(tree: &Snapshot, style: Style, is_indented: bool) -> String {
     let out = String::with_capacity(4096);
-    let mut printer = Printer { tree, style, is_indented, out, marks: None, take: None };
+    let mut printer = Printer { is_indented, out, ..Printer::new(tree, style) };
     printer.whole(|_| true);
     printer.out
 }
@@ -48,8 +50,7 @@ pub fn print_pieces(
     take: &mut dyn FnMut(&str),
 ) {
     let out = String::with_capacity(2 * PIECE_BYTES);
-    let (is_indented, marks) = (false, None);
-    let mut printer = Printer { tree, style, is_indented, out, marks, take: Some(take) };
+    let mut printer = Printer { out, take: Some(take), ..Printer::new(tree, style) };
     printer.whole(is_in);
     printer.pass(0);
 }
@@ -62,9 +63,9 @@ pub fn print_cut(
     (style, is_indented): (Style, bool),
     take: &mut dyn FnMut(&str),
 ) {
-    let marks = Some(marks);
-    let out = String::with_capacity(2 * PIECE_BYTES);
-    let mut printer = Printer { tree, style, is_indented, out, marks, take: Some(take) };
+    let (marks, out) = (Some(marks), String::with_capacity(2 * PIECE_BYTES));
+    let new = Printer::new(tree, style);
+    let mut printer = Printer { is_indented, out, marks, take: Some(take), ..new };
     printer.whole(|_| true);
     printer.pass(0);
 }
@@ -72,33 +73,25 @@ pub fn print_cut(
 /// The text of one node and all below it, as `get` of a node returns it.
 #[must_use]
 pub fn print_node(tree: &Snapshot, id: NodeId, style: Style, is_indented: bool) -> String {
-    let mut printer =
-        Printer { tree, style, is_indented, out: String::new(), marks: None, take: None };
+    let mut printer = Printer { is_indented, ..Printer::new(tree, style) };
     // A node that is printed alone begins where a suite begins.
     let depth = usize::from(tree.node(id).kind != Kind::Suite);
     printer.node_at(id, depth);
     printer.out
 }
 
-/// Appends the text of a node's subtree to a string. `depth` is 0 for a suite.
-pub fn append_node(
-    tree: &Snapshot,
-    id: NodeId,
-    (style, is_indented): (Style, bool),
-    depth: usize,
-    out: &mut String,
-) {
-    let text = std::mem::take(out);
-    let mut printer = Printer { tree, style, is_indented, out: text, marks: None, take: None };
+/// Appends the text of a node and all below it to that of an archive. `depth` is 0 for a suite.
+pub fn append_kept(tree: &Snapshot, id: NodeId, depth: usize, text: &mut String) {
+    let (out, is_kept) = (std::mem::take(text), true);
+    let mut printer = Printer { out, is_kept, ..Printer::new(tree, Style::Migrate) };
     printer.node_at(id, depth);
-    *out = printer.out;
+    *text = printer.out;
 }
 
 /// The line of one attribute, without its state; of an expression its first part.
 #[must_use]
 pub fn print_attribute(tree: &Snapshot, attribute: &Attribute) -> String {
-    let (style, out) = (Style::Defs, String::new());
-    let mut printer = Printer { tree, style, is_indented: false, out, marks: None, take: None };
+    let mut printer = Printer::new(tree, Style::Defs);
     match attribute {
         Attribute::Trigger(condition) | Attribute::Complete(condition) => {
             printer.condition(attribute.word(), condition, 0);
@@ -112,6 +105,13 @@ pub fn print_attribute(tree: &Snapshot, attribute: &Attribute) -> String {
 pub const END: &str = "# enddef\n";
 
 const BLANKS: &str = "                                                                ";
+
+impl<'a> Printer<'a> {
+    const fn new(tree: &'a Snapshot, style: Style) -> Self {
+        let (is_indented, marks, take, is_kept) = (false, None, None, false);
+        Self { tree, style, is_indented, out: String::new(), marks, take, is_kept }
+    }
+}
 
 impl Printer<'_> {
     fn text(&mut self, text: &str) {

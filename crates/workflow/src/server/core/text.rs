@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::definition::{
-    END, Style, append_node, is_name, parse, parse_kept, print_node, print_pieces,
+    END, Style, append_kept, is_name, parse, parse_kept, print_node, print_pieces,
 };
 use crate::model::{Archived, Instant, NodeId, Snapshot, Tree};
 use crate::protocol::{Escaped, NodeCommand, Source};
@@ -76,7 +76,7 @@ pub(in crate::server) fn archive_text(archived: &Archived) -> String {
         let node = tree.node(*id);
         text.push_str(&format!("{} {}\n", node.kind.word(), node.name));
     }
-    append_node(tree, id, (MIGRATE, false), above.len(), &mut text);
+    append_kept(tree, id, above.len(), &mut text);
     for id in above.iter().rev() {
         text.push_str(&format!("end{}\n", tree.node(*id).kind.word()));
     }
@@ -101,13 +101,15 @@ mod tests {
     #[test]
     fn an_archive_is_read_with_the_values_that_it_was_written_of() {
         let text = "#5.9.2\ndefs_state MIGRATE\nsuite s\n  family f\n    edit V 'a  b'\n    \
-                    edit W 'a #b'\n    task t\n  endfamily\nendsuite\n";
+                    edit W 'a #b'\n    edit X 'a\\nb'\n    edit Y 'a\\n \\\\n' # escaped\n    \
+                    task t\n  endfamily\nendsuite\n";
         let before = parse_kept(text, "t").expect("a definition").tree.snapshot();
         let written = archive_text(&Archived { path: "/s/f".to_owned(), before });
         let tree = read_archive(&written).expect("an archive");
         let family = tree.find("/s/f").expect("a family");
-        let value = |name| tree.own_variable(family, name).map(ToString::to_string);
-        assert_eq!([value("V"), value("W")], ["a  b", "a #b"].map(|one| Some(one.to_owned())));
+        let values = ["V", "W", "X", "Y"].map(|name| tree.own_variable(family, name));
+        let values = values.map(|value| value.map(|value| value.as_str()));
+        assert_eq!(values, ["a  b", "a #b", "a\\nb", "a\n \\n"].map(Some));
         let refused = read_archive(&written.replace("task t", "task ../t"));
         assert!(refused.is_err_and(|why| why.contains("is no name")));
     }
