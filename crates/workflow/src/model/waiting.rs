@@ -32,10 +32,12 @@ pub(super) fn add(map: &mut HashMap<NodeId, Vec<NodeId>>, key: NodeId, waiter: N
     if waiters.last() == Some(&waiter) {
         return;
     }
-    // It notes them again after a change, so that they are looked through when they have doubled.
-    if waiters.len() >= MANY && waiters.len().is_power_of_two() {
+    // It notes them again after a change, so that they are looked through when there is no room for
+    // one more, and have room for as many again then: a note costs a few steps of such a look.
+    if waiters.len() >= MANY && waiters.len() == waiters.capacity() {
         waiters.sort_unstable();
         waiters.dedup();
+        waiters.reserve_exact(waiters.len());
     }
     waiters.push(waiter);
 }
@@ -61,12 +63,31 @@ impl Waiting {
 mod tests {
     use super::*;
 
+    fn nodes(count: usize) -> Vec<NodeId> {
+        (1..=count).map(|n| NodeId::of_index(n).expect("a number")).collect()
+    }
+
     #[test]
     fn who_is_noted_again_and_again_is_not_kept_as_often() {
-        let (mut map, ids) = (HashMap::new(), [1, 2, 3].map(|n| NodeId::of_index(n).expect("one")));
-        for id in ids.into_iter().cycle().take(10_000) {
+        let mut map = HashMap::new();
+        for id in nodes(3).into_iter().cycle().take(10_000) {
             add(&mut map, NodeId::ROOT, id);
         }
-        assert!(map[&NodeId::ROOT].len() <= MANY + 1);
+        assert!(map[&NodeId::ROOT].len() <= 2 * MANY);
+    }
+
+    #[test]
+    fn they_are_looked_through_once_as_many_have_come_again_whatever_their_number() {
+        for count in [MANY - 1, MANY, 2 * MANY - 1, 2 * MANY, 1000] {
+            let (mut map, ids, mut before, mut looks) = (HashMap::new(), nodes(count), 0, 0);
+            for id in ids.iter().cycle().take(10 * count) {
+                add(&mut map, NodeId::ROOT, *id);
+                // One that was added made the list no longer: others were taken out.
+                let len = map[&NodeId::ROOT].len();
+                looks += usize::from(len <= before);
+                before = len;
+            }
+            assert!(looks <= 10, "{count} waiters: {looks} looks");
+        }
     }
 }
