@@ -48,7 +48,7 @@ pub use portion::{ALL_LEVELS, Mark, Marks, Portion, Wanted};
 pub use repeat::{List, Over, Range, Repeat, instant_of_text, instant_text};
 pub use rules::{
     Archived, ChildError, Credentials, Effect, Free, LoadError, Moment, Order, QueueAction,
-    Restoring, RuleError, Rules, Submit, Verdict, Which,
+    Restoring, RuleError, Rules, Submit, Verdict, Which, at_or_below,
 };
 pub use series::{Cron, Series};
 pub use state::{Displayed, Flag, Flags, Kind, ServerState, State};

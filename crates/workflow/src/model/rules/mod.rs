@@ -24,4 +24,4 @@ pub use child::{ChildError, Credentials, Verdict};
 pub use force::Free;
 pub use queue::QueueAction;
 pub use requeue::Which;
-pub use structure::{LoadError, Order};
+pub use structure::{LoadError, Order, at_or_below};

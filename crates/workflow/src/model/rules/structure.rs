@@ -154,6 +154,28 @@ impl Rules<'_> {
         Ok(id)
     }
 
+    /// Moves a node, with all below it, under another one. A job that was asked for at or below it
+    /// just before is made where its task is then.
+    ///
+    /// # Errors
+    /// There is no room for it there.
+    pub fn move_below(&mut self, id: NodeId, parent: NodeId) -> Result<NodeId, LoadError> {
+        let before = self.tree.snapshot();
+        self.check_levels(&before, id, parent)?;
+        self.delete(id);
+        let moved = self.put(&before, id, parent, None)?;
+        let (old, new) = (before.path(id), self.tree.path(moved));
+        for effect in &mut self.effects {
+            if let Effect::Submit(job) = effect
+                && let Some(path) = at_or_below(&job.path, &old)
+            {
+                job.path = format!("{new}{path}");
+                job.node = self.tree.find(&job.path).unwrap_or(job.node);
+            }
+        }
+        Ok(moved)
+    }
+
     /// Whether there are levels enough for a node of another tree, with all below it, under a node
     /// of this one.
     ///
@@ -446,6 +468,12 @@ impl Rules<'_> {
             self.wake(id);
         }
     }
+}
+
+/// What a path has behind that of a node, where it is that node's or of one below it.
+#[must_use]
+pub fn at_or_below<'a>(path: &'a str, node: &str) -> Option<&'a str> {
+    path.strip_prefix(node).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl Tree {

@@ -4,7 +4,7 @@ use super::filings::{MOVING, Move};
 use super::history::remember;
 use super::parts::{Due, Effect, Parts, Told};
 use crate::definition::{only_node, parse_node};
-use crate::model::{Kind, NodeId, Rules, State};
+use crate::model::{Kind, NodeId, Rules, State, at_or_below};
 use crate::protocol::{Body, Reply, Request};
 use crate::server::log::Category;
 
@@ -113,7 +113,7 @@ fn within(
     (id, to): (NodeId, NodeId),
 ) -> Result<Told, String> {
     let (node, other) = (rules.tree.node(id), rules.tree.node(to));
-    let (parent, before) = (other.parent, rules.tree.snapshot());
+    let parent = other.parent;
     let is_sibling = node.parent == parent;
     if id == to {
         let (kind, path) = ("NodeContainer", rules.tree.path(to));
@@ -137,11 +137,17 @@ fn within(
         let (kind, name) = (node_kind(rules, id), rules.tree.node(id).name.clone());
         check_child(rules, below, kind, &name)
             .map_err(|why| format!("Plug command failed. {why}"))?;
-        rules
-            .check_levels(&before, id, below)
-            .map_err(|why| format!("Plug command failed. {why}"))?;
-        rules.delete(id);
-        rules.put(&before, id, below, None).map_err(|why| why.to_string())?;
+        let old = rules.tree.path(id);
+        let moved = rules.move_below(id, below);
+        let moved = moved.map_err(|why| format!("Plug command failed. {why}"))?;
+        let new = rules.tree.path(moved);
+        // What users give for jobs and scripts there is known by their paths.
+        let edited = std::mem::take(&mut parts.edited).into_iter();
+        let edited = edited.map(|(path, one)| match at_or_below(&path, &old) {
+            Some(rest) => (format!("{new}{rest}"), one),
+            None => (path, one),
+        });
+        parts.edited = edited.collect();
     }
     remember(parts, rules, request, &destination);
     Ok(Told::Reply(Reply::OK))

@@ -229,6 +229,44 @@ fn of_what_a_group_submits_and_deletes_nothing_is_started() {
 }
 
 #[test]
+fn what_a_group_submits_and_moves_is_started_where_it_is_then() {
+    let mut server = Server::new();
+    let waits = "trigger 1 == 0\n";
+    let family = format!("family f\ntask x\n{waits}task y\n{waits}defstatus aborted\nendfamily\n");
+    let definition = format!("suite u\n{family}family h\nfamily g\nendsuite\n");
+    server.user(Command::Load { force: false, definition, file: String::new() });
+    server.user(Command::Begin { suite: "u".to_owned(), force: false });
+    server.core.effects();
+    // A family with an aborted task is no submitted one, and may be moved.
+    let (source, destination) = ("/u/f".to_owned(), "/u/h/g".to_owned());
+    let edit = own(Command::EditScript {
+        edit: Edit::SubmitFile,
+        path: "/u/f/y".to_owned(),
+        lines: vec!["true".to_owned()],
+        variables: Vec::new(),
+        alias: true,
+        run: false,
+    });
+    let plug = own(Command::Plug { source, destination });
+    let run = own(Command::Run { force: false, paths: vec!["/u/f/x".to_owned()] });
+    server.user(Command::Group(vec![run, edit, plug]));
+    let task = server.core.tree.find("/u/h/g/f/x").expect("it was moved");
+    assert_eq!(server.core.tree.node(task).state, Submitted);
+    let mut started = Vec::new();
+    for effect in server.core.effects() {
+        if let Effect::Start(start) = effect {
+            started.push((start.path, start.edited.is_some()));
+        }
+    }
+    let paths = ["/u/h/g/f/x", "/u/h/g/f/y/alias0"].map(str::to_owned);
+    assert_eq!(started, paths.into_iter().zip([false, true]).collect::<Vec<_>>());
+    let again = server.again(None, 0);
+    let task = again.tree.find("/u/h/g/f/x").expect("it was moved");
+    assert_eq!(again.tree.node(task).state, Submitted);
+    assert_eq!(again.unstarted.count(), server.core.unstarted.count());
+}
+
+#[test]
 fn a_task_that_a_group_submits_twice_is_started_once() {
     let run = || own(Command::Run { force: true, paths: vec!["/s/a".to_owned()] });
     let mut server = Server::new();
