@@ -186,7 +186,9 @@ mod tests {
         let busy = shared.in_background(move || assert!(waits.recv().is_err(), "none is sent"));
         busy.expect("there is room");
         let (made, is_made) = channel();
-        let [gone, there] = [(); 2].map(|()| Slot::new(Waker::new(|| {})));
+        let (tell, told) = channel();
+        let gone = Slot::new(Waker::new(|| {}));
+        let there = Slot::new(Waker::new(move || tell.send(()).expect("the test waits")));
         for (name, slot) in [("gone", &gone), ("there", &there)] {
             let made = made.clone();
             shared.later(None, slot, move |_| {
@@ -197,6 +199,7 @@ mod tests {
         drop((gone, made));
         drop(go_on);
         assert_eq!(is_made.iter().collect::<Vec<_>>(), ["there"]);
+        told.recv().expect("it is answered once the answer is made");
         assert!(there.take().is_some());
     }
 }
