@@ -9,5 +9,5 @@ pub mod units;
 mod words;
 
 pub use file::{FileError, into_text, kind_name, no_wait, read_bytes, read_regular, read_text};
-pub use replace::replace_file;
+pub use replace::{NEW, replace_file};
 pub use words::grouped;

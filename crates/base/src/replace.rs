@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// How the name of a file ends that isn't whole yet.
-const NEW: &str = ".new";
+/// How the name of a file ends that isn't whole yet: what a crash leaves.
+pub const NEW: &str = ".new";
 
 /// Writes a file beside `path`, makes it durable, and gives it that name. Where any of it fails
 /// nothing of it is left: on a full disk a part would take the room that others need.

@@ -22,7 +22,9 @@ pub(super) struct Part {
 
 impl Part {
     pub(super) fn segment(&self) -> Result<&Arc<Segment>, Damage> {
-        self.segment.as_ref().map_err(Clone::clone)
+        let segment = self.segment.as_ref().map_err(Clone::clone)?;
+        segment.check_file()?;
+        Ok(segment)
     }
 }
 
@@ -60,8 +62,8 @@ impl Base {
     }
 
     /// What is damaged first.
-    pub(super) fn damage(&self) -> Option<&Damage> {
-        self.parts().find_map(|part| part.segment.as_ref().err())
+    pub(super) fn damage(&self) -> Option<Damage> {
+        self.parts().find_map(|part| part.segment().err())
     }
 
     /// Hands on a channel's pieces that meet `first..=last`, in order, until it is enough.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::base::Base;
 use super::change::{Batch, Numbers, Object, Versioning};
@@ -62,7 +62,7 @@ pub(super) struct Contents {
     /// About how much is in memory because of what isn't sealed.
     unsealed_bytes: u64,
     /// What is damaged of what is sealed. Each change asks, so it is not looked up each time.
-    damaged: Option<Damage>,
+    damaged: OnceLock<Damage>,
     /// Why some of it is unknown: a change concerned what is damaged.
     lost: Option<Damage>,
 }
@@ -103,8 +103,23 @@ impl Contents {
         contents
     }
 
-    fn damage(&self) -> Option<Damage> {
-        self.views().find_map(|(_, view)| view.base.damage().cloned())
+    fn damage(&self) -> OnceLock<Damage> {
+        let damage = self.views().find_map(|(_, view)| view.base.damage());
+        damage.map(OnceLock::from).unwrap_or_default()
+    }
+
+    /// The opened segments of this number.
+    pub(super) fn segments(&self, id: u64) -> impl Iterator<Item = &Arc<Segment>> {
+        let parts = self.views().flat_map(|(_, view)| view.base.parts());
+        parts.filter(move |part| part.id == id).filter_map(|part| part.segment.as_ref().ok())
+    }
+
+    /// Refuses the segment of this number from now on.
+    pub(super) fn spoil(&self, id: u64, damage: &Damage) {
+        for segment in self.segments(id) {
+            segment.spoil(damage.clone());
+            let _ = self.damaged.set(damage.clone());
+        }
     }
 
     /// What the head, or a tag of users, shows.
@@ -132,7 +147,7 @@ impl Contents {
     /// Refuses to change a folder that has a damaged segment: which pieces it holds is unknown.
     pub(super) fn check_whole(&self) -> Result<(), Damage> {
         self.check_known()?;
-        self.damaged.clone().map_or(Ok(()), Err)
+        self.damaged.get().map_or(Ok(()), |damage| Err(damage.clone()))
     }
 
     /// Changes the data, and returns at which times something else is shown. Where some of it is
@@ -156,7 +171,7 @@ impl Contents {
             Touch::Forget(_) if keeps_tags => return Changed::TAGGED,
             Touch::Forget(tag) => {
                 self.tagged.remove(tag);
-                if self.damaged.is_some() {
+                if self.damaged.get().is_some() {
                     self.damaged = self.damage();
                 }
                 return Changed::TAGGED;

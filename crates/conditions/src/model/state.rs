@@ -1,6 +1,7 @@
 //! The whole state, and the one function that changes it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::change::{Change, ColumnSpec, Entry};
 use super::contents::Touch;
@@ -8,6 +9,7 @@ use super::error::{FOLDERS, Refusal};
 use super::folder::Folder;
 use super::piece::Revision;
 use super::recent::{Changed, Recent};
+use super::segment::{Damage, Segment};
 use super::tag::{Shows, Tag, Tags};
 use crate::nopayload::model::Nopayload;
 
@@ -125,6 +127,17 @@ impl State {
             true => Ok(()),
             false => Err(Refusal::NoFolder(path.to_owned())),
         }
+    }
+
+    /// The segments of this number that were opened.
+    pub fn opened(&self, id: u64) -> Vec<Arc<Segment>> {
+        self.folders.iter().flat_map(|folder| folder.contents.segments(id)).cloned().collect()
+    }
+
+    /// Refuses from now on what needs the segment of this number, whose file isn't any more what
+    /// was opened.
+    pub fn spoil(&self, id: u64, damage: &Damage) {
+        self.folders.iter().for_each(|folder| folder.contents.spoil(id, damage));
     }
 
     /// Applies an entry of a journal. Where it changes a folder of which a segment is damaged, that

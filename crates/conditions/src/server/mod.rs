@@ -29,6 +29,7 @@ pub(crate) mod store;
 mod tier;
 mod tier_args;
 mod unsent;
+mod watch;
 pub(crate) mod write_error;
 mod writes;
 
@@ -49,6 +50,7 @@ use crate::protocol::BASE;
 use app::App;
 use fault::Fault;
 use store::Store;
+use watch::Watch;
 
 pub use backup::{BackedUp, Copied, backup};
 pub use check::{BadDirectory, Checked, check};
@@ -83,6 +85,7 @@ pub struct ConditionsServer {
     servers: Vec<HttpServer>,
     app: Arc<App>,
     store: Store,
+    _watch: Option<Watch>,
 }
 
 impl BoundConditions {
@@ -132,7 +135,8 @@ impl BoundConditions {
         let quick = Arc::new(quick::Little(app.clone()));
         let quickly = |bound: BoundHttp| bound.quickly(quick.clone());
         let bound = self.bound.into_iter().map(quickly).collect();
-        Self { bound, ..self }.start_with(app, store, &router)
+        let [_, segments] = store::folders(data);
+        Self { bound, ..self }.start_with(app, store, &segments, &router)
     }
 
     /// Serves what several servers share, with copies in a directory, which the caller has locked
@@ -157,19 +161,21 @@ impl BoundConditions {
         let storage = Storage::open_copies(&copies, files)?;
         let app = Arc::new(App::new(store.shared(), store.writer(), storage));
         let router = tier::layer(router(app.clone()), &app, &contact);
-        self.start_with(app, store, &router)
+        self.start_with(app, store, &tier::copies_of_segments(&copies), &router)
     }
 
     fn start_with(
         self,
         app: Arc<App>,
         store: Store,
+        segments: &Path,
         router: &Router,
     ) -> anyhow::Result<ConditionsServer> {
+        let _watch = Watch::of(segments, store.shared());
         let start = |bound: BoundHttp| bound.start(|_| router.clone());
         let servers = self.bound.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
         let addresses = servers.iter().map(HttpServer::address).collect();
-        Ok(ConditionsServer { addresses, servers, app, store })
+        Ok(ConditionsServer { addresses, servers, app, store, _watch })
     }
 }
 

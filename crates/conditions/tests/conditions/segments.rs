@@ -1,13 +1,15 @@
 //! Segments in a data directory: what a server serves from them after a start, and what it says of
 //! damaged ones.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use conditions::server::check;
 use serde_json::{Value as Json, json};
 
-use crate::served::{change, folder, get, insert, post, serve, serve_sealing};
+use crate::served::{WAIT, change, folder, get, insert, post, serve, serve_sealing};
 
 const QUESTIONS: [&str; 13] = [
     "/find?folder=/a&t=25",
@@ -154,6 +156,50 @@ fn a_damaged_segment_is_named_to_clients_and_by_a_check_and_the_rest_is_served()
         assert_eq!(checked.damaged.len(), 1, "{:?}", checked.damaged);
         assert!(checked.damaged[0].contains(&name), "{:?}", checked.damaged);
     }
+}
+
+#[test]
+fn a_segment_that_is_cut_or_written_over_while_it_is_served_is_named() {
+    let folder_of_data = tempfile::tempdir().expect("a folder");
+    let data = folder_of_data.path();
+    let server = serve_sealing(data, u64::MAX);
+    let at = server.addresses()[0];
+    for path in ["/a", "/b", "/c"] {
+        folder(at, path, "single");
+        insert(at, path, 1, (0, None), 1.0);
+    }
+    server.seal().expect("a seal");
+    let find = |folder: &str| get(at, &format!("/api/v1/find?folder={folder}&t=1"), &[]);
+    let written = |segment: &Path| {
+        std::fs::OpenOptions::new().write(true).open(segment).expect("a file")
+    };
+    let files = segments(data);
+    let [cut, over, whole] = &files[..] else { panic!("three segments") };
+    // What is behind the end of a file is read as zeros in its last page: nothing would be shown.
+    written(cut).set_len(200).expect("cut");
+    let mut bytes = std::fs::read(over).expect("a file");
+    *bytes.last_mut().expect("a byte") ^= 1;
+    written(over).write_all(&bytes).expect("written over");
+    let content = std::fs::read(whole).expect("a file");
+    written(whole).write_all(&content).expect("written as it was");
+    for (folder, segment) in [("/a", cut), ("/b", over)] {
+        let name = segment.file_name().and_then(|name| name.to_str()).expect("text");
+        let end = Instant::now() + WAIT;
+        let refused = loop {
+            let answer = find(folder);
+            if answer.status == 500 || Instant::now() > end {
+                break answer;
+            }
+        };
+        let error = refused.json()["error"].as_str().unwrap_or_default().to_owned();
+        assert!(refused.status == 500 && error.contains(name), "{refused:?}");
+        let object = json!({ "channel": 1, "since": 5, "values": [1.0] });
+        let body = json!({ "batches": [{ "folder": folder, "objects": [object] }] });
+        let headers = [("content-type", "application/json")];
+        assert_eq!(post(at, "/objects", &headers, body.to_string().as_bytes()).status, 500);
+    }
+    assert_eq!(find("/c").status, 200);
+    insert(at, "/c", 1, (5, None), 2.0);
 }
 
 #[test]

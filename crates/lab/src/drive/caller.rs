@@ -255,7 +255,8 @@ impl CallWorker {
         let took = took.filter(|_| now - sent <= timeout_ns).unwrap_or(waited);
         self.by_target_ns += if took.by_target { took.cpu_ns } else { 0 };
         if now - sent > timeout_ns {
-            self.recorder.missing(now, operation, waited.elapsed_ns);
+            // An insertion of many objects that comes too late lacks all of them.
+            self.recorder.missing_all(now, operation, waited.elapsed_ns, answers.max(1));
         } else {
             let done = Done { tag: 0, answers, misses, wrong, refused };
             self.recorder.done(operation, took.elapsed_ns, &done);

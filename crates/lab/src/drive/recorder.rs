@@ -159,7 +159,12 @@ impl Recorder {
 
     /// One request that was given up: it counts with the time that it was waited for.
     pub(super) fn missing(&mut self, now: Ns, operation: usize, waited_ns: u64) {
-        self.counts.missing += 1;
+        self.missing_all(now, operation, waited_ns, 1);
+    }
+
+    /// The same of a request that is this many operations.
+    pub(super) fn missing_all(&mut self, now: Ns, operation: usize, waited_ns: u64, times: u32) {
+        self.counts.missing += u64::from(times);
         self.record(Figure::Latency, operation, waited_ns);
         let (at, group) = (now - self.clock_zero, self.group);
         self.slowest.offer(Slow { latency_ns: waited_ns, at, group, operation });

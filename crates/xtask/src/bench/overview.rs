@@ -197,6 +197,7 @@ fn versioned(target: &str, peers: &Table) -> String {
         "pvxs" => "pvxslibs",
         "redis" => "redis-server",
         "memcaslap" => "libmemcached-tools",
+        "postgres" => "postgresql-15",
         name => name,
     };
     let programs = peers.peer.iter().map(|peer| (&peer.package, &peer.version));

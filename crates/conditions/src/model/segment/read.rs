@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
@@ -33,6 +34,8 @@ pub struct Segment {
     checked: Box<[AtomicU64]>,
     /// A bit for each channel, by its place, that is like the one before.
     alike: Box<[u64]>,
+    /// What has become of its file since it was opened, where that is another one by now.
+    spoilt: OnceLock<Damage>,
 }
 
 /// Where a column lies in the payload.
@@ -101,12 +104,34 @@ impl Segment {
         let levels = begins.collect();
         let chunks = (at.payload - SPARE_BYTES - at.chunks) / 4;
         let checked = (0..chunks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        let (past, alike) = (Bounds::NEVER, Box::default());
+        let (past, alike, spoilt) = (Bounds::NEVER, Box::default(), OnceLock::new());
         let mut segment =
-            Self { id, bytes, checksum, head, at, past, columns, levels, checked, alike };
+            Self { id, bytes, checksum, head, at, past, columns, levels, checked, alike, spoilt };
         segment.past = segment.all_past();
         segment.alike = segment.find_alike();
         Ok(segment)
+    }
+
+    /// Refuses to be read where its file was written over or cut.
+    pub(in super::super) fn check_file(&self) -> Result<(), Damage> {
+        self.spoilt.get().map_or(Ok(()), |damage| Err(damage.clone()))
+    }
+
+    /// Is refused from now on.
+    pub(in super::super) fn spoil(&self, damage: Damage) {
+        // The first reason stays.
+        let _ = self.spoilt.set(damage);
+    }
+
+    /// What is wrong where its file has these bytes by now.
+    pub fn compare(&self, now: Bytes) -> Option<Damage> {
+        match Self::open(self.id, now) {
+            Ok(now) if now.checksum != self.checksum => {
+                Some(Damage::of(self.id, 0, "it is another segment than was opened"))
+            }
+            Ok(now) => now.check().into_iter().next(),
+            Err(damage) => Some(damage),
+        }
     }
 
     /// Which channels of a block are like the one before: what is found of that one is found of
@@ -378,6 +403,7 @@ impl Segment {
 
     /// Bytes of the payload, whose checksums are right.
     fn payload(&self, range: Range<usize>) -> Result<&[u8], Damage> {
+        self.check_file()?;
         let all = &self.bytes[self.at.payload..];
         let found = all.get(range.clone());
         let found = found.ok_or_else(|| {

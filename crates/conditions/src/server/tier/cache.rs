@@ -38,7 +38,7 @@ impl Kept {
         fs::create_dir_all(folder)?;
         for file in fs::read_dir(folder)? {
             let file = file?;
-            if file.file_name().to_string_lossy().ends_with(NEW) {
+            if file.file_name().to_string_lossy().ends_with(base::NEW) {
                 fs::remove_file(file.path())?;
             }
         }
@@ -76,9 +76,6 @@ impl Kept {
         base::replace_file(&self.folder.join(name), |file| file.write_all(&bytes))
     }
 }
-
-/// How the name of a copy ends that isn't whole yet.
-const NEW: &str = ".new";
 
 impl Origin for Kept {
     fn put(&self, id: u64, bytes: &[u8]) -> io::Result<()> {

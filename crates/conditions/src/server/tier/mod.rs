@@ -9,7 +9,7 @@ mod group;
 mod groups;
 mod metadata;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -52,7 +52,7 @@ pub(super) fn open(
     let (store, writer) = metadata.prepare().context("--metadata")?;
     let bucket = Arc::new(bucket_of(settings)?);
     check_store(&bucket, &store)?;
-    let folder = copies.join("segments");
+    let folder = copies_of_segments(copies);
     let kept = Kept::open(bucket.clone(), &folder, settings.cache_bytes);
     let kept = Arc::new(kept.with_context(|| format!("{} can't be prepared", folder.display()))?);
     let segments = Segments::of_origin(&folder, kept.clone());
@@ -67,6 +67,11 @@ pub(super) fn open(
     let (shared, limits) = (Shared::new(loaded.state), (seal_after, most_unsealed(seal_after)));
     let store = Store::begin(shared, Box::new(log), segments, limits)?;
     Ok(Tier { store, contact, files: bucket })
+}
+
+/// Where a directory has copies of segments.
+pub(super) fn copies_of_segments(copies: &Path) -> PathBuf {
+    copies.join("segments")
 }
 
 fn metadata_of(settings: &TierSettings) -> anyhow::Result<Metadata> {
