@@ -3,15 +3,16 @@
 mod exports;
 mod glances;
 mod seals;
+mod selections;
 mod tags;
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use conditions::model::{
-    Added, Answer, Batch, Change, ColumnSpec, Condition, Diff, Difference, Entry, Group, Kind,
-    Lead, Leads, MAX_TIME, Numbers, Object, Order, Refusal, Seal, Selection, State, Table, Test,
-    Value, Versioning, View,
+    Added, Answer, Batch, Change, ColumnSpec, Diff, Difference, Entry, Group, Kind, Lead, Leads,
+    MAX_TIME, Numbers, Object, Order, Refusal, Seal, Selection, State, Table, Value, Versioning,
+    View,
 };
 use conditions::protocol::{SliceHead, encode_shown, encode_slice};
 use rand::rngs::SmallRng;
@@ -24,6 +25,22 @@ use crate::naive::{
 
 const FOLDERS: [(&str, bool); 4] =
     [("/det/single", true), ("/det/multi", false), ("/det-2/single", true), ("/multi", false)];
+/// The kinds of columns, in the order in which folders have them, and how many each has at first.
+const KINDS: [Kind; 12] = [
+    Kind::Int64,
+    Kind::String,
+    Kind::Double,
+    Kind::Bool,
+    Kind::Blob,
+    Kind::Float,
+    Kind::Uint8,
+    Kind::Int16,
+    Kind::Uint16,
+    Kind::Int32,
+    Kind::Uint32,
+    Kind::Uint64,
+];
+const FIRST_COLUMNS: [usize; 4] = [2, KINDS.len(), 2, 5];
 const CHANNELS: u32 = 4;
 const TAGS: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 
@@ -35,17 +52,35 @@ fn time(point: usize) -> u64 {
 fn records(object: usize, columns: usize) -> Vec<Vec<Value>> {
     let record = |record: usize| {
         let text = Value::Text(format!("é{object}.{record}"));
-        let number = Value::Integer((object * 10 + record) as i128);
-        let late =
-            if object.is_multiple_of(3) { Value::Null } else { Value::Double(object as f64) };
-        [number, text, late].into_iter().take(columns).collect()
+        let number = |least: i128, most: i128| {
+            // From both ends of what the kind holds.
+            let of = (object * 10 + record) as i128;
+            Value::Integer(if object.is_multiple_of(2) {
+                least + of % 200
+            } else {
+                most - of % 200
+            })
+        };
+        let value = |kind: Kind| match kind {
+            Kind::Int64 => Value::Integer((object * 10 + record) as i128),
+            Kind::String => text.clone(),
+            _ if object.is_multiple_of(3) => Value::Null,
+            Kind::Double => Value::Double(object as f64),
+            Kind::Bool => Value::Bool(object.is_multiple_of(2)),
+            Kind::Blob => Value::Bytes(vec![object as u8; object % 5]),
+            Kind::Float => Value::Float(object as f32 / 8.0),
+            Kind::Uint8 => number(0, u8::MAX.into()),
+            Kind::Int16 => number(i16::MIN.into(), i16::MAX.into()),
+            Kind::Uint16 => number(0, u16::MAX.into()),
+            Kind::Int32 => number(i32::MIN.into(), i32::MAX.into()),
+            Kind::Uint32 => number(0, u32::MAX.into()),
+            Kind::Uint64 => number(0, u64::MAX.into()),
+        };
+        KINDS[..columns].iter().map(|kind| value(*kind)).collect()
     };
     // Objects that are inserted together often have as many.
     (0..object / 8 % 4).map(record).collect()
 }
-
-/// Which records are asked for.
-type Keep = Box<dyn Fn(&[Value]) -> bool>;
 
 /// A tag and a revision, as a question names them.
 #[derive(Clone, Copy, Debug)]
@@ -54,14 +89,26 @@ struct Asked {
     revision: Option<u64>,
 }
 
+/// An object as it was inserted.
+#[derive(Clone, Copy, Debug)]
+struct Inserted {
+    put: Put,
+    revision: u64,
+    /// How many columns the folder had then.
+    columns: usize,
+}
+
 struct World {
     state: State,
     journal: Vec<Vec<u8>>,
     naive: BTreeMap<&'static str, NaiveFolder>,
-    /// How many columns each folder had from a revision on.
-    columns: BTreeMap<&'static str, Vec<(u64, usize)>>,
-    /// The columns that each object was inserted with.
-    objects: Vec<usize>,
+    /// The names of the columns that each folder had from a revision on.
+    columns: BTreeMap<&'static str, Vec<(u64, Vec<String>)>>,
+    objects: Vec<Inserted>,
+    /// The channels of each folder that have names.
+    names: BTreeMap<&'static str, BTreeMap<String, u32>>,
+    /// When each revision came.
+    times_us: Vec<i64>,
     tags: NaiveTags,
     leads: Leads,
     random: SmallRng,
@@ -82,6 +129,8 @@ impl World {
             naive: BTreeMap::new(),
             columns: BTreeMap::new(),
             objects: Vec::new(),
+            names: BTreeMap::new(),
+            times_us: Vec::new(),
             tags: NaiveTags::default(),
             leads: Leads::default(),
             random: SmallRng::seed_from_u64(seed),
@@ -91,18 +140,20 @@ impl World {
             segments: BTreeMap::new(),
             snapshot: (0, Vec::new()),
         };
-        for (path, is_single) in FOLDERS {
-            let columns = [("number", Kind::Int64), ("text", Kind::String)];
-            let column = |(name, kind): (&str, _)| ColumnSpec { name: name.to_owned(), kind };
+        for ((path, is_single), count) in FOLDERS.into_iter().zip(FIRST_COLUMNS) {
+            let names: Vec<_> = (0..count).map(|column| format!("c{column}")).collect();
+            let columns = names.iter().cloned().zip(KINDS);
+            let columns = columns.map(|(name, kind)| ColumnSpec { name, kind }).collect();
             let change = Change::CreateFolder {
                 path: path.to_owned(),
                 description: String::new(),
                 versioning: if is_single { Versioning::Single } else { Versioning::Multi },
-                columns: columns.map(column).to_vec(),
+                columns,
             };
             let revision = world.change(change).expect("a folder");
             world.naive.insert(path, NaiveFolder { is_single, log: Vec::new() });
-            world.columns.insert(path, vec![(revision, 2)]);
+            world.columns.insert(path, vec![(revision, names)]);
+            world.names.insert(path, BTreeMap::new());
         }
         world
     }
@@ -115,6 +166,7 @@ impl World {
             panic!("an empty group takes everything");
         };
         self.journal.extend(group.entries().iter().map(Entry::encode));
+        self.times_us.extend(group.entries().iter().map(|entry| entry.time_us));
         self.state.apply_group(group);
         assert_eq!(self.state.revision(), revision);
         Ok(revision)
@@ -124,9 +176,14 @@ impl World {
         self.random.random_range(0..end)
     }
 
-    fn columns_at(&self, path: &str, revision: u64) -> usize {
+    /// The names of a folder's columns at a revision.
+    fn named_at(&self, path: &str, revision: u64) -> &[String] {
         let known = self.columns[path].iter().rfind(|(from, _)| *from <= revision);
-        known.map_or(0, |(_, columns)| *columns)
+        known.map_or(&[], |(_, columns)| columns)
+    }
+
+    fn columns_at(&self, path: &str, revision: u64) -> usize {
+        self.named_at(path, revision).len()
     }
 
     fn step(&mut self) {
@@ -142,7 +199,9 @@ impl World {
                 self.delete_tag(name);
             }
             4 => self.lock(),
-            5 if self.below(4) == 0 => self.add_column(),
+            5 if self.below(3) == 0 => self.add_column(),
+            5 if self.below(2) == 0 => self.rename_column(),
+            5 => self.name_channel(),
             6 => self.global_tag(),
             7 | 8 => self.pick(),
             _ => self.insert(),
@@ -165,8 +224,7 @@ impl World {
             let tag = (!is_single && self.below(3) == 0).then(|| TAGS[self.below(TAGS.len())]);
             let only_tag = tag.is_some() && self.below(2) == 0;
             let columns = self.columns_at(path, u64::MAX);
-            let kinds = [Kind::Int64, Kind::String, Kind::Double];
-            let mut payload = Table::new(kinds.into_iter().take(columns));
+            let mut payload = Table::new(KINDS.into_iter().take(columns));
             let mut objects = Vec::new();
             // All channels at once, or some.
             let is_together = self.below(3) == 0;
@@ -188,7 +246,7 @@ impl World {
                 }
                 let (records, since, until) = (rows.len() as u32, time(since), time(until));
                 objects.push(Object { channel, since, until, records });
-                puts.push((path, put, columns));
+                puts.push((put, columns));
             }
             let folder = path.to_owned();
             let fits_tag = tag.is_none_or(|tag| match self.tags.0.get(tag) {
@@ -222,7 +280,8 @@ impl World {
                     new.for_each(|(made, _)| *made = revision);
                 }
                 self.naive = naive;
-                self.objects.extend(puts.iter().map(|(_, _, columns)| *columns));
+                let inserted = |(put, columns)| Inserted { put, revision, columns };
+                self.objects.extend(puts.into_iter().map(inserted));
             }
             Err(refusal) => {
                 assert!(!all_fit, "{refusal}");
@@ -247,20 +306,13 @@ impl World {
         }
     }
 
-    fn add_column(&mut self) {
-        let (path, _) = FOLDERS[self.below(FOLDERS.len())];
-        let column = ColumnSpec { name: "late".to_owned(), kind: Kind::Double };
-        let made = self.change(Change::AddColumn { folder: path.to_owned(), column });
-        assert_eq!(made.is_ok(), self.columns_at(path, u64::MAX) == 2);
-        if let Ok(revision) = made {
-            self.columns.get_mut(path).expect("a folder").push((revision, 3));
-        }
-    }
-
     /// A random tag and revision to ask of.
     fn draw(&mut self) -> Asked {
         let last = self.state.revision();
-        let revision = self.random.random_range(0..=last);
+        let revision = match self.below(2) {
+            0 => self.random.random_range(0..=last),
+            _ => self.draw_date(),
+        };
         let tag = (self.below(3) > 0).then(|| self.any_tag());
         let tag = tag.filter(|tag| self.tags.has(tag));
         Asked { tag, revision: (self.below(2) == 0).then_some(revision) }
@@ -274,10 +326,15 @@ impl World {
         }
     }
 
-    /// What is shown of the channels from `first` on, by channel.
-    fn shown(&self, path: &str, first: u32, source: &Source) -> Vec<Put> {
+    /// What is shown of some channels, by channel.
+    fn shown(
+        &self,
+        path: &str,
+        channels: impl IntoIterator<Item = u32>,
+        source: &Source,
+    ) -> Vec<Put> {
         let mut expected = Vec::new();
-        for channel in first..CHANNELS {
+        for channel in channels {
             let shown = intervals(&self.naive[path].shown(channel, source));
             expected.extend(shown.into_iter().map(|put| Put { channel, ..put }));
         }
@@ -289,7 +346,7 @@ impl World {
         let (path, _) = FOLDERS[self.below(FOLDERS.len())];
         let (asked, first, last) = (self.draw(), self.below(POINTS), self.below(POINTS));
         let (first, last) = (first.min(last), first.max(last));
-        let channel = self.below(CHANNELS as usize) as u32;
+        let (numbers, names) = self.draw_channels(path);
         self.ask_slice(asked, first);
         self.ask_diff();
         let version = self.state.version(asked.tag, asked.revision, path);
@@ -300,12 +357,19 @@ impl World {
             (found, expected) => panic!("{asked:?} of {path}: {found:?}, not {expected:?}"),
         };
         assert_eq!(version.revision, source.revision());
-        let numbers = Some(Numbers::of_ranges(vec![(channel, CHANNELS)]));
+        let Some(channels) = self.selected(path, &numbers, &names) else {
+            let of = Selection { names, ..Selection::default() };
+            let refused = self.state.folder(path).expect("a folder").find(0, &of, version);
+            assert!(matches!(refused, Err(Refusal::NoChannel(..))), "{refused:?}");
+            return;
+        };
+        let numbers = numbers.map(Numbers::of_ranges);
         let (conditions, keep) = self.draw_conditions(self.columns_at(path, source.revision()));
-        let of = Selection { numbers, conditions, ..Selection::default() };
+        let of = Selection { numbers, names, conditions };
         let keep = &*keep;
+        self.explain(path, first, version, &source);
         let folder = self.state.folder(path).expect("a folder");
-        let mut expected = self.shown(path, channel, &source);
+        let mut expected = self.shown(path, channels, &source);
         let at = |put: &Put| put.since <= first && first < put.until;
         let found = folder.find(time(first), &of, version).expect("an answer");
         self.compare(path, &found, expected.iter().filter(|put| at(put)), &source, keep);
@@ -344,7 +408,7 @@ impl World {
             for point in first..=last {
                 let known = |object: Option<usize>, columns: usize| {
                     object.map(|object| {
-                        let mut records = records(object, self.objects[object]);
+                        let mut records = records(object, self.objects[object].columns);
                         records.iter_mut().for_each(|record| record.resize(columns, Value::Null));
                         records
                     })
@@ -385,8 +449,11 @@ impl World {
         source: &Source,
         keep: &dyn Fn(&[Value]) -> bool,
     ) {
-        let columns = self.columns_at(path, source.revision());
-        assert_eq!(found.columns.len(), columns);
+        let names = self.named_at(path, source.revision());
+        let columns = names.len();
+        let expected_columns = names.iter().cloned().zip(KINDS);
+        let expected_columns = expected_columns.map(|(name, kind)| ColumnSpec { name, kind });
+        assert_eq!(found.columns, expected_columns.collect::<Vec<_>>());
         let (objects, rows) = self.objects_of(expected, columns, keep);
         assert_eq!(found.objects, objects, "{path} {source:?}");
         assert_eq!(found.payload.rows as usize, rows.len());
@@ -406,7 +473,7 @@ impl World {
     ) -> (Vec<Object>, Vec<Vec<Value>>) {
         let (mut objects, mut rows) = (Vec::new(), Vec::new());
         for put in puts {
-            let mut of_object = records(put.object, self.objects[put.object]);
+            let mut of_object = records(put.object, self.objects[put.object].columns);
             of_object.iter_mut().for_each(|record| record.resize(columns, Value::Null));
             let (since, until) = (time(put.since), time(put.until));
             let all = of_object.len();
@@ -423,31 +490,6 @@ impl World {
             rows.extend(of_object);
         }
         (objects, rows)
-    }
-
-    /// Conditions on records of `columns` columns, and the same as a function, which no record at
-    /// all meets only where there are none.
-    fn draw_conditions(&mut self, columns: usize) -> (Vec<Condition>, Keep) {
-        let limit = self.below(10 * self.objects.len() + 1) as i128;
-        let (test, column, value) = match self.below(6) {
-            0 => (Test::AtLeast, 0, Value::Integer(limit)),
-            1 => (Test::Less, 0, Value::Integer(limit)),
-            2 => (Test::NotEqual, 1, Value::Text(format!("é{}.0", limit / 10))),
-            3 if columns == 3 => (Test::IsNull, 2, Value::Null),
-            4 if columns == 3 => (Test::AtMost, 2, Value::Double((limit / 10) as f64)),
-            _ => return (Vec::new(), Box::new(|_| true)),
-        };
-        let condition = Condition { column, test, value: value.clone() };
-        let keep = move |record: &[Value]| match (test, record.get(column), &value) {
-            (_, None, _) => false,
-            (Test::AtLeast, Some(Value::Integer(found)), Value::Integer(limit)) => found >= limit,
-            (Test::Less, Some(Value::Integer(found)), Value::Integer(limit)) => found < limit,
-            (Test::AtMost, Some(Value::Double(found)), Value::Double(limit)) => found <= limit,
-            (Test::NotEqual, Some(found), other) => found != other,
-            (Test::IsNull, Some(found), _) => *found == Value::Null,
-            _ => false,
-        };
-        (vec![condition], Box::new(keep))
     }
 
     /// A slice is what its folders show; the place to which it leads holds the same.
@@ -476,7 +518,7 @@ impl World {
             }
             let answer = answers.next().expect("a folder more");
             assert_eq!(answer.folder, path);
-            let shown = self.shown(path, 0, &source);
+            let shown = self.shown(path, 0..CHANNELS, &source);
             let at = |put: &&Put| put.since <= point && point < put.until;
             self.compare(path, answer, shown.iter().filter(at), &source, &|_| true);
         }

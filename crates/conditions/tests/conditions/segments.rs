@@ -170,9 +170,8 @@ fn a_segment_that_is_cut_or_written_over_while_it_is_served_is_named() {
     }
     server.seal().expect("a seal");
     let find = |folder: &str| get(at, &format!("/api/v1/find?folder={folder}&t=1"), &[]);
-    let written = |segment: &Path| {
-        std::fs::OpenOptions::new().write(true).open(segment).expect("a file")
-    };
+    let written =
+        |segment: &Path| std::fs::OpenOptions::new().write(true).open(segment).expect("a file");
     let files = segments(data);
     let [cut, over, whole] = &files[..] else { panic!("three segments") };
     // What is behind the end of a file is read as zeros in its last page: nothing would be shown.

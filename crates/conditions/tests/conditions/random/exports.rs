@@ -72,7 +72,7 @@ impl World {
                 Expected::Nothing | Expected::Other => continue,
             };
             let columns = self.columns_at(path, source.revision());
-            let mut shown = self.shown(path, channel, &source);
+            let mut shown = self.shown(path, channel..CHANNELS, &source);
             shown.retain(|put: &Put| put.since <= last && put.until > first);
             let (objects, rows) = self.objects_of(shown.iter(), columns, &|_| true);
             if !objects.is_empty() {
