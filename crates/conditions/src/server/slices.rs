@@ -17,7 +17,7 @@ use super::known::{FOREVER, NOW, lists, value};
 use super::little::{is_little_look_up, is_little_slice};
 use super::quick;
 use super::reads::{is_past, revision};
-use super::ready::{Ready, SliceKey};
+use super::ready::{Making, Ready, SliceKey, Turn};
 use super::shared::Reading;
 use crate::model::{
     Answer, Canonical, HEAD, Lead, Leads, MAX_TIME, Of, Refusal, Shown, State, View, answers,
@@ -224,12 +224,16 @@ fn whole(app: &App, state: Reading<'_>, params: &Params) -> Result<(Led, Ready),
     let (found, shown) = Lead::show(&state, under, time, view)?;
     let led = led_to(&state, params, asked, found.place());
     leads(app).keep(under, view.of, found);
-    let ready = match kept(app, &led.key) {
-        Some(ready) => ready,
-        None => {
+    let ready = match app.slices.turn(&led.key) {
+        Turn::Make(making) => {
             let made = made(&led.key, shown)?;
             drop(state);
-            make(app, led.key.clone(), made)?
+            make(app, &led.key, made, making)?
+        }
+        other => {
+            drop(shown);
+            drop(state);
+            of_others(app, &led.key, other)?
         }
     };
     Ok((led, ready))
@@ -378,20 +382,34 @@ fn answered<'a>(
 
 fn ready(app: &App, state: Reading<'_>, key: SliceKey) -> Result<Ready, Fault> {
     state.check_view(key.view, &key.under)?;
-    if let Some(ready) = kept(app, &key) {
-        return Ok(ready);
-    }
     state.check_path(&key.under)?;
-    let made = made(&key, state.shown(&key.under, key.since, key.view)?)?;
-    drop(state);
-    make(app, key, made)
+    match app.slices.turn(&key) {
+        Turn::Make(making) => {
+            let made = made(&key, state.shown(&key.under, key.since, key.view)?)?;
+            drop(state);
+            make(app, &key, made, making)
+        }
+        other => {
+            drop(state);
+            of_others(app, &key, other)
+        }
+    }
 }
 
-/// A slice that was made before.
-fn kept(app: &App, key: &SliceKey) -> Option<Ready> {
-    let ready = app.slices.get(key)?;
+/// A slice that was made before, or that another thread makes now. The state is not held meanwhile:
+/// changes would wait for this one, too.
+fn of_others(app: &App, key: &SliceKey, turn: Turn<'_>) -> Result<Ready, Fault> {
+    let ready = match turn {
+        Turn::Ready(ready) => Some(ready),
+        Turn::Wait(awaited) => awaited.wait().clone(),
+        Turn::Make(_) => None,
+    };
+    let Some(ready) = ready else {
+        // It failed there; why is found here.
+        return self::ready(app, app.state.read(), key.clone());
+    };
     app.counts.slices_ready.fetch_add(1, Relaxed);
-    Some(ready)
+    Ok(ready)
 }
 
 /// A slice as the state made it: in bytes, or to be put into some without the state.
@@ -413,7 +431,7 @@ fn made(key: &SliceKey, shown: Vec<Shown<'_>>) -> Result<Made, Refusal> {
     }
 }
 
-fn make(app: &App, key: SliceKey, made: Made) -> Result<Ready, Fault> {
+fn make(app: &App, key: &SliceKey, made: Made, making: Making<'_>) -> Result<Ready, Fault> {
     let head = key.head();
     let SliceHead { revision, since } = head;
     let bytes = match (made, key.format) {
@@ -427,7 +445,5 @@ fn make(app: &App, key: SliceKey, made: Made) -> Result<Ready, Fault> {
             json_bytes(&SliceView { revision, since, folders: &folders })?
         }
     };
-    let ready = Ready::of(app.unsent.hold(bytes)?);
-    app.slices.keep(key, &ready);
-    Ok(ready)
+    Ok(making.made(Ready::of(app.unsent.hold(bytes)?)))
 }

@@ -1,5 +1,6 @@
 //! Questions and changes over HTTP.
 
+use std::sync::Barrier;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -105,6 +106,53 @@ fn a_slice_is_sent_at_once_where_no_redirect_is_wanted() {
     let slice = client(at).slice(&[("t", "14".to_owned())]).expect("a slice");
     let objects: serde_json::Value = serde_json::from_slice(&slice.body).expect("JSON");
     assert_eq!(objects["folders"][0]["objects"][0]["records"], json!([[1.5]]));
+}
+
+#[test]
+fn simultaneous_questions_of_a_new_slice_have_it_made_once() {
+    const CLIENTS: usize = 30;
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/many", "single");
+    for since in [10, 20] {
+        // Too many for the thread of connections, so that two threads may be asked at once.
+        let object = |channel| json!({ "channel": channel, "since": since, "values": [since] });
+        let objects: Vec<_> = (0..3_000).map(object).collect();
+        let batch = json!({ "folder": "/many", "objects": objects });
+        change(at, "/objects", &json!({ "batches": [batch] }));
+    }
+    let led = get(at, "/api/v1/slice?t=10", &[]);
+    let place = led.header("location");
+    let counted = |name: &str| -> usize {
+        let page = get(at, "/metrics", &[]).body;
+        let page = String::from_utf8(page).expect("text");
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.expect("a counter").parse().expect("a number")
+    };
+    let asked = [
+        place.to_owned(),
+        format!("{place}&format=binary"),
+        "/api/v1/slice?t=25&redirect=false".to_owned(),
+        "/api/v1/slice?t=25&redirect=false&format=binary".to_owned(),
+    ];
+    for (number, path) in asked.iter().enumerate() {
+        let together = Barrier::new(CLIENTS);
+        let bodies: Vec<_> = std::thread::scope(|scope| {
+            let ask = || {
+                together.wait();
+                let answer = get(at, path, &[]);
+                assert_eq!(answer.status, 200, "{path}");
+                answer.body
+            };
+            let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(ask)).collect();
+            clients.into_iter().map(|client| client.join().expect("no panic")).collect()
+        });
+        assert!(bodies.iter().all(|body| *body == bodies[0]), "{path}");
+        let sent = counted("conditions_slices_total");
+        let made = sent - counted("conditions_slices_ready_total");
+        assert_eq!((sent, made), (CLIENTS * (number + 1), number + 1), "{path}");
+    }
 }
 
 #[test]

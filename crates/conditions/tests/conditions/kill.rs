@@ -4,6 +4,8 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use conditions::model::MAX_TIME;
 use conditions::server::ConditionsServer;
@@ -92,6 +94,26 @@ fn check(at: SocketAddr, channel: u32) -> u64 {
     counts[0]
 }
 
+/// Inserts one after another, and says when each is acknowledged.
+fn insert_until_killed(at: SocketAddr, channel: usize, count: &AtomicU64, acknowledged: impl Fn()) {
+    let client = client(at);
+    loop {
+        let number = count.load(Relaxed);
+        let batch = |folder: &str, until: u64| {
+            let object = json!({
+                "channel": channel, "since": number, "until": until, "values": [number],
+            });
+            json!({ "folder": folder, "objects": [object] })
+        };
+        let both = [batch("/f", number + 1), batch("/open", MAX_TIME)];
+        if client.post("/objects", &json!({ "batches": both })).is_err() {
+            return;
+        }
+        count.store(number + 1, Relaxed);
+        acknowledged();
+    }
+}
+
 #[test]
 fn what_was_acknowledged_is_there_after_a_kill_and_nothing_in_halves() {
     let rounds = std::env::var(ROUNDS).map_or(10, |text| text.parse().expect("a number"));
@@ -118,33 +140,32 @@ fn what_was_acknowledged_is_there_after_a_kill_and_nothing_in_halves() {
             break;
         }
         let (made, enough) = (AtomicU64::new(0), random.random_range(1..60));
-        let killed = std::sync::Mutex::new(Some(killed));
+        // In every other round at any time, whatever is done then.
+        let enough = if round % 2 == 0 { enough } else { 1 };
+        let then = Duration::from_micros(match round % 2 {
+            0 => 0,
+            _ => random.random_range(0..60_000),
+        });
+        let (reached, is_reached) = channel::<()>();
         std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // Or no client goes on.
+                let _ = is_reached.recv();
+                std::thread::sleep(then);
+                drop(killed);
+            });
             for (channel, count) in acknowledged.iter().enumerate() {
-                let (made, killed) = (&made, &killed);
+                let (made, reached) = (&made, reached.clone());
                 scope.spawn(move || {
-                    let client = client(at);
-                    loop {
-                        let number = count.load(Relaxed);
-                        let batch = |folder: &str, until: u64| {
-                            let object = json!({
-                                "channel": channel, "since": number, "until": until,
-                                "values": [number],
-                            });
-                            json!({ "folder": folder, "objects": [object] })
-                        };
-                        let both = [batch("/f", number + 1), batch("/open", MAX_TIME)];
-                        if client.post("/objects", &json!({ "batches": both })).is_err() {
-                            return;
-                        }
-                        count.store(number + 1, Relaxed);
+                    insert_until_killed(at, channel, count, || {
                         if made.fetch_add(1, Relaxed) + 1 == enough {
                             // While the others are in the middle of theirs.
-                            drop(killed.lock().expect("whole").take());
+                            let _ = reached.send(());
                         }
-                    }
+                    });
                 });
             }
+            drop(reached);
         });
     }
     let total: u64 = acknowledged.iter().map(|count| count.load(Relaxed)).sum();
