@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State as Extract;
+use axum::extract::{Request, State as Extract};
 use axum::http::{Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 
-use super::app::{App, params};
+use super::app::{App, params, query_params};
 use super::fault::Fault;
 use super::reads::{range, revision};
+use super::writes::form;
 use crate::model::{Answer, Batch, Export, Numbers};
 use crate::protocol::{
     Bulk, Format, INSERT_TYPE, LineView, Params, REVISION, csv_header, csv_lines, encode_insert,
@@ -35,6 +36,23 @@ struct Rest {
 pub(super) async fn export(Extract(app): Extract<Arc<App>>, uri: Uri) -> Result<Response, Fault> {
     app.counts.reads.fetch_add(1, Relaxed);
     let begun = match params(&uri, PARAMETERS) {
+        Ok(params) => begin(&app, params).await,
+        Err(fault) => Err(fault),
+    };
+    app.answered(begun)
+}
+
+/// `POST /export`: the same with the parameters in a body.
+pub(super) async fn by_form(
+    Extract(app): Extract<Arc<App>>,
+    request: Request,
+) -> Result<Response, Fault> {
+    app.counts.reads.fetch_add(1, Relaxed);
+    let params = match form(&app, request).await {
+        Ok((form, _room)) => app.blocking(move |_| query_params(&form, PARAMETERS)).await,
+        Err(fault) => Err(fault),
+    };
+    let begun = match params {
         Ok(params) => begin(&app, params).await,
         Err(fault) => Err(fault),
     };

@@ -240,7 +240,7 @@ fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
         ("/count", lasting(COUNT, reads::count)),
         ("/diff", question(DIFF, reads::diff)),
         ("/explain", question(WHY, reads::explain)),
-        ("/export", get(export::export)),
+        ("/export", get(export::export).post(export::by_form)),
         ("/slice", get(slices::resolve)),
         ("/slice/{revision}/{since}", get(slices::slice)),
         ("/openapi.json", get(async || ([(header::CONTENT_TYPE, "application/json")], OPENAPI))),

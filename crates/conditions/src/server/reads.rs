@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State as Extract};
 use axum::http::request::Parts;
 use axum::http::{self, HeaderName, HeaderValue, StatusCode, header};
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use serde_json::json;
 use service::Question;
 
@@ -17,6 +17,7 @@ use super::known::{Digest, FOREVER, NOW, lists};
 use super::little::is_little;
 use super::quick;
 use super::shared::Reading;
+use super::writes::form;
 use crate::model::{Folder, HEAD, MAX_TIME, Revision, Selection, State, Version};
 use crate::protocol::{
     AnswerView, ChannelView, ChannelsView, DiffView, ExplainView, FolderView, Params, REVISION,
@@ -48,6 +49,35 @@ pub(super) fn lasting(allowed: &'static [&'static str], answer: Answer) -> Metho
 }
 
 fn handler(allowed: &'static [&'static str], question: Answered) -> MethodRouter<Arc<App>> {
+    let asked = by_query(allowed, question);
+    match allowed.contains(&"channels") {
+        true => asked.merge(by_form(allowed, question)),
+        false => asked,
+    }
+}
+
+/// The handler of a question whose parameters are a body: more of them than a request's head has
+/// room for, such as any number of ranges of channels.
+fn by_form(allowed: &'static [&'static str], question: Answered) -> MethodRouter<Arc<App>> {
+    // No cache answers what was sent in a body (RFC 9110, 9.3.3).
+    let question = Answered { lasts: false, ..question };
+    post(async move |Extract(app): Extract<Arc<App>>, request: Request| {
+        let read = match form(&app, request).await {
+            Ok((form, _room)) => {
+                let work = move |app: &App| {
+                    let params = query_params(&form, allowed)?;
+                    question.send(app, app.state.read(), &params, std::iter::empty())
+                };
+                app.blocking(work).await
+            }
+            Err(fault) => Err(fault),
+        };
+        app.counts.reads.fetch_add(1, Relaxed);
+        app.answered(read.map(|answer| answer.map(Body::from)))
+    })
+}
+
+fn by_query(allowed: &'static [&'static str], question: Answered) -> MethodRouter<Arc<App>> {
     get(async move |Extract(app): Extract<Arc<App>>, request: Request| {
         let (Parts { uri, headers, .. }, _) = request.into_parts();
         let read = match params(&uri, allowed) {

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::app::App;
 use super::fault::{Fault, json};
-use super::receive::receive;
+use super::receive::{Room, receive};
 use super::shared::Shared;
 use crate::model::{Change, Numbers, Refusal, State};
 use crate::protocol::{
@@ -22,6 +22,10 @@ use crate::protocol::{
 
 /// The type of a body in JSON.
 const JSON: &str = "application/json";
+
+/// The type of a question's parameters in a body (WHATWG URL, 5), and the most bytes of them.
+const FORM: &str = "application/x-www-form-urlencoded";
+const FORM_BYTES: usize = 4 << 20;
 
 /// The longest body that the thread of connections takes apart itself: to pass it on to another
 /// thread and what it means back takes longer.
@@ -118,6 +122,24 @@ pub(super) async fn body<B: DeserializeOwned>(app: &App, request: Request) -> Re
     let length = length(request.headers())?;
     let (body, _room) = receive(&app.bodies, request.into_body(), length).await?;
     from_json(&body)
+}
+
+/// The parameters of a question in a body, written as in a query, and the room that they take.
+pub(super) async fn form(app: &App, request: Request) -> Result<(String, Room), Fault> {
+    kind(request.headers(), &[FORM])?;
+    let length = length(request.headers())?;
+    if length > FORM_BYTES {
+        let error = format!("parameters of {length} bytes: {FORM_BYTES} bytes are the most");
+        return Err(Fault::new(StatusCode::PAYLOAD_TOO_LARGE, error, "ask in parts"));
+    }
+    if request.uri().query().is_some() {
+        let error = "parameters in the query and in the body";
+        return Err(Fault::bad(error, "write all of them into the body"));
+    }
+    let (body, room) = receive(&app.bodies, request.into_body(), length).await?;
+    let form = String::from_utf8(body);
+    let form = form.map_err(|_| Fault::bad("the body is no text", "encode it as a query is"))?;
+    Ok((form, room))
 }
 
 fn header_text(headers: &HeaderMap, name: HeaderName) -> &str {

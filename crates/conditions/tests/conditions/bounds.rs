@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use crate::served::{change, folder, get, insert, serve};
+use crate::served::{change, folder, get, insert, post, serve};
 
 #[test]
 fn bodies_that_do_not_come_take_no_room_from_those_that_do() {
@@ -154,4 +154,49 @@ fn where_a_tag_leads_is_kept_only_while_its_objects_are_the_same() {
     assert_eq!(kept("under=/a&tag=mine"), "no-cache", "users insert into it");
     assert_eq!(kept("tag=all"), "no-cache", "it picks others");
     assert_eq!(kept("tag=all&revision=4"), "public, max-age=60");
+}
+
+#[test]
+fn more_ranges_than_a_head_has_room_for_are_asked_in_a_body() {
+    const RANGES: u32 = 20_000;
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/many", "single");
+    let object = |channel| json!({ "channel": channel, "since": 5, "values": [channel] });
+    for channels in [[0, 1, 2, 3], [39_997, 39_998, 39_999, 40_000]] {
+        let batch = json!({ "folder": "/many", "objects": channels.map(object) });
+        change(at, "/objects", &json!({ "batches": [batch] }));
+    }
+    let ranges: Vec<_> = (0..RANGES).map(|n| (2 * n).to_string()).collect();
+    let ranges = ranges.join(",");
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let ask = |path: &str, body: &str| post(at, path, &form, body.as_bytes());
+    let body = format!("folder=%2Fmany&t=7&channels={ranges}");
+    let found = ask("/find", &body);
+    let channels = |objects: &serde_json::Value| -> Vec<u64> {
+        let objects = objects.as_array().expect("a list");
+        objects.iter().map(|object| object["channel"].as_u64().expect("a number")).collect()
+    };
+    assert_eq!(channels(&found.json()["objects"]), [0, 2, 39_998]);
+    assert_eq!(found.header("cache-control"), "no-cache");
+    assert_eq!(channels(&ask("/explain", &body).json()["channels"]), [0, 2, 39_998]);
+    let range = format!("since=0&until=max&channels={ranges}");
+    assert_eq!(ask("/count", &format!("folder=/many&{range}")).json()["objects"], 3);
+    let browsed = ask("/browse", &format!("folder=/many&{range}&where=value%3E1"));
+    assert_eq!(channels(&browsed.json()["objects"]), [2, 39_998]);
+    let diff = ask("/diff", &format!("under=/many&{range}&revision=1"));
+    assert_eq!(channels(&diff.json()["folders"][0]["differences"]), [0, 2, 39_998]);
+    let exported = ask("/export", &format!("under=/many&{range}"));
+    assert_eq!(exported.body.iter().filter(|byte| **byte == b'\n').count(), 3);
+    for (path, body, said) in [
+        ("/find", "folder=/many&t=7&t=8", "given twice"),
+        ("/find?t=7", "folder=/many", "in the query and in the body"),
+        ("/find", "folder=/many&t=7&channels=x", "no range of channels"),
+        ("/export", "under=/many&no=1", "is no parameter here"),
+    ] {
+        let refused = ask(path, body);
+        let error = refused.json()["error"].as_str().expect("text").to_owned();
+        assert!(refused.status == 400 && error.contains(said), "{error}");
+    }
 }

@@ -47,7 +47,7 @@ const CHANGES: &[(&str, &str, u16, &str)] = &[
     ("/tags", r#"{"name":"g","path":"/","picks":["t"]}"#, 404, "no tag \"t\""),
     ("/tags/pick", r#"{"name":"t"}"#, 404, "no tag \"t\""),
     ("/nothing", "{}", 404, "no such request"),
-    ("/find", "{}", 405, "not with this method"),
+    ("/slice", "{}", 405, "not with this method"),
 ];
 
 /// Objects that are refused, in a folder where channel 1 has [10, 20).

@@ -271,6 +271,14 @@ fn what_was_shown_is_found_by_revision_date_and_reason() {
         (&json!(first), &json!(second))
     );
     assert_eq!((&shown["since"], &shown["shown_since"]), (&json!(0), &json!(1)));
+    // A tag as of the date of the first insertion shows what the head showed then.
+    let inserted_us = shown["time_us"].as_i64().expect("a number");
+    let date = |us| jiff::Timestamp::from_microsecond(us).expect("a date").to_string();
+    for (name, us) in [("then", inserted_us), ("before", inserted_us - 1)] {
+        change(at, "/tags", &json!({ "name": name, "path": "/m", "as_of": date(us) }));
+    }
+    let of_tag = |tag: &str| value(0, &[("tag", tag.to_owned())]);
+    assert_eq!((of_tag("then"), of_tag("before")), (Some(1.0), None));
 }
 
 #[test]
