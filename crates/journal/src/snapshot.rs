@@ -24,6 +24,7 @@ pub struct Snapshot {
     group: Group,
     /// Why it can't be finished any more.
     failed: Option<Error>,
+    is_prepared: bool,
     is_done: bool,
     _exclusive: Exclusive,
     /// Of the directory, in which it renames and removes files.
@@ -43,9 +44,10 @@ impl Snapshot {
         exclusive: Exclusive,
         through: u64,
     ) -> Self {
-        let (file, group, failed, is_done) = (None, Group::default(), None, false);
+        let (file, group, failed) = (None, Group::default(), None);
+        let (is_prepared, is_done) = (false, false);
         let (_exclusive, _lock) = (exclusive, lock);
-        Self { shared, through, file, group, failed, is_done, _exclusive, _lock }
+        Self { shared, through, file, group, failed, is_prepared, is_done, _exclusive, _lock }
     }
 
     /// The last record that it replaces.
@@ -71,6 +73,33 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Makes it durable, with the records that it replaces: what [`Snapshot::finish`] does first,
+    /// and nothing that would count. Nothing can be added then.
+    ///
+    /// # Errors
+    /// When it can't be written, the disk is full, or the journal has failed: the journal is opened
+    /// with the old snapshot.
+    pub fn prepare(&mut self) -> Result<(), Error> {
+        if !self.is_prepared {
+            if let Some(failed) = &self.failed {
+                return Err(failed.clone());
+            }
+            self.make_durable().inspect_err(|error| self.failed = Some(error.clone()))?;
+            self.is_prepared = true;
+        }
+        Ok(())
+    }
+
+    fn make_durable(&mut self) -> Result<(), Error> {
+        self.write(true)?;
+        let (shared, through) = (&self.shared, self.through);
+        if let Some((file, _)) = &mut self.file {
+            let synced = file.sync();
+            synced.map_err(|why| Error::io(&*shared.disk, NEW_SNAPSHOT, "sync", why))?;
+        }
+        shared.wait(|state| state.written.first > through)
+    }
+
     /// Makes it the journal's snapshot, once all records that it replaces are durable, and
     /// removes the files that are no longer needed.
     ///
@@ -78,17 +107,9 @@ impl Snapshot {
     /// When it can't be written, the disk is full, or the journal has failed. The journal is
     /// opened with the old snapshot or with this one then, and with all records either way.
     pub fn finish(mut self) -> Result<(), Error> {
-        if let Some(failed) = self.failed.take() {
-            return Err(failed);
-        }
-        self.write(true)?;
+        self.prepare()?;
         let (shared, through) = (self.shared.clone(), self.through);
         let disk = &*shared.disk;
-        if let Some((file, _)) = &mut self.file {
-            let synced = file.sync();
-            synced.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "sync", why))?;
-        }
-        shared.wait(|state| state.written.first > through)?;
         let renamed = disk.rename(NEW_SNAPSHOT, &snapshot_name(through));
         renamed.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "rename", why))?;
         self.is_done = true;

@@ -155,7 +155,7 @@ pub(super) fn needed<T>(value: Option<T>, name: &str) -> Result<T, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
+    use std::io::{Read as _, Write as _};
     use std::net::{SocketAddr, TcpStream};
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::time::Duration;
@@ -169,6 +169,7 @@ mod tests {
     use super::super::store::Store;
     use super::*;
     use crate::client::Client;
+    use crate::nopayload::server::storage::Origin;
 
     const WAIT: Duration = Duration::from_secs(30);
 
@@ -268,6 +269,69 @@ mod tests {
         // Each of the two threads had begun with one at most.
         let more = begins.try_iter().count();
         assert!((1..=2).contains(&more), "{more}");
+    }
+
+    /// Where files are kept: each that is fetched is waited for.
+    struct Slow {
+        begun: Sender<()>,
+        may_end: Mutex<Receiver<()>>,
+    }
+
+    impl Origin for Slow {
+        fn put(&self, _: &str, _: &mut std::fs::File) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn get(&self, _: &str, _: &mut dyn std::io::Write) -> std::io::Result<()> {
+            self.begun.send(()).expect("the test goes on");
+            let may_end = self.may_end.lock().expect("whole");
+            may_end.recv().expect("the test goes on");
+            Err(std::io::ErrorKind::NotFound.into())
+        }
+    }
+
+    #[test]
+    fn files_that_are_fetched_hold_up_no_question() {
+        let data = tempfile::tempdir().expect("a folder");
+        let store = Store::open(data.path(), u64::MAX).expect("a store");
+        let ((begun, begins), (ends, may_end)) = (channel(), channel());
+        let origin = Arc::new(Slow { begun, may_end: Mutex::new(may_end) });
+        let storage = Storage::open_copies(data.path(), origin).expect("a storage");
+        let app = Arc::new(App::new(store.shared(), store.writer(), storage));
+        let address = ([127, 0, 0, 1], 0).into();
+        let settings = HttpSettings { address, takes_names: false, tokens: None, face: Face::Api };
+        let bound = BoundHttp::bind(settings).expect("an address");
+        let server = bound.start(|_| router(app.clone())).expect("a server");
+        let at = server.address();
+        let send = |head: &str, body: &str| {
+            let mut socket = TcpStream::connect(at).expect("a connection");
+            let length = body.len();
+            let head = format!("{head} HTTP/1.1\r\nhost: {at}\r\ncontent-length: {length}\r\n\r\n");
+            socket.write_all(format!("{head}{body}").as_bytes()).expect("sent");
+            socket
+        };
+        let names = ["one", "two", "three"];
+        for name in names {
+            let mut answer = [0; 12];
+            send(&format!("PUT /upload/{name}"), name).read_exact(&mut answer).expect("an answer");
+            assert_eq!(&answer, b"HTTP/1.1 201");
+        }
+        // The copies that were made of them are lost.
+        for folder in std::fs::read_dir(data.path().join("files")).expect("a folder") {
+            let folder = folder.expect("a folder");
+            if folder.file_name() != "incoming" {
+                std::fs::remove_dir_all(folder.path()).expect("removed");
+            }
+        }
+        let _fetching = names.map(|name| send(&format!("GET /dbstore/{name}"), ""));
+        begins.recv_timeout(WAIT).expect("begun");
+        // What has come by then is looked at before these, each by a thread beside.
+        for _ in 0..10 {
+            let mut page = send("GET /metrics", "");
+            page.set_read_timeout(Some(WAIT)).expect("set");
+            page.read_exact(&mut [0; 12]).expect("an answer");
+        }
+        names.iter().for_each(|_| ends.send(()).expect("they wait"));
     }
 
     #[test]

@@ -145,6 +145,25 @@ fn a_failed_fsync_or_a_full_disk_loses_nothing_that_was_acknowledged() {
     assert_eq!(count(&open(&disk).expect("a store"), "/a"), Ok(2));
 }
 
+#[test]
+fn a_seal_whose_snapshot_has_no_room_leaves_no_segments() {
+    let (disk, folder_of_segments) = (FaultyDisk::default(), FaultyDisk::default());
+    let in_memory = Segments::in_memory(Arc::new(folder_of_segments.clone()));
+    let store = Store::open_on(Arc::new(disk.clone()), in_memory, u64::MAX, u64::MAX);
+    let store = store.expect("a store");
+    folder(&store, "/a").expect("a folder");
+    insert(&store, "/a", 0).expect("a change");
+    // Of a snapshot as small as this one everything is written at its end.
+    disk.set_room(Some(0));
+    assert!(store.seal().is_err(), "there is no room for the snapshot");
+    assert_eq!(segments(&folder_of_segments), [""; 0], "it can't count");
+    disk.set_room(None);
+    while insert(&store, "/a", 1).is_err() {}
+    store.seal().expect("there is room again");
+    assert_eq!(segments(&folder_of_segments).len(), 1);
+    assert_eq!(count(&store, "/a"), Ok(2));
+}
+
 /// The segments that there are.
 pub(super) fn segments(disk: &FaultyDisk) -> Vec<String> {
     let names = journal::Disk::list(disk).expect("names");

@@ -108,6 +108,11 @@ pub(super) trait NewBase: Send {
     /// Adds a record.
     fn append(&mut self, record: &[u8]) -> Result<(), BaseError>;
 
+    /// Does what can be done, and can fail, before it may count.
+    fn prepare(&mut self) -> Result<(), BaseError> {
+        Ok(())
+    }
+
     /// Makes it durable. `used` are the segments that it names, or the one before does.
     fn finish(self: Box<Self>, used: &BTreeSet<u64>) -> Result<(), BaseError>;
 }
@@ -182,6 +187,10 @@ fn bytes_of(records: &[Vec<u8>]) -> u64 {
 impl NewBase for Snapshot {
     fn append(&mut self, record: &[u8]) -> Result<(), BaseError> {
         Ok(Snapshot::append(self, record)?)
+    }
+
+    fn prepare(&mut self) -> Result<(), BaseError> {
+        Ok(Snapshot::prepare(self)?)
     }
 
     fn finish(self: Box<Self>, _: &BTreeSet<u64>) -> Result<(), BaseError> {

@@ -136,6 +136,8 @@ fn finish(
     for record in seal.records() {
         base.append(&record)?;
     }
+    // On a full disk it fails here, where the segments may still be removed.
+    base.prepare()?;
     *is_unsure = true;
     base.finish(used)?;
     *is_unsure = false;

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::{StreamExt as _, stream};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::answer::{JSON, Refusal, bytes_of, read};
@@ -89,9 +90,13 @@ async fn store(app: &Arc<App>, parts: Parts, request: Request) -> Result<Respons
         // What is refused is not kept: no key would ever lead to it.
         read(app, |_| true, check).await??.is_some()
     };
-    {
+    let keep = {
         let app = Arc::clone(app);
-        blocking(move || incoming.keep(&app.storage, &sha256)).await?;
+        move || incoming.keep(&app.storage, &sha256)
+    };
+    match app.storage.has_origin() {
+        true => apart(&app.storage.sends, keep).await?,
+        false => blocking(keep).await?,
     }
     let change = ServiceChange::Nopayload(change);
     let bytes = change.encode();
@@ -155,20 +160,39 @@ async fn receive(app: &Arc<App>, body: Body, patience: Patience) -> Result<Incom
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Refusal> {
-    beside(work).await.ok_or_else(Refusal::own)?.map_err(|error| {
-        tracing::error!("files: {error}");
-        let status = match error.kind() {
-            io::ErrorKind::NotConnected => {
-                let away = "the store of files doesn't answer, or takes nothing: try again later";
-                return Refusal::detail(StatusCode::SERVICE_UNAVAILABLE, away.to_owned());
-            }
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                StatusCode::INSUFFICIENT_STORAGE
-            }
-            _ => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        Refusal::detail(status, format!("the file can't be kept or read: {error}"))
-    })
+    beside(work).await.ok_or_else(Refusal::own)?.map_err(failed)
+}
+
+/// Does what waits for where files are kept on a thread of its own, of which there are only as many
+/// as `places`: it may take minutes, in which the threads beside that of connections are needed.
+async fn apart<T: Send + 'static>(
+    places: &Arc<Semaphore>,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, Refusal> {
+    // It is never closed, and held until the work is done, whoever still waits for that.
+    let place = Arc::clone(places).acquire_owned().await.map_err(|_| Refusal::own())?;
+    let (done, is_done) = oneshot::channel();
+    let work = move || {
+        let _place = place;
+        let _ = done.send(work());
+    };
+    std::thread::Builder::new().name("files".to_owned()).spawn(work).map_err(failed)?;
+    is_done.await.map_err(|_| Refusal::own())?.map_err(failed)
+}
+
+fn failed(error: io::Error) -> Refusal {
+    tracing::error!("files: {error}");
+    let status = match error.kind() {
+        io::ErrorKind::NotConnected => {
+            let away = "the store of files doesn't answer, or takes nothing: try again later";
+            return Refusal::detail(StatusCode::SERVICE_UNAVAILABLE, away.to_owned());
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            StatusCode::INSUFFICIENT_STORAGE
+        }
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    Refusal::detail(status, format!("the file can't be kept or read: {error}"))
 }
 
 /// `GET /dbstore/KEY`.
@@ -187,9 +211,13 @@ pub(super) async fn download(
         app.counts.not_modified.fetch_add(1, Relaxed);
         return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
     }
-    let outgoing = {
+    let read = {
         let app = Arc::clone(&app);
-        blocking(move || app.storage.read(file.sha256, file.size)).await?
+        move || app.storage.read(file.sha256, file.size)
+    };
+    let outgoing = match lacks(&app, file.sha256, file.size).await? {
+        true => apart(&app.storage.fetches, read).await?,
+        false => blocking(read).await?,
     };
     let described = [
         ("content-type", "application/octet-stream".to_owned()),
@@ -198,6 +226,15 @@ pub(super) async fn download(
     ];
     let body = Body::from_stream(stream::try_unfold(outgoing, next));
     Ok((kept, described, body).into_response())
+}
+
+/// Whether a file has to be fetched from where it is kept.
+async fn lacks(app: &Arc<App>, sha256: [u8; 32], size: u64) -> Result<bool, Refusal> {
+    if !app.storage.has_origin() {
+        return Ok(false);
+    }
+    let app = Arc::clone(app);
+    blocking(move || Ok(app.storage.lacks(sha256, size))).await
 }
 
 /// The next bytes of a file, with what reads those after them.

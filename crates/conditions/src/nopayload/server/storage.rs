@@ -4,8 +4,8 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use axum::body::Bytes;
@@ -14,6 +14,9 @@ use tokio::sync::Semaphore;
 
 /// How many files may be on their way in.
 const UPLOADS: usize = 64;
+
+/// How many files may be on their way to where they are kept.
+const SENT: usize = 8;
 
 /// How many bytes are read at a time.
 const CHUNK_BYTES: u64 = 128 << 10;
@@ -30,8 +33,11 @@ pub(crate) trait Origin: Send + Sync {
 /// The files of a data directory.
 pub(crate) struct Storage {
     folder: PathBuf,
-    /// Locked while a file is fetched: it is fetched once.
-    origin: Option<(Arc<dyn Origin>, Mutex<()>)>,
+    origin: Option<Arc<dyn Origin>>,
+    /// Taken while a file is fetched: it is fetched once.
+    pub(super) fetches: Arc<Semaphore>,
+    /// Taken while one is sent to where it is kept.
+    pub(super) sends: Arc<Semaphore>,
     /// Names of files that are on their way in.
     next: AtomicU64,
     pub(super) uploads: Semaphore,
@@ -51,16 +57,28 @@ impl Storage {
         };
         open().with_context(|| format!("{} can't be prepared", incoming.display()))?;
         let (next, uploads) = (AtomicU64::new(0), Semaphore::new(UPLOADS));
-        Ok(Self { folder, origin: None, next, uploads })
+        let [fetches, sends] = [1, SENT].map(|most| Arc::new(Semaphore::new(most)));
+        Ok(Self { folder, origin: None, fetches, sends, next, uploads })
     }
 
     /// Opens a folder that has copies of files that are kept elsewhere.
     ///
     /// # Errors
     /// As [`Storage::open`].
-    #[cfg(feature = "tier")]
+    #[cfg(any(test, feature = "tier"))]
     pub(crate) fn open_copies(data: &Path, origin: Arc<dyn Origin>) -> anyhow::Result<Self> {
-        Ok(Self { origin: Some((origin, Mutex::new(()))), ..Self::open(data)? })
+        Ok(Self { origin: Some(origin), ..Self::open(data)? })
+    }
+
+    /// Whether files are kept elsewhere: then it may take minutes to keep one, or to fetch it.
+    pub(super) fn has_origin(&self) -> bool {
+        self.origin.is_some()
+    }
+
+    /// Whether a file has to be fetched before it can be read.
+    pub(super) fn lacks(&self, sha256: [u8; 32], size: u64) -> bool {
+        let (folder, name) = self.place(&sha256);
+        self.has_origin() && !is_there(&folder.join(name), size)
     }
 
     /// Begins a file that comes in.
@@ -75,13 +93,8 @@ impl Storage {
     pub(super) fn read(&self, sha256: [u8; 32], size: u64) -> io::Result<Outgoing> {
         let (folder, name) = self.place(&sha256);
         let path = folder.join(name);
-        if let Some((origin, lock)) = &self.origin
-            && !is_there(&path, size)
-        {
-            let _lock = lock.lock().unwrap_or_else(PoisonError::into_inner);
-            if !is_there(&path, size) {
-                self.fetch(&**origin, &sha256)?;
-            }
+        if let Some(origin) = self.origin.as_ref().filter(|_| !is_there(&path, size)) {
+            self.fetch(&**origin, &sha256)?;
         }
         let file = File::open(path)?;
         match file.metadata()?.len() == size {
@@ -152,7 +165,7 @@ impl Incoming {
 
     /// Makes it durable in the place of bytes with this sum, which is its own.
     pub(super) fn keep(self, storage: &Storage, sha256: &[u8; 32]) -> io::Result<()> {
-        if let Some((origin, _)) = &storage.origin {
+        if let Some(origin) = &storage.origin {
             origin.put(&hex(sha256), &mut File::open(&self.path)?).map_err(unreached)?;
         }
         self.place(storage, sha256)
@@ -268,7 +281,7 @@ mod tests {
     #[test]
     fn a_place_of_files_that_cant_be_reached_is_told_from_a_file_that_isnt_there() {
         let data = tempfile::tempdir().expect("a folder");
-        let origin = Some((Arc::new(Away) as Arc<dyn Origin>, Mutex::new(())));
+        let origin = Some(Arc::new(Away) as Arc<dyn Origin>);
         let storage = Storage { origin, ..Storage::open(data.path()).expect("a storage") };
         let mut incoming = storage.begin().expect("a file");
         incoming.write(b"content").expect("written");
