@@ -283,9 +283,9 @@ mod tests {
         }
 
         fn get(&self, _: &str, _: &mut dyn std::io::Write) -> std::io::Result<()> {
-            self.begun.send(()).expect("the test goes on");
-            let may_end = self.may_end.lock().expect("whole");
-            may_end.recv().expect("the test goes on");
+            // Those that begin later may find that the test is over.
+            let _ = self.begun.send(());
+            let _ = self.may_end.lock().map(|may_end| may_end.recv());
             Err(std::io::ErrorKind::NotFound.into())
         }
     }

@@ -4,6 +4,7 @@
 #[cfg(feature = "arrow")]
 mod arrow;
 mod backup;
+mod blocks;
 mod bounds;
 mod check;
 mod described;
