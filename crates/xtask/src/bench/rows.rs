@@ -149,6 +149,10 @@ pub(super) const ROWS: &[Row] = &[
     conditions("conditions-long", "run suites/conditions-long.toml"),
     conditions("conditions-payload", "run suites/conditions-payload.toml"),
     conditions("conditions-memory", "run suites/conditions-memory.toml"),
+    conditions("conditions-append", "run suites/conditions-append.toml"),
+    conditions("conditions-browse", "run suites/conditions-browse.toml"),
+    conditions("conditions-programs", "run suites/conditions-programs.toml"),
+    conditions("conditions-replica", "run suites/conditions-replica.toml"),
 ];
 
 #[cfg(test)]
