@@ -108,6 +108,19 @@ fn wrong_answers_are_shown_with_what_was_expected() {
 }
 
 #[test]
+fn refusals_before_the_measured_time_are_shown_beside_a_wrong_answer() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point(LABEL, 16);
+    bench.round();
+    let trial = bench.trial(0, 100_000, 33_000, |row| row.wrong = 1);
+    for note in ["another key's value", "503 too many changes wait"] {
+        bench.finding(trial, note, b"", b"");
+    }
+    let text = report::text(&bench.finish(), false);
+    assert!(text.contains("wrong answers and refusals of loadline, round 1:"), "{text}");
+}
+
+#[test]
 fn the_conclusion_counts_points_and_names_each_other_target() {
     let mut bench = Bench::new(&["loadline", "memcached"]);
     for connections in [1, 16] {

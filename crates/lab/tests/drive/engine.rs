@@ -93,6 +93,7 @@ static GREETED: DialectRow = DialectRow::new("greeted", "", Reach::Stream);
 static CLOSING: DialectRow = DialectRow::new("closing", "", Reach::Stream);
 static CALLED: DialectRow = DialectRow::new("called", "", Reach::Calls);
 static HANGING: DialectRow = DialectRow::new("hanging", "", Reach::Calls);
+static LATE: DialectRow = DialectRow::new("late", "", Reach::Calls);
 static BUSY: DialectRow = DialectRow::new("busy", "", Reach::Busy);
 
 fn make(dialect: &str) -> Client {
@@ -101,6 +102,7 @@ fn make(dialect: &str) -> Client {
         "closing" => Client::Dialect(Toy::boxed(false, true)),
         "called" => Client::Caller(Box::new(Counting(0))),
         "hanging" => Client::Caller(Box::new(Hanging)),
+        "late" => Client::Caller(Box::new(Late)),
         "busy" => Client::Busy(Box::new(Adding::default())),
         _ => Client::Dialect(Toy::boxed(false, false)),
     }
@@ -436,6 +438,27 @@ fn a_call_that_never_returns_ends_its_slot_with_a_reason() {
             assert!(trouble.contains("within its time-out of 50 ms"), "{trouble}");
             assert_eq!(result.counts.missing, missing, "it is given up once");
         }
+    });
+}
+
+/// Each call is a thousand operations, and comes too late.
+struct Late;
+
+impl Caller for Late {
+    fn call(&mut self, _: Op) -> Result<Outcome, ProtocolError> {
+        std::thread::sleep(Duration::from_millis(2));
+        Ok(Outcome { answers: 1_000, ..Outcome::default() })
+    }
+}
+
+#[test]
+fn all_operations_of_a_call_that_comes_too_late_are_missing() {
+    let clients = Clients { connections: 1, ..clients(1, Span::from_ms(1)) };
+    let scenario = common::scenario(&SERVICE, SAY);
+    common::load(serve(Habit::default()), &LATE, &scenario, clients, |session| {
+        let Counts { operations, missing, .. } = session.run(20_000_000).expect("a result").counts;
+        assert!(missing > 0 && missing.is_multiple_of(1_000), "{missing}");
+        assert_eq!(operations, 0);
     });
 }
 
