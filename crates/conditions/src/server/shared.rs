@@ -1,4 +1,8 @@
 //! The state as the owner and its readers share it. Control plane.
+//!
+//! Who waits to write would hold up all who come to read then. So whoever may read for long goes
+//! through a gate, at which the owner waits for them: it waits for the state itself only as long as
+//! the little questions take that the threads of connections answer.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
@@ -13,17 +17,32 @@ pub(crate) struct Shared(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
+    /// Locked before the state.
+    gate: RwLock<()>,
     state: RwLock<State>,
     /// Told whenever a group has been applied.
     applied: Notify,
 }
 
 /// The state as it is; nothing is applied for as long as this is held.
-pub(crate) type Reading<'a> = RwLockReadGuard<'a, State>;
+pub(crate) struct Reading<'a> {
+    state: RwLockReadGuard<'a, State>,
+    /// Of whoever may read for long.
+    _gate: Option<RwLockReadGuard<'a, ()>>,
+}
+
+impl Deref for Reading<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
 
 /// The state while a group is applied.
 pub(super) struct Writing<'a> {
     state: RwLockWriteGuard<'a, State>,
+    _gate: RwLockWriteGuard<'a, ()>,
     /// Dropped after the lock.
     _tell: Tell<'a>,
 }
@@ -53,19 +72,21 @@ impl DerefMut for Writing<'_> {
 
 impl Shared {
     pub(super) fn new(state: State) -> Self {
-        Self(Arc::new(Inner { state: RwLock::new(state), applied: Notify::new() }))
+        let (gate, state, applied) = (RwLock::new(()), RwLock::new(state), Notify::new());
+        Self(Arc::new(Inner { gate, state, applied }))
     }
 
-    /// The state, unless a group is being applied or waits for readers to end.
+    /// The state, for little work, unless a group is being applied or waits for such work to end.
     pub(super) fn try_read(&self) -> Option<Reading<'_>> {
-        match self.0.state.try_read() {
-            Ok(state) => Some(state),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        let state = match self.0.state.try_read() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(Reading { state, _gate: None })
     }
 
-    /// The state, once no group is being applied: waits without holding up the thread.
+    /// The state, for little work, once no group is being applied: waits without holding up the thread.
     pub(crate) async fn free(&self) -> Reading<'_> {
         loop {
             let applied = self.0.applied.notified();
@@ -76,14 +97,44 @@ impl Shared {
         }
     }
 
-    /// The state, for threads that may wait.
+    /// The state, for threads that may wait, and for as long as it takes.
     pub(crate) fn read(&self) -> Reading<'_> {
+        let gate = Some(self.0.gate.read().unwrap_or_else(PoisonError::into_inner));
         // A thread that panics while it applies a group ends the service's writes, not its reads.
-        self.0.state.read().unwrap_or_else(PoisonError::into_inner)
+        let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
+        Reading { state, _gate: gate }
+    }
+
+    /// Whether a change waits for those who read for long, or is applied.
+    #[cfg(test)]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.0.gate.try_read().is_err()
     }
 
     pub(super) fn write(&self) -> Writing<'_> {
+        let gate = self.0.gate.write().unwrap_or_else(PoisonError::into_inner);
         let state = self.0.state.write().unwrap_or_else(PoisonError::into_inner);
-        Writing { state, _tell: Tell(&self.0.applied) }
+        Writing { state, _gate: gate, _tell: Tell(&self.0.applied) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_waits_for_a_long_question_holds_up_no_little_one() {
+        let shared = Shared::new(State::default());
+        let long = shared.read();
+        std::thread::scope(|scope| {
+            let change = scope.spawn(|| drop(shared.write()));
+            while !shared.is_awaited() {
+                std::thread::yield_now();
+            }
+            assert!((0..1_000).all(|_| shared.try_read().is_some()));
+            drop(long);
+            change.join().expect("no panic");
+        });
+        assert!(shared.try_read().is_some());
     }
 }
