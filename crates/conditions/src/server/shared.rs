@@ -76,7 +76,7 @@ impl Shared {
         Self(Arc::new(Inner { gate, state, applied }))
     }
 
-    /// The state, for little work, unless a group is being applied or waits for such work to end.
+    /// The state, for little work, unless a group is being applied or waits for such work.
     pub(super) fn try_read(&self) -> Option<Reading<'_>> {
         let state = match self.0.state.try_read() {
             Ok(state) => state,
@@ -86,7 +86,8 @@ impl Shared {
         Some(Reading { state, _gate: None })
     }
 
-    /// The state, for little work, once no group is being applied: waits without holding up the thread.
+    /// The state, for little work, once no group is being applied: waits without holding up the
+    /// thread.
     pub(crate) async fn free(&self) -> Reading<'_> {
         loop {
             let applied = self.0.applied.notified();

@@ -1,9 +1,9 @@
 //! Files of segments that another hand writes over or cuts while they are served. Control plane.
 //!
-//! They are mapped, and their indexes aren't checked again: where the end of one is cut, the rest of
-//! its last page would be read as zeros, which may mean that nothing is shown. So the system says
-//! when a file in their directory is written to; one that is open by then is read, and refused from
-//! then on where it isn't what was opened.
+//! They are mapped, and their indexes aren't checked again: where the end of one is cut, the rest
+//! of its last page would be read as zeros, which may mean that nothing is shown. So the system
+//! says when a file in their directory is written to; one that is open by then is read, and refused
+//! from then on where it isn't what was opened.
 
 use std::io;
 use std::mem::MaybeUninit;

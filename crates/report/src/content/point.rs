@@ -337,8 +337,8 @@ fn wrong_answers(summary: &Summary, index: usize) -> Vec<Line> {
         let name = &summary.targets[trial.target].name;
         let wrong = trial.row.wrong + trial.row.wrong_outside;
         let what = match (wrong, trial.row.refused) {
-            // Those that refuse what prepares a target are in no count, nor those before the measured
-            // time: what is here beyond the wrong answers is one.
+            // Those that refuse what prepares a target are in no count, nor those before the
+            // measured time: what is here beyond the wrong answers is one.
             (0, _) => "refusals",
             (_, 0) if here.len() as u64 <= wrong => "wrong answers",
             _ => "wrong answers and refusals",
