@@ -180,9 +180,7 @@ impl Accepted {
         let Self { socket, _counted } = self;
         match socket {
             Socket::Tcp(socket) => {
-                let Ok(stream) = TcpStream::from_std(socket) else { return };
-                // Else an answer of several writes waits for the client's acknowledgement.
-                let _ = stream.set_nodelay(!shared.settings.nagle);
+                let Ok(stream) = tuned(socket, shared.settings.nagle) else { return };
                 match tls {
                     // Each in a box: the task of a connection is as large as its largest way.
                     None => Box::pin(converse(stream, "tcp", shared)).await,
@@ -197,6 +195,14 @@ impl Accepted {
             }
         }
     }
+}
+
+/// The stream of a connection. Without TCP_NODELAY an answer of several writes waits for the
+/// client's acknowledgement.
+fn tuned(socket: std::net::TcpStream, nagle: bool) -> io::Result<TcpStream> {
+    let stream = TcpStream::from_std(socket)?;
+    stream.set_nodelay(!nagle)?;
+    Ok(stream)
 }
 
 /// Serves an encrypted connection.
@@ -228,5 +234,22 @@ mod tests {
     fn the_task_of_a_connection_is_small() {
         let of = size(|accepted, shared| accepted.converse(shared));
         assert!(of <= 384, "{of} bytes");
+    }
+
+    #[test]
+    fn an_accepted_socket_has_tcp_nodelay_unless_nagle_is_planted() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        for nagle in [false, true] {
+            let near = std::net::TcpStream::connect(listener.local_addr().expect("bound"));
+            let (far, _) = listener.accept().expect("a connection");
+            far.set_nonblocking(true).expect("an option");
+            assert!(!far.nodelay().expect("an option"), "the system leaves it off");
+            runtime.as_ref().expect("a runtime").block_on(async {
+                let stream = tuned(far, nagle).expect("a stream");
+                assert_eq!(stream.nodelay().expect("an option"), !nagle);
+            });
+            drop(near);
+        }
     }
 }

@@ -126,14 +126,14 @@ fn the_memory_of_all_connections_has_a_limit() {
 }
 
 /// Connects and sends a ping, so that the server's windows are there once it is answered.
-fn begun(server: SocketAddr, settings: &[(u16, u32)]) -> Raw {
+pub(crate) fn begun(server: SocketAddr, settings: &[(u16, u32)]) -> Raw {
     let mut raw = Raw::connect(server, settings);
     settle(&mut raw);
     raw
 }
 
 /// Waits until the server has read all that was sent, and its calls have had their turn.
-fn settle(raw: &mut Raw) {
+pub(crate) fn settle(raw: &mut Raw) {
     for _ in 0..3 {
         raw.send(&frame(PING, 0, 0, &[1; 8]));
         let is_pong = |frame: &Frame| frame.kind == PING && frame.flags == ACK;

@@ -5,6 +5,8 @@
 mod cli;
 mod futures;
 #[cfg(feature = "grpc")]
+mod given_up;
+#[cfg(feature = "grpc")]
 mod grpcio;
 #[cfg(feature = "grpc")]
 mod grpcjs;

@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use rpc::client::{CallOptions, Client};
+use rpc::protocol::status::Code;
+
+use crate::native::{ADD, SLEEP, pause};
 use crate::raw::*;
 use crate::served::{Served, rpc};
 
@@ -89,4 +93,33 @@ fn an_idle_connection_keeps_no_server_and_new_calls_find_none() {
     assert!(server.wait().success());
     let out = rpc(&["health", &address]);
     assert_eq!(out.status.code(), Some(1));
+}
+
+#[test]
+fn a_new_call_of_a_server_that_stops_is_unavailable_and_one_in_flight_ends_well() {
+    let server = Served::start(&[]);
+    let address = server.address().parse().expect("an address");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let options = CallOptions::default();
+        let client = Client::connect(&address, None, Duration::from_secs(20)).await;
+        let client = client.expect("a server");
+        let (mut sender, mut receiver) = client.open(SLEEP, &options).await.expect("a call");
+        sender.send(&pause(Duration::from_millis(1_500))).await.expect("sent");
+        sender.end().expect("sent");
+        // The server has begun the one before it, too.
+        client.call(ADD, &[8, 1], &options).await.expect("a total");
+        server.terminate();
+        // Until GOAWAY has come, calls are served.
+        let refused = loop {
+            match client.call(ADD, &[8, 1], &options).await {
+                Ok(_) => tokio::task::yield_now().await,
+                Err(ended) => break ended.status,
+            }
+        };
+        assert_eq!(refused.code, Code::Unavailable, "{refused}");
+        assert!(receiver.next().await.is_some_and(|answer| answer.is_empty()), "it has slept");
+        assert_eq!(receiver.next().await, None);
+        assert_eq!(receiver.ended().status.code, Code::Ok);
+    });
 }
