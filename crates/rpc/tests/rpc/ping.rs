@@ -28,10 +28,22 @@ fn a_trial_over_every_carrier_has_exact_totals() {
         assert!(number("median_ns") <= number("p99_ns") && number("p99_ns") <= number("max_ns"));
         let total = |at: usize| trial["totals"][at].as_i64().expect("a total");
         assert_eq!((total(1) - total(0)) as f64, number("calls"), "{trial}");
+        assert!(number("allocated_bytes") >= number("allocations"), "{trial}");
+        for side in ["here", "server"] {
+            let cores = trial["cores"][side].as_array().expect("cores");
+            assert!(!cores.is_empty(), "{side}: {trial}");
+        }
         let out = rpc(&["ping", &address, "--count", "9", "--function", "echo", "--bytes", "70kB"]);
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         assert!(out.status.success(), "{address}: {}", said(&out));
-        for words in ["9 samples with ", " evaluation", "Histogram: ", "answers are right."] {
+        for words in [
+            "9 samples with ",
+            " evaluation",
+            "Histogram: ",
+            "Memory estimate: ",
+            "Cores: ",
+            "answers are right.",
+        ] {
             assert!(text.contains(words), "{address}: {text}");
         }
     }
@@ -54,6 +66,7 @@ fn a_trial_starts_its_own_server_on_the_cores_that_are_typed() {
         let trial = &lines(&out)[0];
         assert_eq!(trial["totals"][0], 0, "a server of its own: {trial}");
         assert_eq!(trial["samples"], 20);
+        assert_eq!(trial["cores"], serde_json::json!({ "here": [0], "server": [0] }), "{trial}");
     }
     let out = rpc(&["ping", "tcp:", "--server", "exec false"]);
     assert_eq!(out.status.code(), Some(1), "{}", said(&out));
@@ -133,6 +146,11 @@ fn why_counts_what_a_call_does_and_names_nagle_where_it_is_planted() {
         "{planted}"
     );
     assert_eq!(planted["writes"], 8.0, "seven fields of the header, and the message");
+    let steps = planted["in_order"].as_array().expect("steps");
+    let written: Vec<_> = steps.iter().map_while(|step| step["write"].as_u64()).collect();
+    assert_eq!(written, [4, 1, 1, 2, 8, 4, 4, 10], "{planted}");
+    let read: u64 = steps.iter().filter_map(|step| step["read"].as_u64()).sum();
+    assert_eq!(read, 34, "{planted}");
     let out = rpc(&["why", &address, "--time", "200ms", "--json"]);
     assert!(out.status.success(), "{}", said(&out));
     let plain = &lines(&out)[0];
@@ -142,11 +160,14 @@ fn why_counts_what_a_call_does_and_names_nagle_where_it_is_planted() {
         assert!(plain[side][key].as_f64().is_some_and(|value| value > 0.0), "{side}: {plain}");
     }
     assert!(!plain["cause"].as_str().expect("a cause").contains("Nagle"), "{plain}");
+    let right = serde_json::json!([{ "write": 34 }, { "read": 34 }]);
+    assert_eq!(plain["in_order"], right, "{plain}");
+    assert!(plain["look_up_ns"].as_f64().is_some_and(|took| took > 0.0), "{plain}");
     for address in ["here:", &format!("pipe:exec {PROGRAM} serve --pipe"), &address] {
         let out = rpc(&["why", address, "--time", "50ms"]);
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         assert!(out.status.success(), "{address}: {}", said(&out));
-        for words in ["context switches", "on no CPU", "There and back"] {
+        for words in ["context switches", "on no CPU", "There and back", "cache line ", "by number"] {
             assert!(text.contains(words), "{address}: {text}");
         }
     }
@@ -230,6 +251,10 @@ fn why_finds_each_cause_that_is_planted() {
         let found = found(planted);
         let causes = found["causes"].as_array().expect("causes");
         let is_named = |cause: &serde_json::Value| cause.as_str().expect("words").contains(words);
+        if planted[0] == "--cpus" {
+            let line = &found["floors_ns"]["cache_line"];
+            assert!(line.is_null(), "on one core neither can wait: {found}");
+        }
         assert!(causes.iter().any(is_named), "{planted:?}: {found}");
         assert_eq!(found["cause"], causes[0]);
         for other in [

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{INPUT_BYTES, NativeClient, Traffic, settle, unary, unavailable};
+use super::meter::{Meter, Step, Traffic};
+use super::{INPUT_BYTES, NativeClient, settle, unary, unavailable};
 use crate::carriers::{Carrier, Peer, Sender};
 use crate::protocol::native::{Begin, ClientSession};
 use crate::protocol::status::Status;
@@ -136,7 +137,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct State {
     session: ClientSession,
     promises: HashMap<u64, Promise>,
-    traffic: Traffic,
+    meter: Meter,
     /// `None` once the connection is to end.
     sender: Option<Arc<Sender>>,
 }
@@ -163,8 +164,7 @@ impl State {
         }
         let sent = self.session.out().with_slices(|slices| sender.send(slices))?;
         self.session.out().advance(sent);
-        self.traffic.writes += 1;
-        self.traffic.written_bytes += sent as u64;
+        self.meter.has_written(sent);
         Ok(true)
     }
 }
@@ -225,12 +225,11 @@ impl Connection {
             let now = Instant::now();
             let came = carrier.receive(&mut input, Some(now + look));
             let mut state = lock(&self.state);
-            state.traffic.waits = carrier.waits();
+            state.meter.traffic.waits = carrier.waits();
             match came {
                 Ok(0) => drop(state.session.closed()),
                 Ok(count) => {
-                    state.traffic.reads += 1;
-                    state.traffic.read_bytes += count as u64;
+                    state.meter.has_read(count);
                     // What is wrong has broken the session.
                     let _ = state.session.receive(input.get(..count).unwrap_or_default());
                 }
@@ -276,9 +275,9 @@ impl FutureClient {
     /// # Errors
     /// When the carrier can't be divided, or there is no thread.
     pub fn of(client: NativeClient, kind: FutureKind) -> io::Result<Self> {
-        let NativeClient { mut carrier, session, traffic, .. } = client;
+        let NativeClient { mut carrier, session, meter, .. } = client;
         let (peer, sender) = (carrier.peer(), Some(Arc::new(carrier.sender()?)));
-        let state = State { session, promises: HashMap::new(), traffic, sender };
+        let state = State { session, promises: HashMap::new(), meter, sender };
         let connection =
             Arc::new(Connection { state: Mutex::new(state), handed_ns: AtomicU64::new(0) });
         let theirs = Arc::clone(&connection);
@@ -350,7 +349,17 @@ impl FutureClient {
 
     /// What has passed until now.
     pub fn traffic(&self) -> Traffic {
-        lock(&self.connection.state).traffic
+        lock(&self.connection.state).meter.traffic
+    }
+
+    /// Notes each write and read from now on.
+    pub fn note_steps(&self) {
+        lock(&self.connection.state).meter.note_steps();
+    }
+
+    /// Those since, in order, and notes no more; 1,024 at most.
+    pub fn take_steps(&self) -> Vec<Step> {
+        lock(&self.connection.state).meter.take_steps()
     }
 
     /// How long all answers until now took from the thread that has read them to the one that has

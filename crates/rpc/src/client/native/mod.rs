@@ -4,6 +4,7 @@
 //! [`FutureClient`] has a thread that reads, so that several threads may call by one connection.
 
 mod future;
+mod meter;
 
 use std::fmt;
 use std::io;
@@ -17,7 +18,10 @@ use crate::protocol::native::{Begin, ClientSession, Event, What};
 use crate::protocol::status::{Code, Ended, Status};
 use crate::writes::{Cuts, Sending, Writes};
 
+use meter::Meter;
+
 pub use future::{CallFuture, FutureClient, FutureKind};
+pub use meter::{Step, Traffic};
 
 /// When a buffer is flushed, which gathers what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -64,21 +68,6 @@ impl Default for NativeOptions {
     }
 }
 
-/// What has passed over a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Writes, and their bytes.
-    pub writes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
-    /// Reads that brought something.
-    pub reads: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Waits for room, or for bytes, by a system call of their own.
-    pub waits: u64,
-}
-
 /// A call that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
@@ -95,7 +84,7 @@ pub struct NativeClient {
     sending: Sending,
     reading: Cuts,
     input: Box<[u8]>,
-    traffic: Traffic,
+    meter: Meter,
     /// The call under way, and how long it may take once this side first waits for it.
     untimed: Option<(u64, Duration)>,
 }
@@ -121,7 +110,7 @@ impl NativeClient {
             sending: Sending::new(writes),
             reading: Cuts::of_reads(options.reads.filter(|_| options.buffered.is_none())),
             input: vec![0; INPUT_BYTES].into(),
-            traffic: Traffic::default(),
+            meter: Meter::default(),
             untimed: None,
         };
         let until = Instant::now() + options.connect_timeout;
@@ -167,7 +156,17 @@ impl NativeClient {
 
     /// What has passed until now.
     pub fn traffic(&self) -> Traffic {
-        Traffic { waits: self.carrier.waits(), ..self.traffic }
+        Traffic { waits: self.carrier.waits(), ..self.meter.traffic }
+    }
+
+    /// Notes each write and read from now on.
+    pub fn note_steps(&mut self) {
+        self.meter.note_steps();
+    }
+
+    /// Those since, in order, and notes no more; 1,024 at most.
+    pub fn take_steps(&mut self) -> Vec<Step> {
+        self.meter.take_steps()
     }
 
     /// Begins a call, and returns its number. It is sent by [`NativeClient::flush`], or by what
@@ -372,8 +371,7 @@ impl NativeClient {
             match self.sending.with_slices(out, |slices| carrier.send(slices)) {
                 Ok(count) => {
                     self.sending.sent(out, count);
-                    self.traffic.writes += 1;
-                    self.traffic.written_bytes += count as u64;
+                    self.meter.has_written(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let deadline = self.deadline();
@@ -461,8 +459,7 @@ impl NativeClient {
         match read {
             Ok(0) => Err(self.session.closed()),
             Ok(count) => {
-                self.traffic.reads += 1;
-                self.traffic.read_bytes += count as u64;
+                self.meter.has_read(count);
                 let came = self.input.get(..count).unwrap_or_default();
                 if !self.session.is_greeting() {
                     self.reading.pass(came);

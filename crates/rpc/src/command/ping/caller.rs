@@ -15,7 +15,7 @@ use super::rung::Within;
 use crate::carriers::{CarrierAddress, Peer, Tuning};
 use crate::client::CallOptions;
 use crate::client::native::{
-    Flush, FutureClient, FutureKind, NativeClient, NativeOptions, Traffic,
+    Flush, FutureClient, FutureKind, NativeClient, NativeOptions, Step, Traffic,
 };
 use crate::protocol::native::greeting::MOST_TOKEN_BYTES;
 use crate::protocol::status::Status;
@@ -144,6 +144,24 @@ impl Caller {
             Self::Native(client, _) => Some(client.traffic()),
             Self::Future(client, _) => Some(client.traffic()),
             Self::Grpc(..) | Self::Within(_) => None,
+        }
+    }
+
+    /// Notes each write and read from now on, where they are known.
+    pub(in crate::command) fn note_steps(&mut self) {
+        match self {
+            Self::Native(client, _) => client.note_steps(),
+            Self::Future(client, _) => client.note_steps(),
+            Self::Grpc(..) | Self::Within(_) => {}
+        }
+    }
+
+    /// Those since, in order.
+    pub(in crate::command) fn take_steps(&mut self) -> Vec<Step> {
+        match self {
+            Self::Native(client, _) => client.take_steps(),
+            Self::Future(client, _) => client.take_steps(),
+            Self::Grpc(..) | Self::Within(_) => Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@ pub(super) mod caller;
 pub(super) mod cpus;
 mod grpc;
 mod rung;
+pub(super) mod seen;
 pub(super) mod show;
 pub(super) mod started;
 pub(super) mod trial;
@@ -26,8 +27,13 @@ use crate::writes::Writes;
 use caller::{Caller, Function, How};
 use cpus::Cpus;
 use rung::{Rung, Within};
+use seen::Seen;
+use show::Beside;
 use started::Started;
-use trial::{Limits, Trial};
+use trial::{Allocated, Limits, Trial};
+
+/// Calls that say where both sides run, before the trial and after it: few, as one may take 88 ms.
+const LOOKS: usize = 4;
 
 /// Where calls go, and how they are written.
 #[derive(Debug, clap::Args)]
@@ -258,10 +264,14 @@ pub(super) fn ping(args: &PingArgs, session: SessionArgs) -> Outcome {
     };
     let limits = Limits { samples: args.count as usize, time: args.time.duration() };
     let mut work = caller::Work::new(args.function, args.bytes.bytes as usize);
+    let mut seen = Seen::default();
+    seen.look_if_told(&mut caller, LOOKS)?;
     let trial = Trial::run(limits, || work.once(&mut caller))?;
+    seen.look_if_told(&mut caller, LOOKS)?;
+    let beside = Beside { allocated: Allocated::of(|| work.once(&mut caller))?, seen };
     let shown = match json {
-        true => show::json(&args.to.address, &work, &trial),
-        false => show::text(&args.to.address, &work, &trial),
+        true => show::json(&args.to.address, &work, &trial, &beside),
+        false => show::text(&args.to.address, &work, &trial, &beside),
     };
     out::print(shown)?;
     Ok(ExitCode::SUCCESS)

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::caller::{Function, Work};
-use super::trial::{Summary, Trial};
+use super::seen::{Seen, listed};
+use super::trial::{Allocated, Summary, Trial};
 
 /// Columns of the histogram; the last but one parts what is beyond the 99th percentile.
 const COLUMNS: usize = 62;
@@ -96,6 +97,22 @@ impl Histogram {
     }
 }
 
+/// A size with its unit.
+fn size(bytes: u64) -> String {
+    match bytes as f64 {
+        kib if kib < 1024.0 => format!("{bytes} bytes"),
+        kib if kib < 1024.0 * 1024.0 => format!("{:.2} KiB", kib / 1024.0),
+        mib => format!("{:.2} MiB", mib / (1024.0 * 1024.0)),
+    }
+}
+
+/// What is known beside the times.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    pub(super) allocated: Allocated,
+    pub(super) seen: Seen,
+}
+
 fn what(work: &Work) -> String {
     match work.function {
         Function::Add => "add".to_owned(),
@@ -104,7 +121,7 @@ fn what(work: &Work) -> String {
 }
 
 /// The trial as text.
-pub(super) fn text(address: &str, work: &Work, trial: &Trial) -> String {
+pub(super) fn text(address: &str, work: &Work, trial: &Trial, beside: &Beside) -> String {
     let summary = trial.summary();
     let (count, evaluations) = (trial.samples_ns.len(), trial.evaluations);
     let plural = |count: u64| if count == 1 { "" } else { "s" };
@@ -141,7 +158,11 @@ pub(super) fn text(address: &str, work: &Work, trial: &Trial) -> String {
     let (left, right) = (short(summary.min), format!("{} <", short(summary.p99)));
     let between = COLUMNS.saturating_sub(left.chars().count() + right.chars().count());
     let _ = writeln!(out, "  {left}{label:^between$}{right}");
-    out.push('\n');
+    let Beside { allocated: Allocated { count, bytes }, seen } = beside;
+    let size = size(*bytes);
+    let _ = writeln!(out, "\n Memory estimate: {size}, allocs estimate: {count} (this side).");
+    let (here, server) = (listed(&seen.here), listed(&seen.server));
+    let _ = writeln!(out, " Cores: {here} (this side); {server} (the server).\n");
     let checked = match work.totals() {
         Some((first, last)) => format!(" {} totals are exact: {first} … {last}.", work.calls()),
         None => format!(" {} answers are right.", work.calls()),
@@ -151,7 +172,7 @@ pub(super) fn text(address: &str, work: &Work, trial: &Trial) -> String {
 }
 
 /// The trial as JSON, times in nanoseconds.
-pub(super) fn json(address: &str, work: &Work, trial: &Trial) -> String {
+pub(super) fn json(address: &str, work: &Work, trial: &Trial, beside: &Beside) -> String {
     let summary = trial.summary();
     let histogram = Histogram::of(&trial.samples_ns, &summary);
     let function = match work.function {
@@ -172,6 +193,9 @@ pub(super) fn json(address: &str, work: &Work, trial: &Trial) -> String {
         "p99_ns": summary.p99,
         "max_ns": summary.max,
         "kernel_share": trial.kernel_share,
+        "allocations": beside.allocated.count,
+        "allocated_bytes": beside.allocated.bytes,
+        "cores": { "here": beside.seen.here, "server": beside.seen.server },
         "histogram": {
             "from_ns": summary.min,
             "to_ns": summary.p99,
@@ -216,10 +240,17 @@ mod tests {
     fn samples_that_are_all_equal_are_one_bar() {
         let (histogram, trial) = trial(vec![7.0; 3]);
         assert_eq!(histogram.bins[0], 3);
-        let text = text("here:", &Work::new(Function::Echo, 8), &trial);
+        let allocated = Allocated { count: 3, bytes: 209_531 };
+        let seen = Seen { here: [0, 1].into(), ..Seen::default() };
+        let beside = Beside { allocated, seen };
+        let text = text("here:", &Work::new(Function::Echo, 8), &trial, &beside);
         assert!(text.contains("3 samples with 1 evaluation.\n"), "{text}");
         assert!(text.contains("7.000 ns … 7.000 ns"), "{text}");
         assert!(text.contains("in the kernel: 50.0 %"), "{text}");
+        let memory = "Memory estimate: 204.62 KiB, allocs estimate: 3 (this side).\n";
+        assert!(text.contains(memory), "{text}");
+        let cores = "Cores: 0, 1 (this side); not known (the server).\n";
+        assert!(text.contains(cores), "{text}");
     }
 
     #[test]

@@ -19,6 +19,33 @@ pub(in crate::command) struct Limits {
     pub(in crate::command) time: Duration,
 }
 
+/// Calls whose allocations are counted.
+const COUNTED: usize = 5;
+
+/// What one call allocates in the thread that calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::command) struct Allocated {
+    pub(in crate::command) count: u64,
+    pub(in crate::command) bytes: u64,
+}
+
+impl Allocated {
+    /// The least of several calls: some make room for others.
+    pub(in crate::command) fn of(
+        mut once: impl FnMut() -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
+        let mut least: Option<Self> = None;
+        for _ in 0..COUNTED {
+            let mut result = Ok(());
+            let counted = allocation_counter::measure(|| result = once());
+            result?;
+            let one = Self { count: counted.count_total, bytes: counted.bytes_total };
+            least = Some(least.map_or(one, |least| least.min(one)));
+        }
+        Ok(least.unwrap_or_default())
+    }
+}
+
 /// What was measured.
 #[derive(Debug)]
 pub(in crate::command) struct Trial {
@@ -124,6 +151,20 @@ mod tests {
         assert!((summary.sigma - 12.5_f64.sqrt()).abs() < 1e-12);
         assert!((quantile(&[0.0, 10.0], 0.25) - 2.5).abs() < 1e-12);
         assert_eq!(Summary::of(&[5.0]).sigma, 0.0);
+    }
+
+    #[test]
+    fn the_least_that_a_call_allocates_is_counted() {
+        let (mut calls, mut kept) = (0, Vec::new());
+        let allocated = Allocated::of(|| {
+            calls += 1;
+            // The first ones make room.
+            kept.push(Box::new([0_u8; 48]));
+            Ok(())
+        });
+        assert_eq!(calls, COUNTED);
+        assert_eq!(allocated.expect("counted"), Allocated { count: 1, bytes: 48 });
+        assert!(Allocated::of(|| anyhow::bail!("wrong")).is_err());
     }
 
     #[test]

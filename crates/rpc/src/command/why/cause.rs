@@ -2,6 +2,7 @@
 
 use super::super::ping::show::time;
 use super::super::ping::trial::quantile;
+use super::parts::LookUp;
 
 /// A delayed acknowledgement of Linux takes 40 ms at least.
 const DELAYED_NS: f64 = 38e6;
@@ -36,7 +37,7 @@ pub(super) struct Did {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cores {
     /// Both on this one.
-    One(u32),
+    One(usize),
     Two,
     /// Now so, now so.
     Changing,
@@ -96,6 +97,9 @@ pub(super) struct Facts {
     pub(super) server_did: Option<Did>,
     /// From the thread that has read an answer to the one that waits for it.
     pub(super) future_ns: Option<f64>,
+    /// How the server finds the function, and what that takes.
+    pub(super) look_up: LookUp,
+    pub(super) look_up_ns: f64,
     pub(super) encode_ns: f64,
     pub(super) decode_ns: f64,
     /// How many elements decoding has returned at the least, and how many it had to.
@@ -343,6 +347,8 @@ mod tests {
             server: Some(Side { cpu_ns, ready_ns: 0.0, switches: 1.0 }),
             server_did: None,
             future_ns: None,
+            look_up: LookUp::ByName,
+            look_up_ns: 25.0,
             encode_ns: 20.0,
             decode_ns: 30.0,
             elements: (8, 8),

@@ -4,15 +4,20 @@ use std::fs;
 use std::io::{self, Read, Write, pipe};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::thread;
 use std::time::Instant;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
 
 use super::super::ping::cpus::{Cpus, pin};
 use super::super::ping::trial::quantile;
 
 /// Round trips of a floor.
 const ROUNDS: u64 = 1_000;
+
+/// Round trips of a cache line in a sample: the clock costs as much as a fifth of one.
+const TRIPS: u64 = 16;
 
 /// What a process has used until now, all its threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +62,9 @@ impl Used {
 /// Medians of round trips of eight bytes between two threads of this process, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Floors {
+    /// Of two threads that wait for a number on their CPUs; `None` on one core, where one keeps the
+    /// other from it.
+    pub(super) cache_line_ns: Option<f64>,
     pub(super) futex_ns: f64,
     pub(super) pipe_ns: f64,
     pub(super) tcp_ns: f64,
@@ -67,12 +75,13 @@ pub(super) struct Floors {
 impl Floors {
     /// Measures them between these cores, which takes some ten milliseconds.
     pub(super) fn measure(cpus: Cpus) -> anyhow::Result<Self> {
-        // A thread of its own, so that this one stays where it may be.
-        let measured = thread::spawn(move || {
+        let cores = two_cores(cpus);
+        let line = cores.map(|(near, far)| apart(move || cache_line(near, far)));
+        let measured = apart(move || {
             pin(cpus.client)?;
             Self::measure_here(cpus)
-        });
-        measured.join().unwrap_or_else(|_| anyhow::bail!("the floors of this host"))
+        })?;
+        Ok(Self { cache_line_ns: line.transpose()?, ..measured })
     }
 
     fn measure_here(cpus: Cpus) -> anyhow::Result<Self> {
@@ -86,8 +95,65 @@ impl Floors {
         far.set_nodelay(true)?;
         let tcp_bytes_per_ns = rate(cpus, &near, far.try_clone()?)?;
         let tcp_ns = ping_pong(cpus, near.try_clone()?, near, far.try_clone()?, far)?;
-        Ok(Self { futex_ns: futex(cpus)?, pipe_ns, tcp_ns, tcp_bytes_per_ns })
+        Ok(Self { cache_line_ns: None, futex_ns: futex(cpus)?, pipe_ns, tcp_ns, tcp_bytes_per_ns })
     }
+}
+
+/// Does something in a thread of its own, so that this one stays where it may be.
+fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    thread::spawn(work).join().unwrap_or_else(|_| anyhow::bail!("the floors of this host"))
+}
+
+/// Two cores, those of both sides where they are said; `None` where there is one.
+fn two_cores(cpus: Cpus) -> Option<(usize, usize)> {
+    let near = cpus.client.unwrap_or_else(sched_getcpu);
+    let other = || {
+        let allowed = sched_getaffinity(None).ok()?;
+        (0..CpuSet::MAX_CPU).find(|cpu| *cpu != near && allowed.is_set(*cpu))
+    };
+    let far = cpus.server.or_else(other).filter(|far| *far != near)?;
+    Some((near, far))
+}
+
+/// A number on a cache line of its own.
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+/// What ends the other thread.
+const END: u64 = u64::MAX;
+
+/// A number that two threads hand over, each of which waits for it on its core.
+fn cache_line(near: usize, far: usize) -> anyhow::Result<f64> {
+    // Where they may not run there, both would wait on one core.
+    pin(Some(far))?;
+    pin(Some(near))?;
+    let turn = Arc::new(Line(AtomicU64::new(0)));
+    let theirs = Arc::clone(&turn);
+    let far = thread::Builder::new().spawn(move || {
+        let pinned = pin(Some(far));
+        loop {
+            match theirs.0.load(Acquire) {
+                END => return pinned,
+                turn if turn % 2 == 1 => theirs.0.store(turn + 1, Release),
+                _ => std::hint::spin_loop(),
+            }
+        }
+    })?;
+    let median = median(|| {
+        for _ in 0..TRIPS {
+            let back = turn.0.load(Acquire) + 2;
+            turn.0.store(back - 1, Release);
+            while turn.0.load(Acquire) != back {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(())
+    });
+    turn.0.store(END, Release);
+    far.join().unwrap_or_else(|_| anyhow::bail!("the floors of this host"))?;
+    Ok(median? / TRIPS as f64)
 }
 
 /// The median of `once`.
@@ -190,5 +256,19 @@ mod tests {
             assert!(floor > 0.0, "{floors:?}");
         }
         assert_eq!(Used::of(u32::MAX), None);
+        let is_alone = two_cores(Cpus::default()).is_none();
+        assert_eq!(floors.cache_line_ns.is_none(), is_alone, "{floors:?}");
+        assert!(floors.cache_line_ns.is_none_or(|floor| floor > 0.0), "{floors:?}");
+    }
+
+    #[test]
+    fn two_cores_are_those_that_are_said_and_one_is_none() {
+        let of = |client, server| two_cores(Cpus { client, server });
+        assert_eq!(of(Some(3), Some(5)), Some((3, 5)));
+        assert_eq!(of(Some(3), Some(3)), None);
+        let allowed = sched_getaffinity(None).expect("a set");
+        let (near, far) = of(None, None).unwrap_or((0, 1));
+        assert!(near != far);
+        assert_eq!(of(None, None).is_some(), allowed.count() > 1);
     }
 }

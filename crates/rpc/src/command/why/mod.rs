@@ -18,15 +18,16 @@ use service::{Outcome, out};
 
 use super::args::{self, SessionArgs};
 use super::ping::ToArgs;
-use super::ping::caller::{Caller, Function, Work};
+use super::ping::caller::{Caller, Function, Work, is_grpc};
+use super::ping::seen::{Seen, who};
 use super::ping::trial::{Limits, Trial};
-use crate::client::native::Traffic;
+use crate::client::native::{Step, Traffic};
 use crate::protocol::table::{Pause, Place};
 use cause::{Cores, Did, Facts, Idle, Side, Slow};
 use host::{Floors, Used};
-use parts::Parts;
+use parts::{LookUp, Parts, look_up_ns};
+use show::Shown;
 
-const WHO: &str = "/loadline.rpc.v1.Table/Who";
 const SLEEP: &str = "/loadline.rpc.v1.Table/Sleep";
 
 /// Calls that say where both sides run, before the trial and after it.
@@ -58,13 +59,6 @@ pub(super) struct WhyArgs {
     decode: parts::From,
 }
 
-/// Where a server is, and what it has done until now.
-fn who(caller: &mut Caller) -> anyhow::Result<Place> {
-    let answer = caller.find(WHO).and_then(|who| caller.call(who, &Bytes::new()));
-    let answer = answer.map_err(anyhow::Error::new)?;
-    Place::decode(answer).context("the answer to Who")
-}
-
 /// The server, where it is another process of this host; else why its figures are left out.
 struct Server {
     pid: Option<u32>,
@@ -93,36 +87,11 @@ impl Server {
 }
 
 /// Where both sides ran, as they were seen.
-#[derive(Default)]
-struct Seen {
-    same: usize,
-    all: usize,
-    core: u32,
-}
-
-impl Seen {
-    fn look(&mut self, caller: &mut Caller) -> anyhow::Result<()> {
-        for _ in 0..LOOKS {
-            let before = rustix::thread::sched_getcpu();
-            let there = who(caller)?.core;
-            // One that was moved meanwhile ran on two.
-            if rustix::thread::sched_getcpu() == before {
-                self.all += 1;
-                self.same += usize::from(before == there as usize);
-                self.core = there;
-            }
-        }
-        Ok(())
-    }
-
-    fn cores(&self) -> Option<Cores> {
-        let share = self.same as f64 / self.all.max(1) as f64;
-        match share {
-            _ if self.all < LOOKS => None,
-            share if share >= 0.9 => Some(Cores::One(self.core)),
-            share if share <= 0.1 => Some(Cores::Two),
-            _ => Some(Cores::Changing),
-        }
+fn cores(seen: &Seen) -> Option<Cores> {
+    match seen.share_of_one(LOOKS)? {
+        share if share >= 0.9 => seen.server.last().map(|core| Cores::One(*core)),
+        share if share <= 0.1 => Some(Cores::Two),
+        _ => Some(Cores::Changing),
     }
 }
 
@@ -222,11 +191,14 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
         work.once(&mut caller)?;
     }
     let mut seen = Seen::default();
-    seen.look(&mut caller)?;
+    seen.look(&mut caller, LOOKS)?;
     let counted = count(args, &mut caller, &mut work, &server)?;
-    seen.look(&mut caller)?;
+    seen.look(&mut caller, LOOKS)?;
     let idle = idle(&mut caller, &server)?;
     let parts = Parts::measure(work.request(), args.decode)?;
+    caller.note_steps();
+    work.once(&mut caller)?;
+    let steps = caller.take_steps();
     let mut failed = None;
     let allocated = allocation_counter::measure(|| {
         for _ in 0..COUNTED {
@@ -240,15 +212,16 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
         allocations: allocated.count_total as f64 / f64::from(COUNTED),
         allocation_ns: parts::allocation_ns(),
         futex_ns: floors.futex_ns,
-        cores: seen.cores().filter(|_| is_elsewhere),
+        cores: cores(&seen).filter(|_| is_elsewhere),
         idle,
         ..facts(args, &counted, &parts)
     };
     let facts = Facts { is_whole: is_elsewhere || server.note.is_none(), ..facts };
     let (address, note) = (&args.to.address, server.note.as_deref());
+    let shown = Shown { facts: &facts, floors: &floors, steps: &steps, seen: &seen, note };
     out::print(match json {
-        true => show::json(address, &facts, &floors, note),
-        false => show::text(address, &facts, &floors, note),
+        true => show::json(address, &shown),
+        false => show::text(address, &shown),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -272,6 +245,8 @@ fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
         Some("shm" | "mpi") => of(|passed| passed.waits),
         _ => of(|passed| passed.writes + passed.reads + passed.waits),
     };
+    // Own frames have the number that the greeting gives a name once.
+    let look_up = if is_grpc(&args.to.address) { LookUp::ByName } else { LookUp::ByNumber };
     Facts {
         has_nagle: args.to.nagle,
         is_whole: false,
@@ -292,6 +267,8 @@ fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
             system_calls: per_served(did.system_calls),
         }),
         future_ns: counted.handed_ns.map(per_call),
+        look_up,
+        look_up_ns: look_up_ns(look_up),
         encode_ns: parts.encode_ns,
         decode_ns: parts.decode_ns,
         elements: parts.elements,

@@ -1,5 +1,5 @@
-//! What a call has besides its way: messages that are encoded and decoded, and memory that is
-//! allocated. Each is measured by itself, by this side.
+//! What a call has besides its way: a function that is found, messages that are encoded and decoded,
+//! and memory that is allocated. Each is measured by itself, by this side.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -7,7 +7,9 @@ use std::time::Instant;
 use bytes::{Buf as _, Bytes};
 use prost::Message as _;
 
+use crate::model;
 use crate::protocol::table::Sample;
+use crate::server::native::Methods;
 
 /// How often each is done.
 const ROUNDS: u32 = 2_000;
@@ -64,6 +66,35 @@ impl Parts {
     }
 }
 
+/// How a server finds the function that a call names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LookUp {
+    /// By its name, which is hashed, as a request of gRPC has it.
+    ByName,
+    /// By its number, as a frame has it.
+    ByNumber,
+}
+
+/// How long finding one of the functions of this program takes, in nanoseconds.
+pub(super) fn look_up_ns(how: LookUp) -> f64 {
+    let functions = model::all();
+    let methods = Methods::of(&functions);
+    let numbers = (0..functions.len() as u32).cycle();
+    let names: Vec<_> = functions.keys().cloned().collect();
+    let names = names.iter().cycle();
+    let rounds = ROUNDS as usize;
+    let begun = Instant::now();
+    match how {
+        LookUp::ByName => names.take(rounds).for_each(|name| {
+            black_box(functions.get(black_box(&name[..])));
+        }),
+        LookUp::ByNumber => numbers.take(rounds).for_each(|number| {
+            black_box(methods.get(black_box(number)));
+        }),
+    }
+    begun.elapsed().as_nanos() as f64 / f64::from(ROUNDS)
+}
+
 /// Allocates as often, to see what that costs.
 pub(super) fn allocate(count: u32) {
     for _ in 0..count {
@@ -92,5 +123,6 @@ mod tests {
         let consumed = Parts::measure(&answer, From::Consumed).expect("nothing is a message");
         assert_eq!(consumed.elements, (0, 8));
         assert!(allocation_ns() > 0.0);
+        assert!(look_up_ns(LookUp::ByName) > 0.0 && look_up_ns(LookUp::ByNumber) > 0.0);
     }
 }

@@ -4,9 +4,27 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
+use super::super::ping::seen::Seen;
 use super::super::ping::show::time;
 use super::cause::{Cores, Facts, Side};
 use super::host::Floors;
+use super::parts::LookUp;
+use crate::client::native::Step;
+
+/// The most writes, or reads, of a call that a line lists one by one.
+const MOST_LISTED: usize = 16;
+
+/// What is shown.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) floors: &'a Floors,
+    /// What passed in one call, in order; nothing where that isn't known.
+    pub(super) steps: &'a [Step],
+    pub(super) seen: &'a Seen,
+    /// Why the server's figures are left out.
+    pub(super) note: Option<&'a str>,
+}
 
 fn unknown() -> String {
     "–".to_owned()
@@ -32,6 +50,23 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(unknown, |share| format!("{:.1} % of a core", share * 100.0))
 }
 
+/// What passed, in order: `2 writes of 24, 10 B, then a read of 34 B`.
+fn in_order(steps: &[Step]) -> String {
+    let is_write = |step: &Step| matches!(step, Step::Write(_));
+    let alike = steps.chunk_by(|one, other| is_write(one) == is_write(other));
+    let words = alike.map(|steps| {
+        let kind = if steps.first().is_some_and(is_write) { "write" } else { "read" };
+        let bytes = steps.iter().map(|(Step::Write(bytes) | Step::Read(bytes))| bytes.to_string());
+        let listed = bytes.take(MOST_LISTED).collect::<Vec<_>>().join(", ");
+        let more = if steps.len() > MOST_LISTED { ", …" } else { "" };
+        match steps.len() {
+            1 => format!("a {kind} of {listed} B"),
+            count => format!("{count} {kind}s of {listed}{more} B"),
+        }
+    });
+    words.collect::<Vec<_>>().join(", then ")
+}
+
 /// The rows of the table: what, this side's, and the server's.
 fn rows(facts: &Facts) -> Vec<[String; 3]> {
     let of = |side: Option<Side>, get: fn(Side) -> f64| side.map(get);
@@ -54,6 +89,14 @@ fn rows(facts: &Facts) -> Vec<[String; 3]> {
             ns(facts.off_cpu_ns()),
             String::new(),
         ),
+        row(
+            match facts.look_up {
+                LookUp::ByName => "its function, by name",
+                LookUp::ByNumber => "its function, by number",
+            },
+            time(facts.look_up_ns),
+            String::new(),
+        ),
         row("its message encoded", time(facts.encode_ns), String::new()),
         row("its answer decoded", time(facts.decode_ns), String::new()),
         row(
@@ -70,7 +113,8 @@ fn rows(facts: &Facts) -> Vec<[String; 3]> {
 }
 
 /// The figures as text.
-pub(super) fn text(address: &str, facts: &Facts, floors: &Floors, note: Option<&str>) -> String {
+pub(super) fn text(address: &str, shown: &Shown<'_>) -> String {
+    let Shown { facts, floors, steps, note, .. } = *shown;
     let mut out = String::new();
     // A String takes all that is written.
     let _ = writeln!(
@@ -86,12 +130,20 @@ pub(super) fn text(address: &str, facts: &Facts, floors: &Floors, note: Option<&
         let row = format!("  {name:<26}{here:>20}{server:>20}");
         let _ = writeln!(out, "{}", row.trim_end());
     }
+    if !steps.is_empty() {
+        let _ = writeln!(out, "\n  One call, in order: {}", in_order(steps));
+    }
     if let Some(note) = note {
         let _ = writeln!(out, "\n  {note}");
     }
+    let line = floors.cache_line_ns.map_or_else(
+        || "none (on one core neither can wait on the CPU for the other)".to_owned(),
+        time,
+    );
     let _ = writeln!(
         out,
-        "\n  There and back between two threads of this host: futex {}, pipe {}, TCP {}",
+        "\n  There and back between two threads of this host: cache line {line}, futex {}, pipe \
+         {}, TCP {}",
         time(floors.futex_ns),
         time(floors.pipe_ns),
         time(floors.tcp_ns)
@@ -113,7 +165,8 @@ pub(super) fn text(address: &str, facts: &Facts, floors: &Floors, note: Option<&
 }
 
 /// The figures as JSON.
-pub(super) fn json(address: &str, facts: &Facts, floors: &Floors, note: Option<&str>) -> String {
+pub(super) fn json(address: &str, shown: &Shown<'_>) -> String {
+    let Shown { facts, floors, steps, seen, note } = *shown;
     let side = |side: Option<Side>| {
         side.map(|side| {
             json!({
@@ -132,6 +185,10 @@ pub(super) fn json(address: &str, facts: &Facts, floors: &Floors, note: Option<&
         Cores::Changing => "changing",
     });
     let causes = facts.causes();
+    let steps = steps.iter().map(|step| match step {
+        Step::Write(bytes) => json!({ "write": bytes }),
+        Step::Read(bytes) => json!({ "read": bytes }),
+    });
     let shown = json!({
         "schema": 1,
         "address": address,
@@ -145,6 +202,7 @@ pub(super) fn json(address: &str, facts: &Facts, floors: &Floors, note: Option<&
         "write_bytes": facts.write_bytes,
         "reads": facts.reads,
         "read_bytes": facts.read_bytes,
+        "in_order": steps.collect::<Vec<_>>(),
         "system_calls": facts.system_calls,
         "here": side(facts.here),
         "server": side(facts.server),
@@ -152,19 +210,41 @@ pub(super) fn json(address: &str, facts: &Facts, floors: &Floors, note: Option<&
         "note": note,
         "whole": facts.is_whole,
         "off_cpu_ns": facts.off_cpu_ns(),
+        "look_up_ns": facts.look_up_ns,
         "encode_ns": facts.encode_ns,
         "decode_ns": facts.decode_ns,
         "allocations": facts.allocations,
         "allocation_ns": facts.allocation_ns,
         "future_ns": facts.future_ns,
         "cores": cores,
+        "cores_seen": { "here": seen.here, "server": seen.server },
         "idle": { "here": facts.idle.here, "server": facts.idle.server },
         "floors_ns": {
-            "futex": floors.futex_ns, "pipe": floors.pipe_ns, "tcp": floors.tcp_ns,
+            "cache_line": floors.cache_line_ns, "futex": floors.futex_ns,
+            "pipe": floors.pipe_ns, "tcp": floors.tcp_ns,
         },
         "tcp_bytes_per_ns": floors.tcp_bytes_per_ns,
         "cause": causes.first(),
         "causes": causes,
     });
     format!("{shown}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passed_is_listed_in_order() {
+        use Step::{Read, Write};
+        assert_eq!(in_order(&[]), "");
+        let plain = in_order(&[Write(34), Read(34)]);
+        assert_eq!(plain, "a write of 34 B, then a read of 34 B");
+        let parts = [Write(24), Write(10), Read(8), Read(26), Write(1)];
+        let right = "2 writes of 24, 10 B, then 2 reads of 8, 26 B, then a write of 1 B";
+        assert_eq!(in_order(&parts), right);
+        let many = in_order(&[Read(7); 20]);
+        let listed = ["7"; MOST_LISTED].join(", ");
+        assert_eq!(many, format!("20 reads of {listed}, … B"));
+    }
 }

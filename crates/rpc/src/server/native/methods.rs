@@ -9,11 +9,11 @@ use crate::protocol::native::greeting::Method;
 /// The methods by their numbers: sorted by name, so that a server gives the same numbers at each
 /// start.
 #[derive(Debug)]
-pub(in crate::server) struct Methods(Vec<(Method, Arc<Function>)>);
+pub(crate) struct Methods(Vec<(Method, Arc<Function>)>);
 
 impl Methods {
     /// Those of `functions`.
-    pub(in crate::server) fn of(functions: &HashMap<String, Arc<Function>>) -> Self {
+    pub(crate) fn of(functions: &HashMap<String, Arc<Function>>) -> Self {
         let row = |(name, function): (&String, &Arc<Function>)| {
             let Function { client_streams, server_streams, .. } = **function;
             let method = Method { name: name.clone(), client_streams, server_streams };
@@ -30,7 +30,7 @@ impl Methods {
     }
 
     /// The method and function of a number.
-    pub(super) fn get(&self, number: u32) -> Option<&(Method, Arc<Function>)> {
+    pub(crate) fn get(&self, number: u32) -> Option<&(Method, Arc<Function>)> {
         self.0.get(number as usize)
     }
 }

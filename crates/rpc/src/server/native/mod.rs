@@ -15,5 +15,5 @@ pub(super) use converse::converse;
 pub(crate) use duplex::serve_rank;
 pub(super) use duplex::serve_shared;
 pub(crate) use local::Local;
-pub(super) use methods::Methods;
+pub(crate) use methods::Methods;
 pub use standard::serve_standard;
