@@ -12,7 +12,7 @@ use ledger::{
 
 use crate::advice::ActivitySummary;
 use crate::by_trial::ByTrial;
-use crate::call_values::ValueFigures;
+use crate::call_values::{EVALUATIONS, ValueFigures};
 use crate::capacity::CapacitySummary;
 use crate::compare::Contest;
 use crate::counters::CounterFigures;
@@ -24,6 +24,7 @@ use crate::littles_law::{LawViolation, violation};
 use crate::metrics::metrics;
 use crate::modes::modes;
 use crate::point_summary::{PointSummary, TargetSummary};
+use crate::sample_spread::SampleSpread;
 use crate::scaling::scalings;
 use crate::slices::{counted, drifts, thirds};
 use crate::streams::StreamFigures;
@@ -307,6 +308,8 @@ fn target_summary(
     let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
     let values = ValueFigures::merged(counted.iter().flat_map(|trial| parts.values(trial.id)));
     let figures = Figures::of_trials(&rows, &histograms, &streams, &values)?;
+    let has_samples = values.iter().any(|one| one.name == EVALUATIONS);
+    let samples = if has_samples { SampleSpread::of(&histograms)? } else { None };
     Ok(TargetSummary {
         target,
         trials: all.len(),
@@ -323,6 +326,7 @@ fn target_summary(
         stream_groups: StreamFigures::by_clients(&streams, &rows)?,
         measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
         values,
+        samples,
         counters: CounterFigures::merged(&counters),
         drift: None,
         limits: LimitsSummary::of(&all, &parts.reached),

@@ -8,6 +8,9 @@ pub const CONNECTIONS_BROKEN: &str = "connections_broken";
 /// What every run of a batch reports of its process.
 pub const OF_RUNS: [&str; 4] = ["wall_ns", "user_ns", "system_ns", "peak_bytes"];
 
+/// What operations in a process report of their samples.
+pub const EVALUATIONS: &str = "evaluations_per_sample";
+
 /// What the reason says for which a trial is invalid whose target refused more than is allowed.
 pub const OPERATIONS_REFUSED: &str = "operations were refused";
 /// The same of one.

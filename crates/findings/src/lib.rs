@@ -15,6 +15,7 @@
 //! | `starts` | targets that ran on from round to round |
 //! | `counters`, `streams` | what services counted themselves, and what streams delivered |
 //! | `call_values` | figures that calls measured themselves |
+//! | `sample_spread` | how the samples of operations in a process are spread |
 //! | `cost` | what one operation costs on both sides |
 //! | `advice` | what a target's connections did at a point, and what would help it |
 //! | `limits` | what limited a target at a point, over its rounds |
@@ -59,6 +60,7 @@ mod modes;
 mod outcome;
 mod point_summary;
 mod progress;
+mod sample_spread;
 mod scaling;
 mod slices;
 mod starts;
@@ -71,7 +73,7 @@ mod verdicts;
 pub use advice::{ActivitySummary, AdviceSummary};
 pub use between_slices::BetweenSlices;
 pub use call_values::{
-    CONNECTIONS_BROKEN, OF_RUNS, OPERATION_REFUSED, OPERATIONS_REFUSED, ValueFigures,
+    CONNECTIONS_BROKEN, EVALUATIONS, OF_RUNS, OPERATION_REFUSED, OPERATIONS_REFUSED, ValueFigures,
     WRITES_REFUSED, is_of_refusals,
 };
 pub use capacity::CapacitySummary;
@@ -95,6 +97,7 @@ pub use modes::ModesSummary;
 pub use outcome::{Outcome, outcome};
 pub use point_summary::{PointSummary, TargetSummary};
 pub use progress::{PointProgress, Progress, TargetProgress, TrialProgress};
+pub use sample_spread::{SampleSpread, fastest};
 pub use scaling::Scaling;
 pub use slices::Drift;
 pub use starts::started_once;

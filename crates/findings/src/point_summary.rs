@@ -10,6 +10,7 @@ use crate::figures::Figures;
 use crate::grade::Grade;
 use crate::groups::GroupFigures;
 use crate::limits::LimitsSummary;
+use crate::sample_spread::SampleSpread;
 use crate::slices::Drift;
 use crate::streams::StreamFigures;
 
@@ -67,6 +68,8 @@ pub struct TargetSummary {
     pub measured_ns: u64,
     /// Figures that its calls measured themselves, of all valid trials.
     pub values: Vec<ValueFigures>,
+    /// The samples of its operations, where they are evaluated in a process.
+    pub samples: Option<SampleSpread>,
     /// Its own counters, over all valid trials.
     pub counters: Vec<CounterFigures>,
     /// The change of its rate from the first to the last slices; `None` when it wasn't sliced

@@ -135,3 +135,20 @@ fn the_conclusion_counts_points_and_names_each_other_target() {
           told at 1 (too few rounds); about 2 more rounds would tell."]
     );
 }
+
+#[test]
+fn samples_of_operations_in_a_process_have_their_histogram_and_standard_deviation() {
+    let mut bench = Bench::new(&["prost", "upb"]);
+    bench.point("rpc-codec/encode", 1);
+    for latency_ns in [30_000, 60_000] {
+        bench.round();
+        let trial = bench.trial(0, 100_000, latency_ns, |_| ());
+        bench.value(trial, 0, "evaluations_per_sample", 64.0);
+        bench.trial(1, 100_000, latency_ns, |_| ());
+    }
+    let text = report::text(&bench.finish(), false);
+    let gap = " ".repeat(30);
+    let row = format!("  prost  █{gap}█  30.0 µs to p99 60.0 µs  mean 45.0 µs ± 15.0 µs\n");
+    assert!(text.contains(&row), "{row}{text}");
+    assert!(!text.contains("upb  █"), "{text}");
+}

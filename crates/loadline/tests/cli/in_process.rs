@@ -49,6 +49,10 @@ fn parsers_are_measured_in_samples_with_bytes_and_allocations_per_operation() {
         let cpu_ns = trial["server"]["cpu_ns_per_op"].as_f64().expect("seen");
         assert!(cpu_ns > 0.0 && cpu_ns < 1e6, "{cpu_ns}");
         assert!(trial["server"]["rss_bytes"].as_u64().expect("seen") > 100_000);
+        let text = stdout(&place.loadline(&["report"]));
+        let samples = text.lines().find(|line| line.contains(" to p99 "));
+        let samples = samples.unwrap_or_else(|| panic!("no samples: {text}"));
+        assert!(samples.contains('█') && samples.contains(" ± "), "{samples}");
     }
 }
 

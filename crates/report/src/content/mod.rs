@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `point`, `target` | a point: its targets, verdicts, requirements and wrong answers |
 //! | `notes` | what has to be known beside the figures of a point |
+//! | `samples` | the samples of operations in a process |
 //! | `limits` | what limited its targets |
 //! | `advice` | what their connections did, and what would help |
 //! | `cost` | what one operation costs |
@@ -21,6 +22,7 @@ mod ladder;
 mod limits;
 mod notes;
 mod point;
+mod samples;
 mod slow;
 mod target;
 

@@ -7,6 +7,7 @@ use judge::{Interval, Unit, Verdict};
 use ledger::{RequirementOutcome, Validity};
 
 use super::bytes::difference;
+use super::samples::samples;
 use super::target::{name, targets};
 use super::{advice, limits, notes};
 use crate::document::{
@@ -27,7 +28,7 @@ const FINDINGS_SHOWN: usize = 3;
 
 /// Everything of one point.
 pub(crate) fn point(summary: &Summary, index: usize) -> Vec<Block> {
-    let mut blocks = vec![targets(summary, index).into()];
+    let mut blocks = vec![targets(summary, index).into(), samples(summary, index)];
     blocks.extend(notes::blocks(summary, index));
     // A ladder's verdicts stand together.
     if summary.contest.is_some() || summary.rungs.is_empty() {

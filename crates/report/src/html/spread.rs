@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use findings::{ChartData, Summary, TargetSummary};
+use findings::{ChartData, EVALUATIONS, Summary, TargetSummary, fastest};
 use ledger::Histogram;
 use maud::Markup;
 
@@ -123,14 +123,8 @@ pub(super) fn rows(summary: &Summary, data: &ChartData, index: usize) -> Markup 
 
 fn small(palette_index: usize, histogram: &Histogram<u64>) -> Line {
     let ns = |value: u64| duration(value as f64);
-    // The slowest percent would squeeze all others together.
     let (low, high) = (histogram.min(), histogram.value_at_quantile(0.99));
-    let step = (high.saturating_sub(low) as f64 / SMALL_BINS as f64).max(1.0);
-    let mut bins = [0_u64; SMALL_BINS];
-    for one in histogram.iter_recorded().filter(|one| one.value_iterated_to() <= high) {
-        let place = (one.value_iterated_to().saturating_sub(low) as f64 / step) as usize;
-        bins[place.min(SMALL_BINS - 1)] += one.count_since_last_iteration();
-    }
+    let bins = fastest(histogram, SMALL_BINS);
     let most = bins.iter().copied().max().unwrap_or(1).max(1) as f64;
     let heights = bins.iter().map(|answers| *answers as f64 / most).collect();
     let words = format!("histogram from {} to p99 {}", ns(low), ns(high));
@@ -141,7 +135,7 @@ fn small(palette_index: usize, histogram: &Histogram<u64>) -> Line {
 fn evaluated(target: &TargetSummary) -> Option<String> {
     let value = |name: &str| target.values.iter().find(|one| one.name == name);
     let samples = value("samples")?;
-    let evaluations = value("evaluations_per_sample")?;
+    let evaluations = value(EVALUATIONS)?;
     let all = samples.mean * samples.count as f64;
     let mut words =
         format!("{} samples × {} evaluations", plain(all.round()), plain(evaluations.median));
