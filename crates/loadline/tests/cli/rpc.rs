@@ -81,6 +81,19 @@ fn calls_of_each_size_are_answered_byte_for_byte_and_totals_are_exact() {
 }
 
 #[test]
+fn calls_that_come_by_a_schedule_are_answered_rightly_whatever_others_take() {
+    let trials = answers_rightly(
+        OURS,
+        "operation = \"unary\"\nbytes = 100\n[[clients]]\nconnections = 2\npipeline = 8\n\
+         arrivals = { rate = \"500/s\", spacing = \"poisson\" }\ntimeout = \"20s\"\n",
+    );
+    for trial in trials {
+        assert!(trial["operations"].as_u64() > Some(0), "{trial:#}");
+        assert!(trial["offered_per_s"].as_f64() > Some(0.0), "it has a schedule: {trial:#}");
+    }
+}
+
+#[test]
 fn streams_bring_every_message_in_each_direction() {
     for (bytes, messages) in [(8, 300), (300_000, 5)] {
         for operation in ["server-stream", "client-stream", "bidi"] {
@@ -189,8 +202,9 @@ fn a_server_that_does_a_call_twice_or_not_at_all_is_found() {
 
 #[test]
 fn every_suite_of_the_service_can_be_planned() {
-    // Codecs come with gRPC.
-    let lacks = |name: &str| OURS.is_empty() && name.starts_with("rpc-codecs");
+    // Codecs come with gRPC, and so do methods of a suite's own.
+    let is_of_grpc = |name: &str| name.starts_with("rpc-codecs") || name == "rpc-calls-go.toml";
+    let lacks = |name: &str| OURS.is_empty() && is_of_grpc(name);
     let is_ours = |name: &str| name.starts_with("rpc-") || name == "tour-rpc.toml";
-    plans_every_suite(|name| is_ours(name) && !lacks(name), 10);
+    plans_every_suite(|name| is_ours(name) && !lacks(name), 14);
 }
