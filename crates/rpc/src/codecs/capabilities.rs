@@ -17,7 +17,7 @@ const fn question(name: &'static str, ask: fn(&Row) -> String) -> Question {
     Question { name, ask }
 }
 
-static QUESTIONS: [Question; 14] = [
+static QUESTIONS: [Question; 16] = [
     question("nested messages", |row| comes_back(row, Shape::Nested)),
     question("one of several", |row| comes_back(row, Shape::OneOf)),
     question("enumeration", |row| comes_back(row, Shape::Enum)),
@@ -25,6 +25,8 @@ static QUESTIONS: [Question; 14] = [
     question("a message within its own kind", |row| comes_back(row, Shape::Chain)),
     question("messages within each other, encoded and decoded", deepest),
     question("a message that is referred to twice", shared),
+    question("a message that refers to itself", |row| unrolled(row, &[1])),
+    question("two messages that refer to each other", |row| unrolled(row, &[1, 2])),
     question("bytes of a message of defaults", |row| bytes(row, &Sample::default())),
     question("bytes that int64 −1, 0 and 1 take more than 0", numbers),
     question("an older program reads newer bytes", older_reads_newer),
@@ -64,9 +66,11 @@ fn comes_back(row: &Row, shape: Shape) -> String {
     yes(seeds.into_iter().all(|sample| there_and_back(row, &sample).is_ok_and(|it| it == sample)))
 }
 
+/// The most levels that are tried.
+const LOOKED: usize = 300;
+
 /// How deep messages may lie in what is encoded, and in what is decoded.
 fn deepest(row: &Row) -> String {
-    const LOOKED: usize = 300;
     let (mut encoded, mut decoded) = (0, 0);
     let mut sample = Sample { number: 1, ..Sample::default() };
     for levels in 1..=LOOKED {
@@ -88,6 +92,23 @@ fn shared(row: &Row) -> String {
     let length = |sample| (row.encode)(&sample).map_or(0, |bytes| bytes.len());
     let is_twice = length(of(2)) - length(of(1)) >= 1000;
     if is_twice { "written twice" } else { "written once" }.to_owned()
+}
+
+/// What becomes of messages of these numbers, each of which refers to the next and the last to the
+/// first. As a message owns what lies within it, the circle is followed level by level: a codec of
+/// references would write each message once.
+fn unrolled(row: &Row, numbers: &[i64]) -> String {
+    let (mut sample, mut before) = (Sample::default(), 0);
+    for (level, number) in numbers.iter().cycle().take(LOOKED).enumerate() {
+        let inner = (level > 0).then(|| Box::new(sample));
+        sample = Sample { number: *number, inner, ..Sample::default() };
+        match (row.encode)(&sample) {
+            Err(_) => return format!("unrolled, refused at {level}"),
+            Ok(bytes) if bytes.len() <= before => return "written once".to_owned(),
+            Ok(bytes) => before = bytes.len(),
+        }
+    }
+    format!("unrolled, > {}", LOOKED - 1)
 }
 
 fn bytes(row: &Row, sample: &Sample) -> String {
