@@ -7,7 +7,7 @@ use bytes::Bytes;
 use rpc::client::native::{FutureClient, FutureKind, NativeClient};
 use rpc::protocol::status::Code;
 
-use crate::native::{ADD, SLEEP, connect, field, pause};
+use crate::native::{ADD, ECHO, SLEEP, connect, deaf, field, pause};
 use crate::served::{PROGRAM, Served, lines, rpc, said};
 
 const KINDS: [FutureKind; 3] = [FutureKind::Condvar, FutureKind::Channel, FutureKind::Spin];
@@ -145,6 +145,50 @@ fn a_future_that_outlives_its_client_ends_even_where_the_server_does_not() {
     std::thread::spawn(move || sender.send(future.wait()));
     let ended = ended.recv_timeout(Duration::from_secs(30)).expect("it ends");
     assert_eq!(ended.expect_err("no answer").code, Code::Unavailable);
+}
+
+#[test]
+fn calls_are_awaited_side_by_side_and_give_up_at_their_deadlines() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    in_every_way(|address, client| {
+        let (add, sleep) = (client.method(ADD).expect("add"), client.method(SLEEP).expect("sleep"));
+        let minute = pause(Duration::from_secs(60));
+        runtime.block_on(async {
+            let start = |method, request: &Bytes| client.start(method, request, None).expect("it");
+            let slow = start(sleep, &pause(Duration::from_millis(5)));
+            let futures: Vec<_> = (0..20).map(|_| start(add, &field(8, 0))).collect();
+            let given_up = start(sleep, &minute);
+            for future in futures {
+                assert!(future.await.is_ok(), "{address}");
+            }
+            assert_eq!(slow.await, Ok(Bytes::new()), "{address}");
+            drop(given_up);
+            let soon = Some(Duration::from_millis(5));
+            let late = client.start(sleep, &minute, soon).expect("a call").await;
+            assert_eq!(late.expect_err("late").code, Code::DeadlineExceeded, "{address}");
+        });
+        is_idle(&client);
+    });
+}
+
+#[test]
+fn an_awaited_call_of_a_server_that_hangs_ends_at_its_deadline() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket").display().to_string();
+    let server = deaf(&path);
+    let client = connect(&format!("unix:{path}"));
+    let client = FutureClient::of(client, FutureKind::Condvar).expect("a thread");
+    let echo = client.method(ECHO).expect("echo");
+    let (sender, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let time = Some(Duration::from_millis(20));
+        let call = client.start(echo, &field(8, 0), time).expect("a call");
+        sender.send(runtime.block_on(call))
+    });
+    let ended = ended.recv_timeout(Duration::from_secs(30)).expect("it ends");
+    assert_eq!(ended.expect_err("no answer").code, Code::DeadlineExceeded);
+    drop(server);
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn a_call_comes_after_those_begun_before_it() {
 }
 
 /// A server that greets, and reads no more than the client's greeting; it ends with the socket.
-fn deaf(path: &str) -> mpsc::Receiver<UnixStream> {
+pub(crate) fn deaf(path: &str) -> mpsc::Receiver<UnixStream> {
     let listener = UnixListener::bind(path).expect("a socket");
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

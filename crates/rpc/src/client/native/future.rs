@@ -8,9 +8,11 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -20,7 +22,7 @@ use super::meter::{Meter, Step, Traffic};
 use super::{INPUT_BYTES, NativeClient, settle, unary, unavailable};
 use crate::carriers::{Carrier, Peer, Sender};
 use crate::protocol::native::{Begin, ClientSession};
-use crate::protocol::status::Status;
+use crate::protocol::status::{Code, Status};
 
 /// How often the thread that reads looks whether its client is still there.
 const LOOK: Duration = Duration::from_secs(2);
@@ -61,24 +63,35 @@ struct Place {
     wakes: Condvar,
 }
 
-/// What a reader has promised to fulfil.
+/// Where the reader puts an answer.
 #[derive(Debug)]
-enum Promise {
+enum Target {
     Place(Arc<Place>),
     Channel(SyncSender<Done>),
+}
+
+/// What a reader has promised to fulfil.
+#[derive(Debug)]
+struct Promise {
+    target: Target,
+    /// Who awaits it, and is woken then.
+    waker: Option<Waker>,
 }
 
 impl Promise {
     fn fulfil(self, result: Result<Bytes, Status>) {
         let done = Done { result, at: Instant::now() };
-        match self {
-            Self::Place(place) => {
+        match self.target {
+            Target::Place(place) => {
                 *lock(&place.done) = Some(done);
                 place.is_done.store(true, Release);
                 place.wakes.notify_one();
             }
             // It has room for one; a future that is gone needs none.
-            Self::Channel(channel) => drop(channel.try_send(done)),
+            Target::Channel(channel) => drop(channel.try_send(done)),
+        }
+        if let Some(waker) = self.waker {
+            waker.wake();
         }
     }
 }
@@ -220,10 +233,11 @@ impl Connection {
     /// What the thread that reads does, until the connection ends.
     fn read(&self, mut carrier: Box<dyn Carrier>) {
         let mut input = vec![0; INPUT_BYTES];
-        let mut look = LOOK;
+        let (mut look, mut due) = (LOOK, None);
         loop {
             let now = Instant::now();
-            let came = carrier.receive(&mut input, Some(now + look));
+            let until = due.map_or(now + look, |due: Instant| due.min(now + look));
+            let came = carrier.receive(&mut input, Some(until));
             let mut state = lock(&self.state);
             state.meter.traffic.waits = carrier.waits();
             match came {
@@ -242,10 +256,13 @@ impl Connection {
                 // No one reads on for futures that are left.
                 drop(state.session.breaks(unavailable("the connection was closed by its client")));
             }
+            // Who awaits an answer looks at no clock.
+            state.session.expire(now);
             state.settle();
             if state.session.broken().is_some() {
                 return;
             }
+            due = state.session.deadline();
             look = if self.flush(state, Some(now)) { LOOK } else { AGAIN };
         }
     }
@@ -260,7 +277,10 @@ pub struct FutureClient {
     reader: Option<JoinHandle<()>>,
 }
 
-/// A call under way. Dropping it gives the call up.
+/// A call under way, to be waited for or awaited. Dropping it gives the call up.
+///
+/// The thread that reads ends a call that is awaited at its deadline, or within two seconds of it
+/// where it sleeps; a server that goes on ends it in time.
 #[derive(Debug)]
 pub struct CallFuture {
     connection: Arc<Connection>,
@@ -309,21 +329,21 @@ impl FutureClient {
         let deadline = begin.now.zip(timeout).and_then(|(now, time)| now.checked_add(time));
         let mut state = lock(&self.connection.state);
         let id = state.session.call(method, request, &begin)?.id;
-        let (promise, source) = match self.kind {
+        let (target, source) = match self.kind {
             FutureKind::Channel => {
                 let (sender, receiver) = sync_channel(1);
-                (Promise::Channel(sender), Source::Channel(receiver))
+                (Target::Channel(sender), Source::Channel(receiver))
             }
             FutureKind::Spin => {
                 let place = Arc::<Place>::default();
-                (Promise::Place(Arc::clone(&place)), Source::Spin(place))
+                (Target::Place(Arc::clone(&place)), Source::Spin(place))
             }
             FutureKind::Caller | FutureKind::Condvar => {
                 let place = Arc::<Place>::default();
-                (Promise::Place(Arc::clone(&place)), Source::Condvar(place))
+                (Target::Place(Arc::clone(&place)), Source::Condvar(place))
             }
         };
-        state.promises.insert(id, promise);
+        state.promises.insert(id, Promise { target, waker: None });
         self.connection.flush(state, deadline);
         Ok(CallFuture { connection: Arc::clone(&self.connection), id, source, deadline })
     }
@@ -408,6 +428,29 @@ impl CallFuture {
     /// Whether the answer has come, so that [`CallFuture::wait`] doesn't wait.
     pub fn is_done(&self) -> bool {
         !lock(&self.connection.state).promises.contains_key(&self.id)
+    }
+}
+
+impl Future for CallFuture {
+    type Output = Result<Bytes, Status>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = lock(&self.connection.state);
+        if let Some(promise) = state.promises.get_mut(&self.id) {
+            promise.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        drop(state);
+        // What was promised is there, unless it was taken before.
+        let done = self.source.wait(Some(Instant::now()));
+        Poll::Ready(match done {
+            Some(Done { result, at }) => {
+                let took = at.elapsed().as_nanos() as u64;
+                self.connection.handed_ns.fetch_add(took, Relaxed);
+                result
+            }
+            None => Err(Status::new(Code::Internal, "the answer was awaited before")),
+        })
     }
 }
 
