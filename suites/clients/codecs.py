@@ -6,6 +6,7 @@ usage: codecs.py upb|pickle|msgpack encode|decode MESSAGES MILLISECONDS
 The message is that of `suites/rpc-codecs.toml`: as many small messages within one.
 """
 
+import gc
 import json
 import os
 import pickle
@@ -46,6 +47,22 @@ def packed(messages):
     return {"samples": messages}, msgpack.packb, msgpack.unpackb
 
 
+def collections():
+    """How long the garbage collector has worked from now on, in a list of one number of ns."""
+    begun, took = 0, [0]
+
+    def noted(phase, _):
+        nonlocal begun
+        now = time.perf_counter_ns()
+        if phase == "start":
+            begun = now
+        else:
+            took[0] += now - begun
+
+    gc.callbacks.append(noted)
+    return took
+
+
 def main():
     codec, operation, count, ms = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     make = {"upb": upb, "pickle": pickled, "msgpack": packed}[codec]
@@ -70,17 +87,20 @@ def main():
             break
         calls *= 2
     samples = []
-    until = time.perf_counter_ns() + ms * 1_000_000
+    collected, start = collections(), time.perf_counter_ns()
+    until = start + ms * 1_000_000
     while time.perf_counter_ns() < until or not samples:
         begun = time.perf_counter_ns()
         for _ in range(calls):
             call(argument)
         samples.append((time.perf_counter_ns() - begun) / calls)
+    share = collected[0] / (time.perf_counter_ns() - start)
     # Another time: the first may have used up what it read.
     check()
     samples.sort()
     median = samples[len(samples) // 2]
-    print(json.dumps({"samples": len(samples), "median_ns": median, "bytes": len(data)}))
+    figures = {"samples": len(samples), "median_ns": median, "bytes": len(data), "gc_share": share}
+    print(json.dumps(figures))
 
 
 main()
