@@ -82,7 +82,8 @@ fn pin(cpu: Option<usize>) -> Result<()> {
     let Some(cpu) = cpu else { return Ok(()) };
     let mut set = CpuSet::new();
     set.set(cpu);
-    sched_setaffinity(None, &set).map_err(|error| format!("cannot run on CPU {cpu}: {error}").into())
+    sched_setaffinity(None, &set)
+        .map_err(|error| format!("cannot run on CPU {cpu}: {error}").into())
 }
 
 /// The other side: sends back what comes.

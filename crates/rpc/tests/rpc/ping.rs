@@ -167,7 +167,8 @@ fn why_counts_what_a_call_does_and_names_nagle_where_it_is_planted() {
         let out = rpc(&["why", address, "--time", "50ms"]);
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         assert!(out.status.success(), "{address}: {}", said(&out));
-        for words in ["context switches", "on no CPU", "There and back", "cache line ", "by number"] {
+        for words in ["context switches", "on no CPU", "There and back", "cache line ", "by number"]
+        {
             assert!(text.contains(words), "{address}: {text}");
         }
     }

@@ -10,9 +10,7 @@ mod show;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use base::units::Span;
-use bytes::Bytes;
 use prost::Message as _;
 use service::{Outcome, out};
 
@@ -21,7 +19,7 @@ use super::ping::ToArgs;
 use super::ping::caller::{Caller, Function, Work, is_grpc};
 use super::ping::seen::{Seen, who};
 use super::ping::trial::{Limits, Trial};
-use crate::client::native::{Step, Traffic};
+use crate::client::native::Traffic;
 use crate::protocol::table::{Pause, Place};
 use cause::{Cores, Did, Facts, Idle, Side, Slow};
 use host::{Floors, Used};
