@@ -22,7 +22,8 @@ fn counted(page: &str, name: &str) -> u64 {
 #[test]
 fn a_function_that_waits_ends_once_its_call_is_reset_and_its_neighbours_go_on() {
     let any = "127.0.0.1:0".parse().expect("an address");
-    let bound = BoundRpc::bind(&[Address::Internet(any)], Settings::default()).expect("a port");
+    let settings = Settings { keepalive_min: Duration::ZERO, ..Settings::default() };
+    let bound = BoundRpc::bind(&[Address::Internet(any)], settings).expect("a port");
     let server = bound.start().expect("threads");
     let Address::Internet(at) = server.addresses()[0] else { panic!("no address") };
     let metrics = server.metrics();
