@@ -1,5 +1,5 @@
-//! What a call has besides its way: a function that is found, messages that are encoded and decoded,
-//! and memory that is allocated. Each is measured by itself, by this side.
+//! What a call has besides its way: a function that is found, messages that are encoded and
+//! decoded, and memory that is allocated. Each is measured by itself, by this side.
 
 use std::hint::black_box;
 use std::time::Instant;
