@@ -7,10 +7,14 @@ use crate::capacity::CapacitySummary;
 use crate::compare::Compared;
 use crate::point_summary::{PointSummary, TargetSummary};
 use crate::summary::Summary;
+use crate::trial_summary::TrialSummary;
 
 /// The outcome of a run, from which the exit code follows. Several may be true at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outcome {
+    /// A target that was not skipped could not be measured: it failed in each of its trials before
+    /// it answered.
+    pub unmeasured: bool,
     /// A requirement was broken.
     pub requirement_broken: bool,
     /// The first target is worse than another by the primary metric, or a rung of a ladder worse
@@ -36,10 +40,13 @@ impl Outcome {
         }
     }
 
-    /// The exit code: 3 when a requirement is broken (or the first target is worse and
-    /// `fail_on_worse`), else 4 when something is inconclusive or invalid, else 0.
+    /// The exit code: 1 when a target could not be measured, else 3 when a requirement is broken (or
+    /// the first target is worse and `fail_on_worse`), else 4 when something is inconclusive or
+    /// invalid, else 0.
     pub fn exit_code(self, fail_on_worse: bool) -> u8 {
-        if self.requirement_broken || (fail_on_worse && self.worse) {
+        if self.unmeasured {
+            1
+        } else if self.requirement_broken || (fail_on_worse && self.worse) {
             3
         } else if self.cant_tell {
             4
@@ -48,9 +55,10 @@ impl Outcome {
         }
     }
 
-    /// The outcome as one lower-case word for JSON: `broken`, `cant_tell` or `fine`.
+    /// The outcome as one lower-case word for JSON: `unmeasured`, `broken`, `cant_tell` or `fine`.
     pub fn code(self) -> &'static str {
         match self.exit_code(false) {
+            1 => "unmeasured",
             3 => "broken",
             4 => "cant_tell",
             _ => "fine",
@@ -85,6 +93,7 @@ pub fn outcome(summary: &Summary) -> Outcome {
     let unclear = required(RequirementOutcome::CantTell);
     let likely = |one: &&Compared| one.likely.is_some_and(|likely| !likely.is_better);
     Outcome {
+        unmeasured: has_unmeasured(summary),
         requirement_broken: required(RequirementOutcome::Broken),
         worse: judged.iter().any(|one| one.verdict == Verdict::Worse),
         cant_tell: !undecided.is_empty() || unseen || unclear,
@@ -94,6 +103,15 @@ pub fn outcome(summary: &Summary) -> Outcome {
             && !unclear,
         likely_worse: judged.iter().any(likely),
     }
+}
+
+/// Whether a target failed in all of its trials before it answered.
+fn has_unmeasured(summary: &Summary) -> bool {
+    let failed = |trial: &TrialSummary| trial.row.failed_at.is_some() && trial.row.operations == 0;
+    (0..summary.targets.len()).any(|target| {
+        let mut own = summary.trials.iter().filter(|trial| trial.target == target).peekable();
+        own.peek().is_some() && own.all(failed)
+    })
 }
 
 /// The outcome of a search for the highest load. Loads beyond the answer break requirements, as
@@ -112,6 +130,7 @@ fn of_capacity(summary: &Summary, capacity: &CapacitySummary) -> Outcome {
     };
     let has_end = broken.is_some() || !capacity.probes.iter().any(|(_, probe)| is_open(probe));
     Outcome {
+        unmeasured: has_unmeasured(summary),
         requirement_broken: (held.is_none() && broken.is_some())
             || at_answer(RequirementOutcome::Broken),
         cant_tell: (held.is_none() && broken.is_none())

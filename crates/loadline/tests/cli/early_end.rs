@@ -13,7 +13,7 @@ fn a_run_ends_when_a_target_fails_at_its_start_for_the_second_time() {
     let place = Place::with(&small_reads(&targets, "measure = \"20ms\"\nat_least = 9"));
     let output = place.loadline(&["run", "suite.toml", "--wait", "--json"]);
     let said = stderr(&output);
-    assert_eq!(code(&output), 4, "{said}");
+    assert_eq!(code(&output), 1, "{said}");
     assert!(said.contains("ended early: fails failed twice in the same way"), "{said}");
     assert!(said.contains("round 2 "), "a line a round: {said}");
     let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
@@ -47,7 +47,7 @@ warm_up = "0s"
     let asked = ["--a", "silent", "--b", "silent", "--measure", "20ms", "--budget", "1s"];
     let output = place.loadline(&[&["compare", "suite.toml", "--wait"], &asked[..]].concat());
     let said = stderr(&output);
-    assert_eq!(code(&output), 4, "{said}");
+    assert_eq!(code(&output), 1, "{said}");
     assert!(said.contains("ended early: silent."), "{said}");
     assert!(!said.contains("round 3"), "{said}");
 }

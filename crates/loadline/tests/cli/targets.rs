@@ -95,7 +95,7 @@ fn a_setup_or_build_that_fails_is_said_with_its_last_words() {
     let fails = "['sh', '-c', 'echo no such luck; echo again >&2; exit 9']";
     let place = Place::with(&suite(&format!("serve = 'cache'\nsetup = {fails}")));
     let (code, said) = run(&place);
-    assert_eq!(code, 4, "{said}");
+    assert_eq!(code, 1, "{said}");
     assert!(said.contains("status 9; its last lines: no such luck | again"), "{said}");
     let place = Place::with(&suite(&format!("serve = 'cache'\nbuild = {fails}")));
     let (code, said) = run(&place);
@@ -144,7 +144,7 @@ fn what_could_not_be_prepared_is_not_measured_and_says_why() {
     let small = suite("serve = 'cache'\noptions = { max-item = '2KiB' }");
     let place = Place::with(&small.replace("bytes = 40", "bytes = 4000"));
     let output = place.loadline(&["run", "suite.toml", "--wait", "--json"]);
-    assert_eq!(code(&output), 4, "nothing was measured: {}", stderr(&output));
+    assert_eq!(code(&output), 1, "nothing was measured: {}", stderr(&output));
     let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     let trial = &json["trials"][0];
     assert_eq!((&trial["validity"], &trial["failed_at"]), (&"invalid".into(), &"prepare".into()));
@@ -271,7 +271,7 @@ fn a_target_that_accepts_and_never_answers_is_invalid_at_a_rate_of_zero() {
          [[clients]]\nconnections = 2\ntimeout = '50ms'\n\
          [rounds]\nmeasure = '100ms'\nslice = 'none'\nwarm_up = '0s'\nat_least = 1\nat_most = 1\n"
     );
-    let run = Place::with(&suite).json(&["run", "suite.toml", "--json"], &[4]);
+    let run = Place::with(&suite).json(&["run", "suite.toml", "--json"], &[1]);
     let (trial, point) = (&run["trials"][0], &run["points"][0]["targets"][0]);
     assert_eq!(trial["validity"], "invalid", "{trial:#}");
     assert_eq!(trial["reason"], "no operation was answered");
