@@ -75,14 +75,14 @@ fn check_shared(context: &Context, settings: &server::TierSettings) -> anyhow::R
     }
 }
 
-/// Reads a directory's journal and segments.
+/// Reads a directory's journal, segments and stored files.
 fn check_directory(context: &Context, data: &Path) -> anyhow::Result<()> {
     let checked = server::check(data)?;
     let (report, damaged) = (&checked.journal, &checked.damaged);
     let dropped = report.dropped.as_ref().map(ToString::to_string);
     let json = json!({
         "schema": 1, "revision": report.last, "files": report.files, "bytes": report.bytes,
-        "sealed": report.snapshot, "segments": checked.segments,
+        "sealed": report.snapshot, "segments": checked.segments, "stored_files": checked.stored_files,
         "dropped": dropped, "damaged": damaged,
     });
     let lines: Vec<_> = std::iter::once(summary(&checked)).chain(dropped).collect();
@@ -103,9 +103,10 @@ fn summary(checked: &server::Checked) -> String {
     let (files, bytes) = (report.files, report.bytes);
     let (last, sealed) = (report.last, report.snapshot.unwrap_or(0));
     let (segments, files) = (many(checked.segments as u64, "segment"), many(files, "file"));
+    let stored = many(checked.stored_files as u64, "stored file");
     format!(
-        "revision {last}, sealed through {sealed}, {segments}, a journal of {files} with {bytes} \
-         bytes"
+        "revision {last}, sealed through {sealed}, {segments}, {stored}, a journal of {files} with \
+         {bytes} bytes"
     )
 }
 

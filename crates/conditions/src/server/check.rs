@@ -1,5 +1,6 @@
 //! Reads a data directory, and changes nothing. Control plane.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use journal::Directory;
@@ -7,6 +8,9 @@ use journal::Directory;
 use super::segments::Segments;
 use super::store::{Reading, folders};
 use super::{DATA_VERSION, NAME};
+use crate::model::{Change, Entry};
+use crate::nopayload::model as nopayload;
+use crate::nopayload::server::storage;
 
 /// How often it is tried while a server exchanges the files.
 const TRIES: usize = 5;
@@ -21,7 +25,9 @@ pub struct Checked {
     pub journal: journal::Report,
     /// How many segments there are.
     pub segments: usize,
-    /// What is damaged: in the journal, or in which segment.
+    /// How many files of NoPayloadDB's interface there are, each with other bytes.
+    pub stored_files: usize,
+    /// What is damaged: in the journal, in which segment, or which stored file.
     pub damaged: Vec<String>,
 }
 
@@ -97,11 +103,18 @@ fn check_once(data: &Path) -> anyhow::Result<Checked> {
     let [journal, segments] = folders(data);
     let segments = Segments::of(segments);
     let mut reading = Reading::new(&segments);
-    let mut damaged = Vec::new();
+    let (mut damaged, mut stored) = (Vec::new(), BTreeMap::new());
     let report = journal::read(&Directory::new(journal), |entry| {
-        // Whether records behind a snapshot can be applied is for a start to say.
-        if matches!(entry, journal::Entry::Snapshot(_)) {
-            reading.apply(entry)?;
+        match entry {
+            journal::Entry::Snapshot(_) => reading.apply(entry)?,
+            // Whether records behind a snapshot can be applied is for a start to say.
+            journal::Entry::Record(_, bytes) => {
+                if let Change::Nopayload(nopayload::Change::PutFile { key, sha256, size }) =
+                    Entry::decode(bytes)?.change
+                {
+                    stored.insert(sha256, (key, size));
+                }
+            }
         }
         Ok(())
     })?;
@@ -110,11 +123,17 @@ fn check_once(data: &Path) -> anyhow::Result<Checked> {
     match reading.finish() {
         Ok(state) => {
             count = state.segments().len();
+            let known = state.nopayload().files();
+            stored.extend(known.map(|(key, file)| (file.sha256, (key.to_owned(), file.size))));
             damaged.extend(state.damages(true).iter().map(ToString::to_string));
         }
         Err(why) if damaged.is_empty() => damaged.push(format!("the snapshot: {why}")),
         // Which follows from what is damaged in the journal.
         Err(_) => {}
     }
-    Ok(Checked { journal: report, segments: count, damaged })
+    damaged.extend(stored.iter().filter_map(|(sha256, (key, size))| {
+        let why = storage::check(data, *sha256, *size).err()?;
+        Some(format!("key {key:?} of NoPayloadDB's files: {why}"))
+    }));
+    Ok(Checked { journal: report, segments: count, stored_files: stored.len(), damaged })
 }

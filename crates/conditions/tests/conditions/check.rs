@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conditions::server::check;
 
-use crate::served::{folder, insert, serve};
+use crate::served::{ask, folder, insert, serve};
 
 #[test]
 fn a_directory_is_whole_beside_its_server_and_a_changed_byte_is_named() {
@@ -34,4 +34,41 @@ fn a_directory_is_whole_beside_its_server_and_a_changed_byte_is_named() {
     let named = report.damaged.join("\n");
     let name = log.file_name().and_then(|name| name.to_str()).expect("a name");
     assert!(named.contains(name), "{named:?}");
+}
+
+#[test]
+fn a_stored_file_with_other_bytes_or_none_is_named_whether_a_snapshot_names_it_or_a_log() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    let put = |key: &str, bytes: &[u8]| {
+        assert_eq!(ask(at, "PUT", &format!("/upload/{key}"), &[], bytes).status, 201);
+    };
+    put("a/sealed", b"sealed");
+    server.seal().expect("a seal");
+    put("a/logged", b"logged");
+    let report = check(data.path()).expect("a report");
+    assert_eq!((report.stored_files, &report.damaged[..]), (2, &[][..]));
+    let files = data.path().join("files");
+    let folders =
+        std::fs::read_dir(&files).expect("a folder").map(|entry| entry.expect("one").path());
+    let stored: Vec<_> = folders
+        .filter(|path| !path.ends_with("incoming"))
+        .map(|path| {
+            std::fs::read_dir(path).expect("a folder").next().expect("one").expect("a file")
+        })
+        .map(|entry| entry.path())
+        .collect();
+    for path in &stored {
+        let whole = std::fs::read(path).expect("bytes");
+        let key = format!("a/{}", String::from_utf8_lossy(&whole));
+        std::fs::write(path, "Sealed").expect("written");
+        let named = check(data.path()).expect("a report").damaged.join("; ");
+        assert!(named.contains(&key) && named.contains("is damaged"), "{named}");
+        std::fs::remove_file(path).expect("removed");
+        let named = check(data.path()).expect("a report").damaged.join("; ");
+        assert!(named.contains(&key), "{named}");
+        std::fs::write(path, whole).expect("written");
+    }
+    assert_eq!((stored.len(), check(data.path()).expect("a report").damaged), (2, Vec::new()));
 }

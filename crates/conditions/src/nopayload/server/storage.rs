@@ -56,9 +56,13 @@ impl Storage {
             fs::read_dir(&incoming)?.try_for_each(|entry| fs::remove_file(entry?.path()))
         };
         open().with_context(|| format!("{} can't be prepared", incoming.display()))?;
+        Ok(Self::of(folder))
+    }
+
+    fn of(folder: PathBuf) -> Self {
         let (next, uploads) = (AtomicU64::new(0), Semaphore::new(UPLOADS));
         let [fetches, sends] = [1, SENT].map(|most| Arc::new(Semaphore::new(most)));
-        Ok(Self { folder, origin: None, fetches, sends, next, uploads })
+        Self { folder, origin: None, fetches, sends, next, uploads }
     }
 
     /// Opens a folder that has copies of files that are kept elsewhere.
@@ -96,7 +100,8 @@ impl Storage {
         if let Some(origin) = self.origin.as_ref().filter(|_| !is_there(&path, size)) {
             self.fetch(&**origin, &sha256)?;
         }
-        let file = File::open(path)?;
+        let file = File::open(path)
+            .map_err(|why| io::Error::new(why.kind(), format!("file {}: {why}", hex(&sha256))))?;
         match file.metadata()?.len() == size {
             true => Ok(Outgoing { file, hash: Sha256::new(), left: size, sha256 }),
             false => Err(damaged(&sha256)),
@@ -122,6 +127,16 @@ impl Storage {
 
 fn is_there(path: &Path, size: u64) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.len() == size)
+}
+
+/// Reads a file of a data directory, which a server may have open.
+///
+/// # Errors
+/// When it isn't there, or has other bytes.
+pub(crate) fn check(data: &Path, sha256: [u8; 32], size: u64) -> io::Result<()> {
+    let mut file = Storage::of(data.join("files")).read(sha256, size)?;
+    while file.next()?.is_some() {}
+    Ok(())
 }
 
 /// Bytes as digits.
@@ -261,6 +276,7 @@ mod tests {
         damaged[5] ^= 1;
         fs::write(folder.join(&name), &damaged).expect("written");
         assert!(all(storage.read(sha256, size).expect("a file")).is_err());
+        assert!(check(data.path(), sha256, size).is_err());
         fs::write(folder.join(&name), &content[1..]).expect("written");
         assert!(storage.read(sha256, size).is_err());
     }
