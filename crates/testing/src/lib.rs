@@ -1,10 +1,12 @@
-//! Helpers of the tests of all crates: skips, which cargo hides from whoever reads its output, and
-//! simulations: for many seeds ([`run_seeds`]), and whether a value is linearizable ([`Register`]).
+//! Helpers of the tests of all crates: skips, which cargo hides from whoever reads its output; ports
+//! ([`free_port`]); simulations: for many seeds ([`run_seeds`]), and whether a value is
+//! linearizable ([`Register`]).
 //!
 //! A test that can't run on a host calls [`skip`] with the reason and returns. `cargo xtask test`
 //! names a file in [`SKIPS`], to which every skip is appended; it prints them last, and under CI
 //! each one fails the run unless xtask's table names its reason.
 
+mod ports;
 mod register;
 mod seeds;
 
@@ -13,6 +15,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+pub use ports::free_port;
 pub use register::Register;
 pub use seeds::{FROM, SECONDS, SEED, run_seeds, run_seeds_of_environment};
 

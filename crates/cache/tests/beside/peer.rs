@@ -1,6 +1,6 @@
 //! Real programs, where they are installed.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,9 +24,7 @@ pub(crate) struct Peer {
 impl Peer {
     /// Starts a program with arguments in which `{port}` is a free one.
     pub(crate) fn start(program: &PathBuf, arguments: &[&str]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("its address");
-        drop(listener);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, testing::free_port()));
         let port = address.port().to_string();
         let child = Command::new(program)
             .args(arguments.iter().map(|argument| argument.replace("{port}", &port)))
@@ -36,7 +34,7 @@ impl Peer {
             .spawn()
             .expect("the program starts");
         let peer = Self { child, address };
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while TcpStream::connect(address).is_err() {
             assert!(Instant::now() < deadline, "{} is never ready", program.display());
             std::thread::sleep(Duration::from_millis(10));

@@ -1,6 +1,6 @@
 //! A PostgreSQL that was started for a test.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -33,8 +33,7 @@ pub(crate) fn server(settings: &[&str]) -> Option<Server> {
         return None;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|one| one.local_addr());
-    let address = free.expect("a port");
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, testing::free_port()));
     let process = start(folder.path(), address, settings);
     let mut server = Server { process, address, _folder: folder };
     server.wait();

@@ -1,7 +1,7 @@
 //! SQLite as a peer: its answers, and a row that is wrong.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,8 +26,7 @@ impl Drop for Lender {
 fn lend(folder: &Path) -> Option<(Lender, SocketAddr)> {
     let python = testing::program("python3")?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/sqlite/lend.py");
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|one| one.local_addr());
-    let address = free.expect("a port");
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, testing::free_port()));
     let mut command = Command::new(python);
     command.arg(script).arg(folder).arg(address.port().to_string()).stdin(Stdio::null());
     let lender = Lender(command.spawn().expect("Python"));

@@ -39,9 +39,7 @@ struct Web(Child, u16);
 impl Web {
     /// Starts one, where there is Python.
     fn start(place: &Place) -> Option<Self> {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = free.local_addr().expect("an address").port();
-        drop(free);
+        let port = testing::free_port();
         let mut command = Command::new("python3");
         command.args(["-m", "http.server", "--bind", "127.0.0.1", &port.to_string()]);
         command.current_dir(place.path()).stdout(Stdio::null()).stderr(Stdio::null());

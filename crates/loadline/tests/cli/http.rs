@@ -190,9 +190,7 @@ impl Nginx {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/http-tls.sh");
         let folder = tempfile::tempdir().expect("a folder");
         for _ in 0..5 {
-            let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-            let port = free.local_addr().expect("an address").port();
-            drop(free);
+            let port = testing::free_port();
             let written = Command::new("sh")
                 .arg(&script)
                 .arg(folder.path())

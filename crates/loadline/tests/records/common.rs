@@ -1,7 +1,7 @@
 //! A served service, and the programs of others.
 
 use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -173,10 +173,15 @@ impl Drop for Background {
     }
 }
 
-/// Ports that nobody has just now.
+/// Ports that nobody has just now, each another one.
 pub(crate) fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    let sockets = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
-    sockets.map(|socket| socket.local_addr().expect("an address").port())
+    let mut ports = [0; COUNT];
+    for at in 0..COUNT {
+        while ports[at] == 0 || ports[..at].contains(&ports[at]) {
+            ports[at] = testing::free_port();
+        }
+    }
+    ports
 }
 
 /// Whether something that is asked again and again comes true within a minute.

@@ -1,7 +1,7 @@
 //! Our client against servers of other libraries: Go's of the interoperability tests, and tonic's.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,8 +26,8 @@ impl Drop for Server {
 impl Server {
     /// Go's, which prints no line once it is ready.
     fn of_go(program: &Path) -> Self {
-        // A port that is free now: the program takes no other way to learn of one.
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
+        // The program takes no other way to learn of a port.
+        let free = SocketAddr::from((Ipv4Addr::LOCALHOST, testing::free_port()));
         let mut command = Command::new(program);
         command.args(["--port", &free.port().to_string()]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");

@@ -1,6 +1,5 @@
 //! A place for one server: its folder, its port, and ecFlow's client.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -19,8 +18,7 @@ pub(crate) struct Place {
 /// A port that is free, of those that ecFlow's programs take.
 fn free_port() -> u16 {
     loop {
-        let bound = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = bound.local_addr().expect("bound").port();
+        let port = testing::free_port();
         if workflow::server::PORTS.contains(&port) {
             return port;
         }
@@ -78,7 +76,7 @@ impl Place {
     /// Runs ecFlow's client with more of an environment.
     pub(crate) fn client_of(&self, arguments: &[&str], more: &[(&str, &str)]) -> Output {
         let mut command = Command::new("timeout");
-        command.arg("20").arg("ecflow_client").args(arguments).stdin(Stdio::null());
+        command.arg("60").arg("ecflow_client").args(arguments).stdin(Stdio::null());
         command.env("ECF_HOST", "localhost").env("ECF_PORT", self.port.to_string());
         command.envs(more.iter().copied());
         command.output().expect("the client starts")

@@ -272,7 +272,7 @@ fn a_request_that_is_not_answered_in_time_is_replayed_and_compared_with_nothing(
         drop(rest);
     });
     let file = place.home().with_file_name("day.jsonl").display().to_string();
-    let words = ["record", &server, "--to", &file, "--timeout", "100ms"];
+    let words = ["record", &server, "--to", &file, "--timeout", "1s"];
     let mut recording = Running::start(&words);
     let line = recording.line();
     let at = line.split(' ').next().unwrap_or_default();

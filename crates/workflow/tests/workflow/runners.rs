@@ -1,9 +1,9 @@
 //! Jobs that other programs run: Slurm on one host, and ssh to this one. They are only
 //! ECF_JOB_CMD, ECF_KILL_CMD and ECF_STATUS_CMD: those of docs/workflow-runners.md.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::place::Place;
 use crate::served::Served;
@@ -26,11 +26,6 @@ impl Processes {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.0.push(command.spawn().expect("a process"));
     }
-}
-
-fn port() -> u16 {
-    let bound = TcpListener::bind("127.0.0.1:0").expect("a port");
-    bound.local_addr().expect("bound").port()
 }
 
 /// The commands of a runner, of which docs/workflow-runners.md has the block of this name; `{…}` in
@@ -113,8 +108,8 @@ fn slurm(folder: &Path, processes: &mut Processes) -> Result<(), String> {
          ReturnToService=2\nMpiDefault=none\nNodeName={host} NodeAddr=127.0.0.1 CPUs={cpus}\n\
          PartitionName=all Nodes={host} Default=YES State=UP OverSubscribe=FORCE:8\n",
         sock = own("munge/sock"),
-        a = port(),
-        b = port(),
+        a = testing::free_port(),
+        b = testing::free_port(),
         state = own("state"),
         spool = own("spool"),
         cpus = std::thread::available_parallelism().map_or(1, usize::from),
@@ -129,7 +124,8 @@ fn slurm(folder: &Path, processes: &mut Processes) -> Result<(), String> {
         processes.start(Command::new(program).arg("-D").env("SLURM_CONF", &conf));
     }
     let mut seen = String::new();
-    for _ in 0..200 {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(60) {
         let out = Command::new("sinfo").env("SLURM_CONF", &conf).output().expect("sinfo");
         seen = format!(
             "{}{}",
@@ -139,7 +135,7 @@ fn slurm(folder: &Path, processes: &mut Processes) -> Result<(), String> {
         if seen.contains("idle") {
             return Ok(());
         }
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
     }
     Err(format!("Slurm doesn't come up here: {}", seen.replace('\n', " ")))
 }
@@ -176,7 +172,7 @@ fn ssh_runs_jobs_and_shows_and_kills_them() {
         assert!(made.expect("ssh-keygen").success());
     }
     std::fs::copy(own("user.pub"), own("authorized")).expect("copied");
-    let port = port();
+    let port = testing::free_port();
     let server = format!(
         "ListenAddress 127.0.0.1\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n\
          UsePAM no\nPasswordAuthentication no\nPidFile none\n",

@@ -2,7 +2,7 @@
 //! a revision, most of them of what was asked before.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use rand::rngs::SmallRng;
@@ -63,8 +63,7 @@ impl Nginx {
         };
         let folder = place.folder().join("nginx");
         fs::create_dir(&folder).expect("a folder");
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr());
-        let at = free.expect("a port");
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, testing::free_port()));
         let text = CONFIGURATION.replace("FOLDER", &folder.display().to_string());
         let text = text.replace("PORT", &at.port().to_string());
         let text = text.replace("server A", &format!("server {}", servers[0]));
