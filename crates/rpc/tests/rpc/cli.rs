@@ -121,8 +121,13 @@ fn a_server_that_is_none_of_grpc_is_named_at_once() {
             let _ = socket.read_to_end(&mut Vec::new());
         }
     });
-    for words in ["speaks HTTP/1", "--tls-ca FILE", "closed the connection", "has answered in"] {
-        let out = rpc(&["list", &at, "--connect-timeout", "200ms"]);
+    for (words, timeout) in [
+        ("speaks HTTP/1", "60s"),
+        ("--tls-ca FILE", "60s"),
+        ("closed the connection", "60s"),
+        ("has answered in", "200ms"),
+    ] {
+        let out = rpc(&["list", &at, "--connect-timeout", timeout]);
         assert_eq!(out.status.code(), Some(1));
         assert!(said(&out).contains(words) && said(&out).contains(&at), "{}", said(&out));
     }
@@ -272,7 +277,7 @@ fn a_stream_over_own_frames_prints_what_comes_while_it_sends() {
     std::fs::write(&file, one.to_string().repeat(6)).expect("written");
     let (method, file) = ("grpc.testing.TestService/FullDuplexCall", file.display().to_string());
     for address in ["here:", "frames:", &tcp] {
-        let out = rpc(&["call", address, method, &format!("@{file}"), "--timeout", "20s"]);
+        let out = rpc(&["call", address, method, &format!("@{file}"), "--timeout", "60s"]);
         assert_eq!(
             (out.status.code(), lines(&out).len()),
             (Some(0), 6),
@@ -288,13 +293,13 @@ fn a_stream_over_own_frames_prints_what_comes_while_it_sends() {
     {
         let mut command = Command::new(PROGRAM);
         command.args(["rpc", "call", address, method, "-", "--timeout"]);
-        command.arg(if code == 68 { "100ms" } else { "20s" });
+        command.arg(if code == 68 { "100ms" } else { "300s" });
         let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
         let mut stdin = child.stdin.take().expect("a pipe");
         stdin.write_all(input.as_bytes()).expect("written");
         let (ended, end) = mpsc::channel::<()>();
         let open = std::thread::spawn(move || {
-            let is_late = end.recv_timeout(Duration::from_secs(15)).is_err();
+            let is_late = end.recv_timeout(Duration::from_secs(60)).is_err();
             drop(stdin);
             is_late
         });

@@ -116,10 +116,13 @@ fn our_client_finds_gos_interoperability_server_as_it_is_described() {
         let part = text.split("\\").last().unwrap_or(text);
         assert!(code == Some(64 + 2) && said.contains(part.trim_start_matches('n')), "{said}");
     }
-    // timeout_on_sleeping_server
-    let out =
-        rpc(&["call", &server.1, "grpc.testing.TestService/FullDuplexCall", "--timeout", "1ms"]);
-    assert_ne!(out.status.code(), Some(0));
+    // timeout_on_sleeping_server: its answer comes after a minute.
+    let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto/grpc/testing/test.proto");
+    let method = "grpc.testing.TestService/FullDuplexCall";
+    let late = r#"{"responseParameters": [{"size": 9, "intervalUs": 60000000}]}"#;
+    let call = ["call", &server.1, method, late, "--timeout", "100ms", "--proto"];
+    let out = rpc(&[&call[..], &[&proto.display().to_string()]].concat());
+    assert_eq!(out.status.code(), Some(68), "{}", said(&out));
 }
 
 #[test]

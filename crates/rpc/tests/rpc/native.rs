@@ -78,7 +78,7 @@ fn answers_come_out_of_order_and_nothing_is_outstanding_in_the_end() {
         let (add, sleep) = (method(ADD), method(SLEEP));
         let long = pause(Duration::from_millis(300));
         let late = client.start(sleep, &long, None).expect("a call");
-        let soon = client.start(sleep, &pause(Duration::from_millis(1)), None).expect("a call");
+        let soon = client.start(sleep, &pause(Duration::from_millis(100)), None).expect("a call");
         let first: Vec<_> =
             (0..50).map(|_| client.start(add, &ONE, None).expect("a call")).collect();
         assert_eq!(client.outstanding(), 52);
@@ -157,7 +157,7 @@ fn a_deadline_ends_a_call_whose_request_finds_no_room() {
         client.cancel(given_up).expect("a connection");
         sender.send([code(once), code(twice), code(reply.result)]).expect("the test waits");
     });
-    let ended = ended.recv_timeout(Duration::from_secs(30));
+    let ended = ended.recv_timeout(Duration::from_secs(60));
     assert_eq!(ended, Ok([Code::DeadlineExceeded; 3]), "each call ends");
     drop(server);
 }
@@ -170,7 +170,7 @@ fn a_deadline_ends_a_call_and_its_number_is_free_once_the_server_has_answered() 
         let start = Instant::now();
         let result = client.call(sleep, &minute, Some(Duration::from_millis(20)));
         assert_eq!(code(result), Code::DeadlineExceeded, "{address}");
-        assert!(start.elapsed() < Duration::from_secs(30));
+        assert!(start.elapsed() < Duration::from_secs(50));
         assert_eq!(client.call(add, &ONE, None), Ok(ONE), "{address}: a new total");
         assert_eq!(client.next_reply(), Ok(None));
         assert_eq!(client.outstanding(), 0, "{address}");
@@ -271,7 +271,7 @@ fn a_call_in_flight_ends_well_when_the_server_stops_and_new_ones_are_unavailable
     let mut client = connect(&format!("tcp:{}", server.address()));
     let mut idle = connect(&format!("tcp:{}", server.address()));
     let (add, sleep) = (client.method(ADD).expect("add"), client.method(SLEEP).expect("sleep"));
-    let late = client.start(sleep, &pause(Duration::from_millis(600)), None).expect("a call");
+    let late = client.start(sleep, &pause(Duration::from_secs(2)), None).expect("a call");
     // Its answer shows that the one before has come, too.
     client.call(add, &ONE, None).expect("an answer");
     server.terminate();

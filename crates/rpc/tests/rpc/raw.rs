@@ -131,7 +131,7 @@ impl Raw {
     pub(crate) fn bare(at: SocketAddr) -> Self {
         let socket = TcpStream::connect(at).expect("a connection");
         socket.set_nodelay(true).expect("an option");
-        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("an option");
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("an option");
         Self { socket, input: Vec::new() }
     }
 

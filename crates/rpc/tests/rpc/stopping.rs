@@ -74,7 +74,8 @@ fn what_takes_longer_than_five_seconds_is_unavailable() {
     assert_eq!(ended.status, "14", "{ended:?}");
     assert!(server.wait().success());
     let took = start.elapsed();
-    assert!((Duration::from_secs(4)..Duration::from_secs(10)).contains(&took), "{took:?}");
+    // Five seconds, and what a busy host adds; the call would take sixty.
+    assert!((Duration::from_secs(4)..Duration::from_secs(40)).contains(&took), "{took:?}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_client_of_grpc_or_http_reads_what_the_server_lacks_and_the_server_serves_on
         (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"HTTP/1.1 400 Bad Request\r\n"),
     ] {
         let mut socket = TcpStream::connect(server.socket()).expect("a connection");
-        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
         socket.write_all(sent).expect("sent");
         let mut all = Vec::new();
         socket.read_to_end(&mut all).expect("an end");

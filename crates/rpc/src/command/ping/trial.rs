@@ -170,15 +170,18 @@ mod tests {
     #[test]
     fn a_trial_ends_with_its_count_or_with_the_first_error() {
         let limits = Limits { samples: 7, time: Duration::from_secs(60) };
-        let mut calls = 0;
-        let trial = Trial::run(limits, || {
-            calls += 1;
-            Ok(())
-        });
-        let trial = trial.expect("samples");
-        assert_eq!(trial.samples_ns.len(), 7);
-        assert!(trial.evaluations > 1, "a call of no time needs several");
-        assert!(calls >= 1_000 + 7 * trial.evaluations);
+        let is_of_several = || {
+            let mut calls = 0;
+            let trial = Trial::run(limits, || {
+                calls += 1;
+                Ok(())
+            });
+            let trial = trial.expect("samples");
+            assert_eq!(trial.samples_ns.len(), 7);
+            trial.evaluations > 1 && calls >= 1_000 + 7 * trial.evaluations
+        };
+        // Others may take the CPU away in the middle of a few.
+        assert!((0..1_000).any(|_| is_of_several()), "a call of no time needs several");
         let error = Trial::run(limits, || anyhow::bail!("wrong")).expect_err("an error");
         assert_eq!(error.to_string(), "wrong");
     }
