@@ -2,6 +2,7 @@
 
 use crate::common::{
     Place, await_end, await_that, code, processes_with, send_signal, small_reads, stderr, stdout,
+    unique,
 };
 
 /// Two caches, one of which has twice the memory.
@@ -138,7 +139,8 @@ fn the_build_of_a_commit_ends_with_the_comparison() {
     let mut shell = std::process::Command::new("sh");
     let made = shell.args(["-c", script]).current_dir(place.path()).status().expect("sh runs");
     assert!(made.success());
-    for (signal, marker) in [("-TERM", "67108921"), ("-KILL", "67108922")] {
+    for (signal, test) in [("-TERM", 21), ("-KILL", 22)] {
+        let marker = &unique(test).to_string();
         let build = format!("sleep {marker} & wait");
         let arguments = ["compare", "suite.toml", "--commits", "HEAD..HEAD", "--build", &build];
         let mut command = place.command(&arguments);

@@ -54,14 +54,14 @@ fn assert_all_right(json: &serde_json::Value, trials: usize) {
     }
 }
 
-/// A web server that closes each connection instead of the hundredth answer.
-fn serve_hundreds() -> std::io::Result<std::net::SocketAddr> {
+/// A web server that closes each connection instead of the fortieth answer.
+fn serve_forties() -> std::io::Result<std::net::SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let answer = |stream: TcpStream| -> std::io::Result<()> {
         let mut reader = BufReader::new(stream.try_clone()?);
         let (mut stream, mut line) = (stream, String::new());
-        for _ in 1..100 {
+        for _ in 1..40 {
             // A request ends with an empty line; there is no body.
             line.clear();
             while reader.read_line(&mut line)? > 2 {
@@ -81,7 +81,7 @@ fn serve_hundreds() -> std::io::Result<std::net::SocketAddr> {
 
 #[test]
 fn requests_lost_with_a_connection_are_errors_and_judged_as_such() {
-    let address = serve_hundreds().expect("a server");
+    let address = serve_forties().expect("a server");
     let suite = |require: &str| {
         format!(
             "title = 'Closing'\n[[target]]\nname = 'closing'\naddress = '{address}'\n\

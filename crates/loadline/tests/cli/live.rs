@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Place, await_end, await_that, processes_with};
+use crate::common::{Place, await_end, await_that, processes_with, unique};
 
 /// Two rounds of half a minute.
 const SUITE: &str = r#"
@@ -125,10 +125,11 @@ fn assert_restored(seen: &str) {
 
 #[test]
 fn a_long_slice_is_looked_into_and_ctrl_c_gives_the_terminal_back_as_it_was() {
-    let one_slice = suite("30s", 67_108_911).replace("\"50ms\"", "\"none\"");
+    let memory = unique(41);
+    let one_slice = suite("30s", memory).replace("\"50ms\"", "\"none\"");
     let place = Place::with(&one_slice);
     let mut terminal = OnTerminal::run(&place, "", &[]);
-    terminal.await_target(67_108_911);
+    terminal.await_target(memory);
     // A slice of half a minute is looked into: "slice" becomes "second", letter by letter.
     terminal.await_seen("econd");
     // What is typed meanwhile is not shown; Ctrl-C is a signal as ever.
@@ -141,7 +142,7 @@ fn a_long_slice_is_looked_into_and_ctrl_c_gives_the_terminal_back_as_it_was() {
 
 #[test]
 fn a_run_to_its_end_leaves_its_report_on_the_screen_that_was_there() {
-    let place = Place::with(&suite("100ms", 67_108_912));
+    let place = Place::with(&suite("100ms", unique(42)));
     let terminal = OnTerminal::run(&place, "", &[("NO_COLOR", "1")]);
     let seen = terminal.end();
     assert_restored(&seen);
@@ -154,9 +155,10 @@ fn a_run_to_its_end_leaves_its_report_on_the_screen_that_was_there() {
 #[test]
 fn a_second_signal_and_a_hang_up_give_it_back_too() {
     for signal in ["-TERM -TERM", "-HUP", "-QUIT"] {
-        let place = Place::with(&suite("30s", 67_108_913));
+        let memory = unique(43);
+        let place = Place::with(&suite("30s", memory));
         let terminal = OnTerminal::run(&place, "", &[]);
-        terminal.await_target(67_108_913);
+        terminal.await_target(memory);
         let folder = place.path().display().to_string();
         let run = processes_with("suite.toml").into_iter().find(|process| {
             let at = std::fs::read_link(format!("/proc/{process}/cwd"));
@@ -175,7 +177,7 @@ fn a_second_signal_and_a_hang_up_give_it_back_too() {
 
 #[test]
 fn plain_lines_come_where_a_view_is_not_wanted() {
-    let place = Place::with(&suite("100ms", 67_108_914));
+    let place = Place::with(&suite("100ms", unique(44)));
     for (arguments, environment) in
         [("--plain", &[][..]), ("", &[("TERM", "dumb")]), ("| cat", &[])]
     {

@@ -34,30 +34,30 @@ fn run(place: &Place) -> serde_json::Value {
 #[test]
 fn a_target_that_stops_costs_the_requests_that_were_due_meanwhile() {
     let open = "connections = 4\narrivals = { rate = \"1k/s\" }";
-    let event = "[[event]]\nname = \"a <stop>\"\nat = \"100ms\"\ndo = \"stop\"\nfor = \"150ms\"\n\
-                 [rounds]\ndisturbed = \"ignore\"\nmeasure = \"400ms\"\nslice = \"none\"\n\
+    let event = "[[event]]\nname = \"a <stop>\"\nat = \"100ms\"\ndo = \"stop\"\nfor = \"500ms\"\n\
+                 [rounds]\ndisturbed = \"ignore\"\nmeasure = \"1s\"\nslice = \"none\"\n\
                  warm_up = \"0s\"\nat_least = 1\nat_most = 1";
     let place = Place::with(&suite(open, event));
     let result = run(&place);
     let trial = &result["trials"][0];
-    assert_eq!(trial["operations"], 400, "{trial}");
+    assert_eq!(trial["operations"], 1_000, "{trial}");
     assert_eq!(trial["state"], "cold", "nothing warmed it up");
-    // 150 of 400 requests met the stop and waited up to all of it: 150 ms, and 110 ms at p90.
+    // 500 of 1,000 requests met the stop and waited up to all of it: 500 ms, and 400 ms at p90.
     // Where others keep the core, the stop comes later and is as much shorter.
     let latency_ns = |name: &str| trial["latency_ns"][name].as_f64().expect("seen");
-    assert!(latency_ns("max") > 100e6, "{trial}");
-    assert!(latency_ns("p90") > 50e6, "a closed loop would have seen four slow ones: {trial}");
+    assert!(latency_ns("max") > 200e6, "{trial}");
+    assert!(latency_ns("p90") > 100e6, "a closed loop would have seen four slow ones: {trial}");
     // It is in the ledger, in the text and in the page, on the clock of everything else.
     let [event] = &result["events"].as_array().expect("events")[..] else { panic!("{result}") };
     assert_eq!((&event["name"], &event["failure"]), (&"a <stop>".into(), &().into()), "{event}");
-    assert_eq!((&event["trial"], &event["action"]), (&trial["id"], &"stop for 150 ms".into()));
+    assert_eq!((&event["trial"], &event["action"]), (&trial["id"], &"stop for 500 ms".into()));
     let ns = |name: &str| event[name].as_u64().expect("a number");
     let ledger = ledger::Ledger::open_read_only(place.ledger()).expect("a ledger");
     let slice = ledger.run_view(1.into()).expect("a run").slices.remove(0);
     let since_ns = ns("at_ns") - slice.start_ns;
-    assert!(since_ns >= 100_000_000 && since_ns + ns("took_ns") >= 250_000_000, "{slice:?}");
+    assert!(since_ns >= 100_000_000 && since_ns + ns("took_ns") >= 600_000_000, "{slice:?}");
     let text = stdout(&place.loadline(&["report"]));
-    assert!(text.contains("event a <stop> (stop for 150 ms): once, "), "{text}");
+    assert!(text.contains("event a <stop> (stop for 500 ms): once, "), "{text}");
     let page = place.path().join(".loadline/runs/1/report.html");
     let page = std::fs::read_to_string(page).expect("the run's page");
     assert!(page.contains("<title>a &lt;stop&gt;: 1</title>"), "{page}");
@@ -194,7 +194,7 @@ fn a_run_is_done_again_with_the_settings_that_it_had() {
 #[test]
 fn an_unexpected_hit_ratio_makes_a_trial_invalid_and_says_so() {
     let rest = "[expect]\nhit_ratio = \">= 95%\"\n[rounds]\ndisturbed = \"ignore\"\n\
-                measure = \"30ms\"\nwarm_up = \"0s\"\nat_least = 1\nat_most = 1";
+                measure = \"300ms\"\nwarm_up = \"0s\"\nat_least = 1\nat_most = 1";
     let text = suite("connections = 2", rest);
     let place = Place::with(&text);
     assert_eq!(run(&place)["trials"][0]["validity"], "valid");
@@ -207,7 +207,7 @@ fn an_unexpected_hit_ratio_makes_a_trial_invalid_and_says_so() {
     let trial = &run(&place)["trials"][0];
     assert_eq!((&trial["validity"], &trial["wrong"]), (&"invalid".into(), &0.into()), "{trial}");
     let reason = trial["reason"].as_str().expect("a reason");
-    // About 0.67; a slow machine has few requests in 30 ms.
+    // About 0.67; a slow machine has few requests.
     assert!(reason.starts_with("hit_ratio >= 95% was expected, not 0."), "{reason}");
 }
 

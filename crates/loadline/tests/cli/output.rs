@@ -9,7 +9,7 @@ use crate::common::{Place, await_end, code, small_reads, stderr, stdout};
 
 /// Two rounds of a cache that answers wrongly, so that the exit code is 3.
 fn broken() -> String {
-    let ours = "serve = \"cache\"\noptions = { test-corrupt-every = 100 }";
+    let ours = "serve = \"cache\"\noptions = { test-corrupt-every = 10 }";
     let rounds = "measure = \"60ms\"\nslice = \"30ms\"\nat_least = 2\nat_most = 2\n\
                   [require]\nwrong = \"= 0\"";
     small_reads(&[("ours", ours)], rounds)
@@ -50,7 +50,9 @@ fn a_limit_on_the_size_of_files_is_an_error_that_names_the_file_and_the_limit() 
     let exe = env!("CARGO_BIN_EXE_loadline");
     let script = format!("ulimit -f 64; {exe} run suite.toml --wait --ledger here.sqlite");
     let mut shell = std::process::Command::new("sh");
-    let output = shell.args(["-c", &script]).current_dir(place.path()).output().expect("sh runs");
+    shell.args(["-c", &script]).current_dir(place.path());
+    shell.env("LOADLINE_LOCK", place.path().join("loadline.lock"));
+    let output = shell.output().expect("sh runs");
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(said.contains("here.sqlite") && said.contains("bytes (ulimit -f)"), "{said}");

@@ -188,7 +188,7 @@ fn a_server_that_does_a_call_twice_or_not_at_all_is_found() {
     let Some(grpcio) = peers().into_iter().find(|(name, _)| *name == "grpcio") else { return };
     for planted in ["--twice", "--not-at-all"] {
         let mut command = grpcio.1.clone();
-        command.extend([planted.to_owned(), "100".to_owned()]);
+        command.extend([planted.to_owned(), "10".to_owned()]);
         let clients = "operation = \"add\"\n[[clients]]\nconnections = 2\npipeline = 2\n\
                        timeout = \"20s\"\n";
         let place = Place::with(&suite("", &[("grpcio", command)], clients));

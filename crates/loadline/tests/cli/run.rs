@@ -2,6 +2,7 @@
 
 use crate::common::{
     Place, await_end, await_that, code, processes_with, send_signal, small_reads, stderr, stdout,
+    unique,
 };
 use std::process::Stdio;
 
@@ -81,11 +82,12 @@ fn a_value_corrupted_on_purpose_is_found_and_shown_with_its_bytes() {
 fn a_target_that_dies_makes_its_trial_invalid_with_its_last_words() {
     let exe = env!("CARGO_BIN_EXE_loadline");
     let script = format!(
-        "{exe} serve cache --listen 127.0.0.1:{{port}} & server=$!; sleep 0.4; \
-         echo these are the last words >&2; kill -9 $server; exit 7"
+        "trap 'echo these are the last words >&2; kill -9 $server; exit 7' USR1; \
+         {exe} serve cache --listen 127.0.0.1:{{port}} & server=$!; wait"
     );
     let target = format!("command = [\"sh\", \"-c\", {script:?}]\nspeaks = \"memcached\"");
-    let place = Place::with(&suite(&target, "2s", ""));
+    let event = "[[event]]\nat = \"100ms\"\ndo = [\"kill\", \"-USR1\", \"{pid}\"]";
+    let place = Place::with(&suite(&target, "2s", event));
     let output = place.loadline(&["run", "suite.toml", "--wait"]);
     assert_eq!(code(&output), 4, "nothing valid was measured: {}", stderr(&output));
     let text = stdout(&output);
@@ -95,8 +97,8 @@ fn a_target_that_dies_makes_its_trial_invalid_with_its_last_words() {
 
 #[test]
 fn ctrl_c_stops_at_once_keeps_what_was_measured_and_leaves_nothing_running() {
-    for (signal, bytes) in [("-INT", 67_108_901), ("-TERM", 67_108_902), ("-HUP", 67_108_904)] {
-        let (target, marker) = marked(bytes);
+    for (signal, test) in [("-INT", 1), ("-TERM", 2), ("-HUP", 4)] {
+        let (target, marker) = marked(test);
         let place = Place::with(&suite(&target, "20s", ""));
         let mut child = measuring(&place, &marker);
         send_signal(signal, child.id());
@@ -113,7 +115,7 @@ fn ctrl_c_stops_at_once_keeps_what_was_measured_and_leaves_nothing_running() {
 
 #[test]
 fn a_run_that_was_started_to_outlive_its_terminal_does() {
-    let (target, marker) = marked(67_108_905);
+    let (target, marker) = marked(5);
     let place = Place::with(&suite(&target, "500ms", ""));
     std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
     let mut command = std::process::Command::new("nohup");
@@ -128,7 +130,7 @@ fn a_run_that_was_started_to_outlive_its_terminal_does() {
 
 #[test]
 fn a_run_killed_in_the_middle_leaves_a_readable_ledger_and_nothing_running() {
-    let (target, marker) = marked(67_108_903);
+    let (target, marker) = marked(3);
     let place = Place::with(&suite(&target, "20s", ""));
     let mut child = measuring(&place, &marker);
     send_signal("-KILL", child.id());
@@ -142,8 +144,8 @@ fn a_run_killed_in_the_middle_leaves_a_readable_ledger_and_nothing_running() {
 
 #[test]
 fn a_target_that_is_stopped_outside_its_slices_does_not_outlive_a_run_either() {
-    for (signal, bytes) in [("-KILL", 67_108_913), ("-TERM", 67_108_914)] {
-        let (target, marker) = marked(bytes);
+    for (signal, test) in [("-KILL", 13), ("-TERM", 14)] {
+        let (target, marker) = marked(test);
         let targets = [("ours", &target[..]), ("other", SERVE)];
         let text = small_reads(&targets, "measure = \"20s\"\nbetween = \"stop\"");
         let place = Place::with(&text);
@@ -163,11 +165,9 @@ fn is_stopped(pid: u32) -> bool {
 
 #[test]
 fn a_build_or_setup_that_takes_long_ends_with_the_run() {
-    for (what, signal, marker) in [
-        ("build", "-INT", "67108906"),
-        ("setup", "-TERM", "67108907"),
-        ("setup", "-KILL", "67108908"),
-    ] {
+    for (what, signal, test) in [("build", "-INT", 6), ("setup", "-TERM", 7), ("setup", "-KILL", 8)]
+    {
+        let marker = &unique(test).to_string();
         let target = format!("{SERVE}\n{what} = ['sh', '-c', 'sleep {marker} & wait']");
         let place = Place::with(&suite(&target, "60ms", ""));
         let mut child = measuring(&place, marker);
@@ -182,7 +182,8 @@ fn a_build_or_setup_that_takes_long_ends_with_the_run() {
 
 #[test]
 fn a_command_of_an_event_ends_with_the_run() {
-    for (signal, code, marker) in [("-TERM", Some(130), "67108911"), ("-KILL", None, "67108912")] {
+    for (signal, code, test) in [("-TERM", Some(130), 11), ("-KILL", None, 12)] {
+        let marker = &unique(test).to_string();
         let text = suite(SERVE, "20s", "");
         let event = format!("[[event]]\nat = \"10ms\"\ndo = ['sh', '-c', 'sleep {marker} & wait']");
         let place = Place::with(&format!("{text}\n{event}\n"));
@@ -196,9 +197,8 @@ fn a_command_of_an_event_ends_with_the_run() {
 /// A target that leaves a process in a session of its own, and another one that has no parent left.
 #[test]
 fn sessions_and_daemons_of_a_target_end_with_the_run_however_it_ends() {
-    for (signal, marker) in
-        [(None, 67_108_931), (Some("-INT"), 67_108_932), (Some("-KILL"), 67_108_933)]
-    {
+    for (signal, test) in [(None, 31), (Some("-INT"), 32), (Some("-KILL"), 33)] {
+        let marker = unique(test);
         let script = format!("(setsid sleep {marker} &); setsid sleep {marker} & exec \"$@\"");
         let target = format!("{SERVE}\nwrap = ['sh', '-c', '{script}', 'sh']");
         let length = if signal.is_some() { "20s" } else { "500ms" };
@@ -222,9 +222,10 @@ fn sessions_and_daemons_of_a_target_end_with_the_run_however_it_ends() {
 #[test]
 fn what_a_command_leaves_behind_ends_with_each_of_its_runs() {
     let place = Place::with("");
-    let script = "(setsid sleep 67108934 &)";
-    let tried = place.loadline(&["try", "--wait", "--for", "300ms", "--", "sh", "-c", script]);
-    assert_eq!(processes_with("sleep\x0067108934"), [0_u32; 0], "{}", stderr(&tried));
+    let marker = unique(34);
+    let script = format!("(setsid sleep {marker} &)");
+    let tried = place.loadline(&["try", "--wait", "--for", "300ms", "--", "sh", "-c", &script]);
+    assert_eq!(processes_with(&format!("sleep\0{marker}")), [0_u32; 0], "{}", stderr(&tried));
 }
 
 #[test]
@@ -246,7 +247,8 @@ fn a_target_is_ended_by_the_signal_that_its_suite_names() {
 }
 
 /// A cache with a memory size that no other test has, so that its process can be told apart.
-fn marked(bytes: u32) -> (String, String) {
+fn marked(test: u32) -> (String, String) {
+    let bytes = unique(test);
     let target = format!("{SERVE}\noptions = {{ memory = {bytes} }}");
     (target, format!("--memory={bytes}"))
 }

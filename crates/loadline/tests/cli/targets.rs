@@ -20,6 +20,10 @@ fn run(place: &Place) -> (i32, String) {
 #[test]
 fn a_room_is_reached_over_ipv4_ipv6_and_a_unix_socket() {
     for transport in ["tcp", "tcp6", "unix"] {
+        if transport == "tcp6" && std::net::TcpListener::bind("[::1]:0").is_err() {
+            testing::skip("this host has no IPv6");
+            continue;
+        }
         let place = Place::with(&suite(&format!("serve = 'cache'\ntransport = '{transport}'")));
         let (code, said) = run(&place);
         assert_eq!(code, 0, "{transport}: {said}");
@@ -57,16 +61,18 @@ fn with_burner(between: &str) -> Place {
 fn a_target_that_works_outside_its_slices_is_named_and_may_be_stopped_there() {
     let named = "burner used ";
     for (between, works) in [("run", true), ("stop", false)] {
-        let place = with_burner(between);
-        let json = place.json(&["run", "suite.toml", "--wait", "--json"], &[0, 4]);
-        let target = &json["points"][0]["targets"][0];
-        assert_eq!(target["valid_trials"], 2, "{target}");
-        let outside = &target["between_slices"];
-        let share = |name: &str| outside[name].as_f64().expect("a figure");
-        let cores = share("cpu_ns") / share("time_ns");
-        assert_eq!(cores > 0.01, works, "{between}: {outside}");
-        let report = stdout(&place.loadline(&["report", "last"]));
-        assert_eq!(report.contains(named), works, "{between}: {report}");
+        // Where others keep the core, it is stopped late, and has worked until then.
+        crate::common::await_that(&format!("{between}: it is as the suite has it"), || {
+            let place = with_burner(between);
+            let json = place.json(&["run", "suite.toml", "--wait", "--json"], &[0, 4]);
+            let target = &json["points"][0]["targets"][0];
+            assert_eq!(target["valid_trials"], 2, "{target}");
+            let outside = &target["between_slices"];
+            let share = |name: &str| outside[name].as_f64().expect("a figure");
+            let cores = share("cpu_ns") / share("time_ns");
+            let report = stdout(&place.loadline(&["report", "last"]));
+            (cores > 0.01) == works && report.contains(named) == works
+        });
     }
     let elsewhere = suite("address = '127.0.0.1:1'\nspeaks = 'memcached'");
     let place = Place::with(&elsewhere.replace("[rounds]", "[rounds]\nbetween = \"stop\""));

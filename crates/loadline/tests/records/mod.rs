@@ -171,16 +171,16 @@ fn many_channels_are_found_and_read_together_and_told_in_their_order() {
     let record = |at| format!("[[record]]\nname = \"r{at}\"\ntype = \"long\"\nvalue = {at}\n");
     let served = Served::start(&(0..COUNT).map(record).collect::<String>(), &[]);
     let mut names: Vec<String> = (0..COUNT).map(|at| format!("r{}", at * 3 % COUNT)).collect();
-    let get = |names: &[String]| {
+    let get = |timeout: &str, names: &[String]| {
         std::process::Command::new(env!("CARGO_BIN_EXE_loadline"))
-            .args(["records", "--timeout", "1", "get"])
+            .args(["records", "--timeout", timeout, "get"])
             .args(names)
             .env("EPICS_PVA_AUTO_ADDR_LIST", "NO")
             .env("EPICS_PVA_ADDR_LIST", served.search())
             .output()
             .expect("loadline runs")
     };
-    let told = get(&names);
+    let told = get("60", &names);
     let text = String::from_utf8_lossy(&told.stdout);
     let read: Vec<_> = text.lines().filter_map(|line| line.split_once("  ")).collect();
     assert!(told.status.success() && read.len() == COUNT, "{told:?}");
@@ -189,7 +189,8 @@ fn many_channels_are_found_and_read_together_and_told_in_their_order() {
         assert!(held.ends_with(&format!("  {}", &name[1..])), "{name}: {held}");
     }
     names.insert(1, "nothing".to_owned());
-    let told = get(&names);
+    // All of this time is waited for the one that isn't there.
+    let told = get("5", &names);
     let (text, why) =
         (String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
     assert_eq!(text.lines().count(), COUNT);

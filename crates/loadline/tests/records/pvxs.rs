@@ -3,10 +3,10 @@
 use super::RECORDS;
 use super::common::{Foreign, Served, ask, built, run};
 
-/// What pvxs' client says at the end of some tenths of a second.
+/// What pvxs' client says at the end of two seconds.
 fn loaded(arguments: &[&str]) -> Option<serde_json::Value> {
     let client = built("pvxs-client")?;
-    let said = run(&client, &[arguments, &["--seconds", "0.3"]].concat());
+    let said = run(&client, &[arguments, &["--seconds", "2"]].concat());
     let total = said.lines().last().expect("a line");
     let total: serde_json::Value = serde_json::from_str(total).expect("JSON");
     assert_eq!((&total["errors"], &total["wrong"]), (&0.into(), &0.into()), "{total}");
@@ -68,7 +68,7 @@ fn our_client_reads_and_writes_at_pvxs_server() {
 fn pvxs_client_is_refused_what_a_record_does_not_take() {
     let Some(client) = built("pvxs-client") else { return };
     let served = Served::start(RECORDS, &["--no-search"]);
-    let put = ["put", "temperature", "--seconds", "0.3", "--server", served.address()];
+    let put = ["put", "temperature", "--seconds", "2", "--server", served.address()];
     let output = std::process::Command::new(client).args(put).output().expect("it starts");
     // It counts up from one, and the record takes no more than 80.
     let told = String::from_utf8_lossy(&output.stderr);

@@ -22,7 +22,7 @@ impl Running {
     /// With a server's address, or the port where searches are sent.
     fn start(at: Result<&str, u16>, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
-        command.args(["records", "--timeout", "2"]).env("EPICS_PVA_AUTO_ADDR_LIST", "NO");
+        command.args(["records", "--timeout", "10"]).env("EPICS_PVA_AUTO_ADDR_LIST", "NO");
         match at {
             Ok(address) => command.args(["--server", address]),
             Err(port) => command.env("EPICS_PVA_ADDR_LIST", format!("127.0.0.1:{port}")),
@@ -153,7 +153,7 @@ fn a_name_server_that_is_none_is_named_too() {
     for command in [&["get", "one", "two"][..], &["put", "one", "1"]] {
         let foreign = foreign_at(&address);
         let mut loadline = Command::new(env!("CARGO_BIN_EXE_loadline"));
-        loadline.args(["records", "--timeout", "0.2"]).args(command);
+        loadline.args(["records", "--timeout", "3"]).args(command);
         loadline.env("EPICS_PVA_AUTO_ADDR_LIST", "NO").env("EPICS_PVA_NAME_SERVERS", &address);
         let output = loadline.output().expect("loadline runs");
         let said = String::from_utf8_lossy(&output.stderr);
