@@ -34,13 +34,13 @@ fn half_written_commands_take_no_place_and_leave_no_trace() {
 
 #[test]
 fn conditions_that_jobs_insert_and_read_take_no_more_memory_and_descriptors() {
-    conditions::run(Duration::from_secs(1));
+    conditions::run(Duration::from_secs(1), false);
 }
 
 #[test]
 #[ignore = "takes minutes: make soak; an hour: cargo xtask proof conditions-hour"]
 fn conditions_for_as_long_as_is_asked_take_no_more_memory_and_descriptors() {
-    conditions::run(Duration::from_secs(setting("SOAK_SECONDS", 240)));
+    conditions::run(Duration::from_secs(setting("SOAK_SECONDS", 240)), true);
 }
 
 #[test]

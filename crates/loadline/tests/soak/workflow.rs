@@ -157,6 +157,11 @@ pub(crate) fn run(crashes: u64, seed: u64) {
                 running.push(scope.spawn(move || change(address, client, labels, is_over)));
             }
             std::thread::sleep(wait);
+            // On a busy host none may have been acknowledged by now.
+            let is_idle = |label: &Label| label.acknowledged.load(SeqCst) == 0;
+            while crash + 1 == crashes && labels.iter().flatten().all(is_idle) {
+                std::thread::yield_now();
+            }
             served.child.kill().expect("killed");
             served.child.wait().expect("an end");
             is_over.store(true, SeqCst);
