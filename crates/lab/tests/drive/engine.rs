@@ -252,9 +252,12 @@ fn latencies_of_a_closed_loop_leave_no_time_out() {
         result.intervals.iter().for_each(|one| one.histogram.add_to(&mut latency));
         let sum_ns = latency.mean() * latency.len() as f64;
         assert!(result.duration_ns >= length_ns);
-        // A bucket is a thousandth wide.
-        let slots_ns = connections as f64 * result.duration_ns as f64;
-        assert!((sum_ns / slots_ns - 1.0).abs() < 0.002, "{sum_ns} of {slots_ns} with {io:?}");
+        // The last answer of each slot comes between the length and the end, which is that of the
+        // last of all. A bucket is a thousandth wide.
+        let [least_ns, most_ns] =
+            [length_ns, result.duration_ns].map(|ns| connections as f64 * ns as f64);
+        let is_whole = sum_ns > 0.998 * least_ns && sum_ns < 1.002 * most_ns;
+        assert!(is_whole, "{sum_ns} of {least_ns} to {most_ns} with {io:?}");
     }
 }
 
@@ -498,7 +501,7 @@ fn calls_of_nanoseconds_are_timed_many_at_a_time_and_each_is_checked() {
     assert_eq!(result.trouble, None);
     // Three slots, before and after.
     assert_eq!((result.counts.wrong, result.wrong_answers.len()), (6, 6));
-    assert!(result.counts.operations > 100_000, "{:?}", result.counts);
+    assert!(result.counts.operations > 10_000, "{:?}", result.counts);
     let timed: u64 = result.intervals.iter().map(|one| one.histogram.len()).sum();
     assert_eq!(timed + result.counts.wrong, result.counts.operations);
     assert!(result.figures.iter().any(|(name, rate)| name == "bytes_per_s" && *rate > 0.0));
