@@ -1,7 +1,7 @@
 //! The harness from outside, around a toy service.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -92,7 +92,10 @@ fn refuses(output: Output, said: &str) {
 #[test]
 fn it_says_where_it_is_answers_shows_metrics_and_drains() {
     let data = folder();
-    let arguments = ["--listen", "127.0.0.1:0,[::1]:0", "--metrics", "127.0.0.1:0"];
+    // A network namespace may have no IPv6 address.
+    let second = if TcpListener::bind("[::1]:0").is_ok() { "[::1]:0" } else { "127.0.0.1:0" };
+    let listen = format!("127.0.0.1:0,{second}");
+    let arguments = ["--listen", &listen, "--metrics", "127.0.0.1:0"];
     let mut toy = Toy::start(data.path(), &arguments);
     assert_eq!((&toy.ready["service"], &toy.ready["ready"]), (&"toy".into(), &true.into()));
     assert_eq!(toy.ready["pid"], toy.child.id());

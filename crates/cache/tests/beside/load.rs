@@ -50,7 +50,7 @@ pub(crate) fn drive(dialect: &str, address: SocketAddr, value_bytes: usize) {
     let mut oracle = Oracle::new(keys, Values::new(3, value_bytes)).begin(true, true);
     oracle.keys_per_request = 7;
     let oracle = Arc::new(oracle);
-    let patience = Some(Duration::from_secs(20));
+    let patience = Some(Duration::from_secs(60));
     let mut client: Box<dyn Dialect> = match dialect {
         "memcached" => Box::new(Memcached::new(&oracle)),
         "memcached-udp" => Box::new(MemcachedUdp::new(&oracle)),

@@ -361,7 +361,7 @@ mod tests {
             let _ = socket.read(&mut [0; 4_096]);
             socket.write_all(sent.as_bytes()).expect("sent");
         });
-        let client = Client::new(&server, None, Duration::from_secs(10));
+        let client = Client::new(&server, None, Duration::from_secs(60));
         let answer = client.get_json("/folders", &[]);
         thread.join().expect("done");
         answer

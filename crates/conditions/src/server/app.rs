@@ -171,7 +171,7 @@ mod tests {
     use crate::client::Client;
     use crate::nopayload::server::storage::Origin;
 
-    const WAIT: Duration = Duration::from_secs(30);
+    const WAIT: Duration = Duration::from_secs(60);
 
     /// A server, and what it holds.
     struct Served {

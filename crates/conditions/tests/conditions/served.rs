@@ -9,7 +9,7 @@ use conditions::server::{BoundConditions, ConditionsServer, DATA_VERSION};
 use serde_json::{Value as Json, json};
 use service::{Face, HttpSettings, Tokens};
 
-pub(crate) const WAIT: Duration = Duration::from_secs(30);
+pub(crate) const WAIT: Duration = Duration::from_secs(60);
 
 /// A server of this directory, at any port.
 pub(crate) fn serve(data: &Path, tokens: Option<Tokens>) -> ConditionsServer {

@@ -362,7 +362,7 @@ mod tests {
     /// Sends, and reads an answer of the test's router without closing; or nothing, where the
     /// connection is closed.
     fn exchange(socket: &mut TcpStream, sent: &str) -> String {
-        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
         let mut answer = Vec::new();
         let mut byte = [0];
         // One that is closed already is seen when it is read.
@@ -380,7 +380,8 @@ mod tests {
 
     #[test]
     fn a_client_may_be_idle_for_longer_than_a_head_may_take() {
-        let short = Duration::from_millis(100);
+        // Longer than what a busy host may take between a connection and its first request.
+        let short = Duration::from_secs(1);
         let start = |head, idle| {
             let bound = BoundHttp::bind(settings(None)).expect("an address");
             let limits = HttpLimits { idle, ..Face::Pages.limits() };

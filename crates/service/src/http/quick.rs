@@ -268,7 +268,7 @@ mod tests {
     fn ask(server: &HttpServer, text: &str, piece: usize) -> String {
         let mut socket = TcpStream::connect(server.address()).expect("a connection");
         socket.set_nodelay(true).expect("a socket");
-        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
         let text = text.replace("HERE", &server.address().to_string());
         for some in text.as_bytes().chunks(piece) {
             socket.write_all(some).expect("sent");

@@ -184,7 +184,7 @@ mod tests {
             stream.write_all(format!("{MOST_BYTES:8x}").as_bytes()).expect("sent");
             while stream.write_all(b" ").is_ok() {}
         });
-        let until = Instant::now() + Duration::from_millis(100);
+        let until = Instant::now() + Duration::from_secs(1);
         let ended = exchange(("127.0.0.1", &port), b"request", until);
         // Its end is that of the connection.
         server.join().expect("it ends");

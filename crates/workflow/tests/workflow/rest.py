@@ -13,7 +13,7 @@ AT, TOKEN, PORT = sys.argv[1], sys.argv[2], int(sys.argv[3])
 def ask(method, path, body=None, headers=None, expect=200):
     if headers is None:
         headers = {"Authorization": "Bearer " + TOKEN}
-    link = http.client.HTTPConnection(AT, timeout=30)
+    link = http.client.HTTPConnection(AT, timeout=60)
     link.request(method, path, json.dumps(body) if body is not None else None, headers)
     answer = link.getresponse()
     text = answer.read()

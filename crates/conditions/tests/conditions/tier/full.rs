@@ -54,7 +54,7 @@ fn segments_that_have_no_room_at_a_server_never_count_there_and_it_says_why() {
         if why.contains("the new snapshot is not loaded") && why.contains("--cache-size lets 100") {
             break;
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "{why}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{why}");
         std::thread::yield_now();
     }
     let last = insert(at, "/a", 1, (5, None), 2.0);
@@ -86,7 +86,7 @@ fn a_full_postgresql_refuses_a_change_at_once_and_takes_the_next_one_once_there_
     let body = json!({ "batches": [{ "folder": "/a", "objects": [object] }] }).to_string();
     let begun = Instant::now();
     let refused = post(at, "/objects", &[("content-type", "application/json")], body.as_bytes());
-    assert!(begun.elapsed() < Duration::from_secs(20), "it waited");
+    assert!(begun.elapsed() < Duration::from_secs(50), "it waited");
     let said = String::from_utf8_lossy(&refused.body).into_owned();
     assert_eq!(refused.status, 503, "{said}");
     assert!(said.contains("nothing can be changed here: PostgreSQL has no room: could not extend"));
