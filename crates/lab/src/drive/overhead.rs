@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn what_comes_back_by_itself_is_counted_and_right() {
-        let result = overhead(3, 4, 20_000_000, None).unwrap();
+        let result = overhead(3, 4, 200_000_000, None).unwrap();
         assert_eq!((result.counts.wrong, result.counts.missing), (0, 0));
         assert!(result.counts.operations > 100, "{:?}", result.counts);
         let recorded: u64 = result.intervals.iter().map(|one| one.histogram.len()).sum();
