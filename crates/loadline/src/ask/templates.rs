@@ -57,7 +57,9 @@ mod tests {
             let plan = Plan::parse(Path::new(name), (*text).to_owned(), &[], registry);
             let plan = plan.unwrap_or_else(|error| panic!("{name}: {error:?}"));
             assert!(plan.shortest().seconds() < 60.0, "{name} takes {}", plan.shortest());
-            assert_eq!(plan.notes, Vec::<String>::new(), "{name}");
+            // A host may have a single core.
+            let notes = plan.notes.iter().filter(|note| !note.contains("the only one here"));
+            assert_eq!(notes.collect::<Vec<_>>(), Vec::<&String>::new(), "{name}");
         }
     }
 }

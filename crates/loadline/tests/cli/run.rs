@@ -86,7 +86,7 @@ fn a_target_that_dies_makes_its_trial_invalid_with_its_last_words() {
          {exe} serve cache --listen 127.0.0.1:{{port}} & server=$!; wait"
     );
     let target = format!("command = [\"sh\", \"-c\", {script:?}]\nspeaks = \"memcached\"");
-    let event = "[[event]]\nat = \"100ms\"\ndo = [\"kill\", \"-USR1\", \"{pid}\"]";
+    let event = "[[event]]\nat = \"10ms\"\ndo = [\"kill\", \"-USR1\", \"{pid}\"]";
     let place = Place::with(&suite(&target, "2s", event));
     let output = place.loadline(&["run", "suite.toml", "--wait"]);
     assert_eq!(code(&output), 4, "nothing valid was measured: {}", stderr(&output));
