@@ -1,5 +1,5 @@
-//! Helpers of the tests of all crates: skips, which cargo hides from whoever reads its output; ports
-//! ([`free_port`]); simulations: for many seeds ([`run_seeds`]), and whether a value is
+//! Helpers of the tests of all crates: skips, which cargo hides from whoever reads its output;
+//! ports ([`free_port`]); simulations: for many seeds ([`run_seeds`]), and whether a value is
 //! linearizable ([`Register`]).
 //!
 //! A test that can't run on a host calls [`skip`] with the reason and returns. `cargo xtask test`

@@ -77,8 +77,8 @@ fn job(slot: &mut dyn Caller, workload: &dyn Workload, what: u64) -> u64 {
     2
 }
 
-/// Runs jobs for this time, and looks at the server meanwhile; at this process, too, if it `is_alone`
-/// in it: other tests have memory and descriptors of their own.
+/// Runs jobs for this time, and looks at the server meanwhile; at this process, too, if this
+/// `is_alone` in it: other tests have memory and descriptors of their own.
 pub(crate) fn run(time: Duration, is_alone: bool) {
     let folder = tempfile::tempdir().expect("a folder");
     let served = serve(&folder.path().join("data"));
