@@ -22,7 +22,8 @@ const BEGIN: &str = "the command's output";
 #[expect(clippy::exit, reason = "the exit code is what the command's user sees")]
 fn this_process_runs_the_client_command_it_is_told() {
     let Ok(words) = std::env::var(COMMAND) else { return };
-    println!("{BEGIN}");
+    // On one core the name of the test is on the line before it.
+    println!("\n{BEGIN}");
     let (doc, command) = workflow::SERVICE.command.expect("a command");
     let all = std::iter::once("workflow").chain(words.lines());
     let ended = match command.command("workflow", doc).try_get_matches_from(all) {
