@@ -40,9 +40,9 @@ impl Outcome {
         }
     }
 
-    /// The exit code: 1 when a target could not be measured, else 3 when a requirement is broken (or
-    /// the first target is worse and `fail_on_worse`), else 4 when something is inconclusive or
-    /// invalid, else 0.
+    /// The exit code: 1 when a target could not be measured, else 3 when a requirement is broken
+    /// (or the first target is worse and `fail_on_worse`), else 4 when something is inconclusive
+    /// or invalid, else 0.
     pub fn exit_code(self, fail_on_worse: bool) -> u8 {
         if self.unmeasured {
             1
