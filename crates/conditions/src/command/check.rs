@@ -82,8 +82,8 @@ fn check_directory(context: &Context, data: &Path) -> anyhow::Result<()> {
     let dropped = report.dropped.as_ref().map(ToString::to_string);
     let json = json!({
         "schema": 1, "revision": report.last, "files": report.files, "bytes": report.bytes,
-        "sealed": report.snapshot, "segments": checked.segments, "stored_files": checked.stored_files,
-        "dropped": dropped, "damaged": damaged,
+        "sealed": report.snapshot, "segments": checked.segments,
+        "stored_files": checked.stored_files, "dropped": dropped, "damaged": damaged,
     });
     let lines: Vec<_> = std::iter::once(summary(&checked)).chain(dropped).collect();
     context.print(&json, &lines.join("\n"))?;
