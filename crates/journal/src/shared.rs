@@ -58,6 +58,8 @@ pub(crate) struct State {
     deadline: Option<Instant>,
     /// It has to look anew for how long it waits.
     looks_anew: bool,
+    /// How many wait for progress: without any there is no call to wake them.
+    awaited: usize,
 }
 
 /// How the thread waits for tasks.
@@ -205,8 +207,11 @@ impl Shared {
         let mut state = self.lock();
         change(&mut state);
         self.is_unavailable.store(state.unavailable.is_some(), Ordering::Release);
+        let is_awaited = state.awaited > 0;
         drop(state);
-        self.progress.notify_all();
+        if is_awaited {
+            self.progress.notify_all();
+        }
     }
 
     /// Lets the thread end when it has done what there is.
@@ -234,7 +239,11 @@ impl Shared {
             match &state.unavailable {
                 _ if is_done(&state) => return Ok(()),
                 Some(error) => return Err(error.clone()),
-                None => state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => {
+                    state.awaited += 1;
+                    state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state.awaited -= 1;
+                }
             }
         }
     }
