@@ -36,7 +36,7 @@ use check::{BadShared, CheckArgs, Damaged};
 use context::Context;
 use export::ExportArgs;
 use insert::InsertArgs;
-use show::{BrowseArgs, DiffArgs, GetArgs, SliceArgs};
+use show::{BrowseArgs, DiffArgs, ExplainArgs, GetArgs, SliceArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +49,7 @@ Examples:
   loadline conditions browse /det/temperature --since 0 --until 500 --order time
   loadline conditions slice 150 --under /det              all folders at a time
   loadline conditions tag create run-1 /det               what the head shows now
-  loadline conditions get /det/temperature 150 --tag run-1 --why
+  loadline conditions explain /det/temperature 150 --tag run-1
   loadline conditions diff /det --tag run-1               what the head shows differently
   loadline conditions export /det --time 150 --out det.sqlite
   loadline conditions list --tls-ca authority.pem         encrypted
@@ -124,6 +124,8 @@ enum ConditionsCommand {
     Insert(InsertArgs),
     /// Print what channels show at a time
     Get(GetArgs),
+    /// Print which object channels show at a time, and since which change: as `get --why`
+    Explain(ExplainArgs),
     /// Print what channels show over a range of times
     Browse(BrowseArgs),
     /// Print what two tags, revisions or dates show differently
@@ -199,6 +201,7 @@ impl ConditionsCommand {
             Self::Create(args) => change::create(context, args),
             Self::Insert(args) => insert::insert(context, args),
             Self::Get(args) => show::get(context, &args),
+            Self::Explain(args) => show::get(context, &args.into()),
             Self::Browse(args) => show::browse(context, &args),
             Self::Diff(args) => show::diff(context, &args),
             Self::Slice(args) => show::slice(context, &args),

@@ -40,7 +40,7 @@ struct ChannelArgs {
 }
 
 /// Which records.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 struct WhereArgs {
     /// Only records that meet this, such as 'value>=20.5' or 'note is null'; may be given several
     /// times
@@ -64,6 +64,26 @@ pub(super) struct GetArgs {
     /// Print which object is shown, and since which change
     #[arg(long, conflicts_with = "conditions")]
     why: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ExplainArgs {
+    /// The folder
+    folder: String,
+    /// The time
+    #[arg(value_parser = time, allow_negative_numbers = true)]
+    time: u64,
+    #[command(flatten)]
+    channels: ChannelArgs,
+    #[command(flatten)]
+    version: VersionArgs,
+}
+
+impl From<ExplainArgs> for GetArgs {
+    fn from(args: ExplainArgs) -> Self {
+        let ExplainArgs { folder, time, channels, version } = args;
+        Self { folder, time, channels, records: WhereArgs::default(), version, why: true }
+    }
 }
 
 /// A range of times, all of them without it.

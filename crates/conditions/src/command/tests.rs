@@ -223,6 +223,17 @@ fn a_file_is_checked_without_an_insertion() {
 }
 
 #[test]
+fn what_a_time_shows_is_explained() {
+    let place = Place::with("/f", &["--column", "v=int32"]);
+    place.does(&["insert", "/f", "--since", "1", "v=7"]);
+    place.does(&["explain", "/f", "5", "--channels", "0"]);
+    place.does(&["get", "/f", "5", "--why"]);
+    assert!(typed(&place.at(), &["explain", "/f", "5", "--where", "v=7"]).is_err());
+    let error = typed_error(&place.at(), &["explain", "/none", "1"]);
+    assert!(error.to_string().contains("/none"), "{error}");
+}
+
+#[test]
 fn a_refusal_is_json_where_that_is_asked_for() {
     let place = Place::with("/f", &["--column", "v=int32"]);
     let error = typed_error(&place.at(), &["get", "/none", "1"]);
