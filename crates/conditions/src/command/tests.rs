@@ -222,6 +222,23 @@ fn a_file_is_checked_without_an_insertion() {
     assert_eq!(place.count("/f"), 2);
 }
 
+#[cfg(feature = "sqlite")]
+#[test]
+fn sql_asks_what_a_tag_showed_at_a_time() {
+    let place = Place::with("/det/t", &["--column", "v=int32"]);
+    place.does(&["insert", "/det/t", "--since", "0", "v=1"]);
+    place.does(&["tag", "create", "run", "/det"]);
+    place.does(&["insert", "/det/t", "--since", "10", "v=2"]);
+    for (of, expected) in [(&["--tag", "run"][..], 1), (&[], 2)] {
+        let out = place.file(&format!("{expected}.sqlite"));
+        place.does(&[&["export", "/det", "--time", "15", "--out", &out], of].concat());
+        let database = rusqlite::Connection::open(&out).expect("a database");
+        let asked = "SELECT group_concat(v) FROM \"/det/t\" WHERE since <= 15 AND until > 15";
+        let found: String = database.query_row(asked, [], |row| row.get(0)).expect("an answer");
+        assert_eq!(found, expected.to_string());
+    }
+}
+
 #[test]
 fn what_a_time_shows_is_explained() {
     let place = Place::with("/f", &["--column", "v=int32"]);
