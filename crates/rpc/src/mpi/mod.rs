@@ -6,6 +6,7 @@
 //! sleep between them: no CPU time while nothing happens, at the price of a step, 1 ms at most.
 
 mod library;
+mod started;
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -19,6 +20,7 @@ use service::out;
 use crate::duplex::{Duplex, For};
 use crate::waiting::Wait;
 use library::{Buffer, Library};
+use started::Started;
 
 /// The most bytes of a message.
 const MESSAGE_BYTES: usize = 32 << 10;
@@ -45,9 +47,6 @@ const END_TIME: Duration = Duration::from_secs(2);
 
 /// What starts ranks says so in the environment: Open MPI, others of its kind, and Slurm.
 const STARTED: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_PROCID"];
-
-/// The most bytes of how a rank was started that are sent to another one.
-const MOST_STARTED_BYTES: usize = 4 << 10;
 
 /// How ranks are started.
 const START: &str = "start it by `mpirun -np 2 loadline rpc ping mpi:`";
@@ -122,33 +121,9 @@ impl World {
             let words = format!("mpi: there is no rank {server} to ask, but 1 to {last}");
             return Err(io::Error::other(words));
         }
-        link.meet(&started(), limit)?;
+        link.meet(&Started::now(), limit)?;
         Ok(link)
     }
-}
-
-/// How this process was started: what all ranks have in common.
-fn started() -> String {
-    let mut words = concat!("loadline ", env!("CARGO_PKG_VERSION")).to_owned();
-    for argument in std::env::args_os().skip(1) {
-        words.push(' ');
-        words.push_str(&argument.to_string_lossy());
-    }
-    words.truncate(words.floor_char_boundary(MOST_STARTED_BYTES));
-    words
-}
-
-/// Says in what another rank differs, if it does.
-fn compare(own: &str, other: &[u8], rank: usize) -> Result<(), String> {
-    if other == own.as_bytes() {
-        return Ok(());
-    }
-    let other = String::from_utf8_lossy(other);
-    let its = match other.starts_with("loadline ") {
-        true => format!("is {other}"),
-        false => "isn't this loadline, or is one of another version".to_owned(),
-    };
-    Err(format!("mpi: rank {rank} {its}; this one is {own}: start all ranks alike"))
 }
 
 /// One side of a connection.
@@ -187,8 +162,9 @@ impl Link {
 
     /// Says how this rank was started, and hears how the other one was: rank 0 begins, compares,
     /// and says what is wrong.
-    fn meet(&mut self, own: &str, limit: Duration) -> io::Result<()> {
-        let (asks, words) = (self.world.rank == 0, [IoSlice::new(own.as_bytes())]);
+    fn meet(&mut self, own: &Started, limit: Duration) -> io::Result<()> {
+        let message = own.message();
+        let (asks, words) = (self.world.rank == 0, [IoSlice::new(message.as_bytes())]);
         if asks {
             self.send_one(&mut Pieces::of(&words))?;
         }
@@ -196,8 +172,9 @@ impl Link {
         if !self.look(For::Bytes, asks.then(|| Instant::now() + limit))? {
             let words = format!(
                 "mpi: rank {} doesn't answer (--connect-timeout): it hangs, or isn't started as \
-                 this one is, {own}",
-                self.peer
+                 this one is, {}",
+                self.peer,
+                own.words()
             );
             return Err(io::Error::new(io::ErrorKind::TimedOut, words));
         }
@@ -207,7 +184,7 @@ impl Link {
         let mut came = vec![0; MESSAGE_BYTES];
         let count = self.receive(&mut came)?;
         match asks {
-            true => compare(own, &came[..count], self.peer).map_err(io::Error::other),
+            true => own.compare(&came[..count], self.peer).map_err(io::Error::other),
             false => self.send_one(&mut Pieces::of(&words)).map(drop),
         }
     }
@@ -450,20 +427,5 @@ mod tests {
             assert_eq!(came, b"abcdefgh", "{room}");
         }
         assert!(Pieces::of(&[]).is_empty());
-    }
-
-    #[test]
-    fn ranks_that_differ_are_named_with_both_ways_of_starting_them() {
-        let own = "loadline 0.1.0 rpc ping mpi: --wait spin";
-        assert_eq!(compare(own, own.as_bytes(), 1), Ok(()));
-        for other in ["loadline 0.1.0 rpc ping mpi:", "loadline 0.2.0 rpc ping mpi: --wait spin"] {
-            let words = compare(own, other.as_bytes(), 2).expect_err(other);
-            assert_eq!(
-                words,
-                format!("mpi: rank 2 is {other}; this one is {own}: start all ranks alike")
-            );
-        }
-        let words = compare(own, b"\x9blrf\x01\0", 1).expect_err("an older one");
-        assert!(words.contains("of another version; this one is loadline 0.1.0"), "{words}");
     }
 }
