@@ -202,6 +202,8 @@ pub(super) struct Buffer {
     /// The library's, while it has the memory.
     request: Option<NonNull<c_void>>,
     receives: bool,
+    /// Its last message has failed: there is no other one.
+    has_failed: bool,
 }
 
 // SAFETY: the memory is this value's alone or the library's, which any thread may call.
@@ -211,7 +213,7 @@ unsafe impl Send for Buffer {}
 impl Buffer {
     pub(super) fn new(library: &'static Library, bytes: usize) -> Self {
         let memory = Box::leak(vec![0; bytes].into_boxed_slice()).into();
-        Self { library, memory, request: None, receives: false }
+        Self { library, memory, request: None, receives: false, has_failed: false }
     }
 
     /// Its bytes; none while the library has them.
@@ -252,9 +254,19 @@ impl Buffer {
     }
 
     /// Whether the memory is this program's, or just has become it: with the count of bytes that
-    /// have come, where it received.
-    #[allow(unsafe_code)]
+    /// have come, where it received. Once that has failed it goes on to fail: a message that failed
+    /// is not one without bytes.
     pub(super) fn take(&mut self) -> io::Result<Option<usize>> {
+        if self.has_failed {
+            return Err(io::Error::other("mpi: a message before has failed"));
+        }
+        let taken = self.test();
+        self.has_failed = taken.is_err();
+        taken
+    }
+
+    #[allow(unsafe_code)]
+    fn test(&mut self) -> io::Result<Option<usize>> {
         let Some(request) = self.request else { return Ok(Some(0)) };
         let (mut request, mut is_done, mut arrived) = (request.as_ptr(), 0, [0; 16]);
         // SAFETY: the request is one that is under way; what is written has room.
@@ -298,10 +310,16 @@ impl Drop for Buffer {
     }
 }
 
+/// A library whose messages all fail, for tests of what becomes of them.
 #[cfg(test)]
 #[allow(unsafe_code)]
-mod tests {
+pub(super) mod failing {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
     use super::*;
+
+    /// How often MPI was ended.
+    pub(in crate::mpi) static ENDS: AtomicUsize = AtomicUsize::new(0);
 
     /// Two handles, which are compared only: a request under way, and none.
     static HANDLES: [u8; 2] = [0; 2];
@@ -360,13 +378,14 @@ mod tests {
     }
 
     unsafe extern "C" fn end() -> c_int {
+        ENDS.fetch_add(1, SeqCst);
         0
     }
 
-    #[test]
-    fn a_request_that_has_failed_is_not_asked_for_again() {
+    /// The library.
+    pub(in crate::mpi) fn library() -> Library {
         let none = ptr::null_mut();
-        let library = Box::leak(Box::new(Library {
+        Library {
             world: none,
             byte: none,
             returns_errors: none,
@@ -381,11 +400,21 @@ mod tests {
             cancel,
             words,
             end,
-        }));
-        let mut buffer = Buffer::new(library, 8);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_has_failed_is_not_asked_for_again_and_stays_failed() {
+        let mut buffer = Buffer::new(Box::leak(Box::new(failing::library())), 8);
         buffer.receive(1).expect("it begins");
+        let first = buffer.take().expect_err("it fails").to_string();
+        // Its handle is the library's no more: this error is the buffer's own.
+        assert_ne!(buffer.take().expect_err("it has failed").to_string(), first);
         assert!(buffer.take().is_err());
-        // Its handle is the library's no more: another error would be of that.
-        assert_eq!(buffer.take().expect("none is under way"), Some(0));
     }
 }

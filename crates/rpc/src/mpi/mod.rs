@@ -428,4 +428,15 @@ mod tests {
         }
         assert!(Pieces::of(&[]).is_empty());
     }
+
+    #[test]
+    fn a_message_that_fails_is_no_end_of_the_other_side_for_which_mpi_would_wait() {
+        let library = library::failing::library();
+        let world = World { library, rank: 0, size: 2, is_used: AtomicBool::new(true) };
+        let mut link = Link::new(Box::leak(Box::new(world)), 1, Wait::Park).expect("it begins");
+        assert!(link.has_bytes().is_err());
+        assert!(link.end().is_err(), "nothing has said that it ends");
+        drop(link);
+        assert_eq!(library::failing::ENDS.load(SeqCst), 0);
+    }
 }
