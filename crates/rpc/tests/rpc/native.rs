@@ -155,6 +155,8 @@ fn a_deadline_ends_a_call_whose_request_finds_no_room() {
         assert!(matches!(event.what, What::Ended(_)), "{event:?}");
         let given_up = client.start(echo, &large, None).expect("a call");
         client.cancel(given_up).expect("a connection");
+        while client.next_reply().expect("a connection").is_some() {}
+        assert_eq!(client.outstanding(), 5, "the server has ended none");
         sender.send([code(once), code(twice), code(reply.result)]).expect("the test waits");
     });
     let ended = ended.recv_timeout(Duration::from_secs(60));

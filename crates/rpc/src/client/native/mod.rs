@@ -35,6 +35,9 @@ pub enum Flush {
 /// How long is waited for what a server has sent last, once it takes nothing.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// How long the server's ends of calls that are given up are waited for.
+const GIVEN_UP: Duration = Duration::from_secs(5);
+
 /// What one read takes at most.
 const INPUT_BYTES: usize = 64 << 10;
 
@@ -213,7 +216,7 @@ impl NativeClient {
     pub fn send(&mut self, id: u64, message: &Bytes) -> Result<(), Status> {
         let mut again = false;
         while !self.session.send(id, message)? {
-            self.receive(std::mem::replace(&mut again, true))?;
+            self.receive(std::mem::replace(&mut again, true), None)?;
         }
         self.flush()
     }
@@ -287,12 +290,13 @@ impl NativeClient {
                     return result;
                 }
             }
-            self.receive(std::mem::replace(&mut again, true))?;
+            self.receive(std::mem::replace(&mut again, true), None)?;
         }
     }
 
-    /// The next call that has ended; `None` when none is outstanding. Of streams that is their end:
-    /// their messages are [`NativeClient::next_event`]'s.
+    /// The next call that has ended; `None` when none is outstanding, or only such as are given up,
+    /// whose ends the server hasn't sent within 5 s. Of streams that is their end: their messages
+    /// are [`NativeClient::next_event`]'s.
     ///
     /// # Errors
     /// When the connection has ended; no call is outstanding then.
@@ -305,13 +309,13 @@ impl NativeClient {
         Ok(None)
     }
 
-    /// The next thing that happens to a call; `None` when none is outstanding.
+    /// The next thing that happens to a call; `None` as [`NativeClient::next_reply`] has it.
     ///
     /// # Errors
     /// When the connection has ended; no call is outstanding then.
     pub fn next_event(&mut self) -> Result<Option<Event>, Status> {
         self.flush_unless_over()?;
-        let mut again = false;
+        let (mut again, mut until) = (false, None);
         loop {
             if let Some(event) = self.session.next_event() {
                 return Ok(Some(event));
@@ -322,7 +326,13 @@ impl NativeClient {
                     None => Ok(None),
                 };
             }
-            self.receive(std::mem::replace(&mut again, true))?;
+            if !self.session.has_wanted() {
+                let now = Instant::now();
+                if *until.get_or_insert(now + GIVEN_UP) <= now {
+                    return Ok(None);
+                }
+            }
+            self.receive(std::mem::replace(&mut again, true), until)?;
         }
     }
 
@@ -357,12 +367,17 @@ impl NativeClient {
     /// # Errors
     /// When the connection has ended.
     pub fn flush(&mut self) -> Result<(), Status> {
-        self.flush_until_due(false).map(drop)
+        self.flush_until_due(false, None).map(drop)
     }
 
-    /// As [`NativeClient::flush`]; returns whether no deadline has come before all was sent. What
-    /// is left of calls that are given up is waited for where their end `is_awaited`.
-    fn flush_until_due(&mut self, is_awaited: bool) -> Result<bool, Status> {
+    /// As [`NativeClient::flush`]; returns whether no deadline, nor the time `until`, has come
+    /// before all was sent. What is left of calls that are given up is waited for where their end
+    /// `is_awaited`.
+    fn flush_until_due(
+        &mut self,
+        is_awaited: bool,
+        until: Option<Instant>,
+    ) -> Result<bool, Status> {
         if let Some(status) = self.session.broken() {
             return Err(status.clone());
         }
@@ -374,7 +389,7 @@ impl NativeClient {
                     self.meter.has_written(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let deadline = self.deadline();
+                    let deadline = self.deadline(until);
                     if !is_awaited && !self.session.has_wanted() {
                         return Ok(true);
                     }
@@ -403,10 +418,11 @@ impl NativeClient {
         Ok(true)
     }
 
-    /// Sends what waits, and takes what has come, or waits for that until the first deadline. Where
-    /// it is waited `again` for the same, what comes meanwhile doesn't put that deadline off.
-    fn receive(&mut self, again: bool) -> Result<(), Status> {
-        if !self.flush_until_due(true)? {
+    /// Sends what waits, and takes what has come, or waits for that until the first deadline, or the
+    /// time `until`. Where it is waited `again` for the same, what comes meanwhile doesn't put that
+    /// off.
+    fn receive(&mut self, again: bool, until: Option<Instant>) -> Result<(), Status> {
+        if !self.flush_until_due(true, until)? {
             return Ok(());
         }
         if let Some(status) = self.session.broken() {
@@ -416,7 +432,7 @@ impl NativeClient {
         if !again && self.read_now()? {
             return Ok(());
         }
-        let deadline = self.deadline();
+        let deadline = self.deadline(until);
         let is_over = again && deadline.is_some_and(|deadline| deadline <= Instant::now());
         if is_over || !self.read(deadline)? && deadline.is_some() {
             self.session.expire(Instant::now());
@@ -424,14 +440,15 @@ impl NativeClient {
         Ok(())
     }
 
-    /// The first deadline. The time of the call under way begins now, if it hasn't.
-    fn deadline(&mut self) -> Option<Instant> {
+    /// The first deadline, or the time `until`. The time of the call under way begins now, if it
+    /// hasn't.
+    fn deadline(&mut self, until: Option<Instant>) -> Option<Instant> {
         if let Some((id, timeout)) = self.untimed.take()
             && let Some(deadline) = Instant::now().checked_add(timeout)
         {
             self.session.ends_by(id, deadline);
         }
-        self.session.deadline()
+        self.session.deadline().into_iter().chain(until).min()
     }
 
     /// Reads once, until a time, and takes what has come; returns whether anything has.
