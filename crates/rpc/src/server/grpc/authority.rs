@@ -35,7 +35,7 @@ enum Next {
     Text(Text, usize),
 }
 
-/// The header blocks of one connection, as they pass. Padding is looked through as fields are.
+/// The header blocks of one connection, as they pass.
 #[derive(Debug)]
 pub(super) struct Authority(Next);
 

@@ -43,8 +43,18 @@ pub(super) struct Watch {
     frames: usize,
     /// Header blocks over a Unix socket.
     authority: Option<Authority>,
-    /// The payload is one of a header block, behind this many other bytes.
-    block: Option<usize>,
+    block: Option<Block>,
+}
+
+/// What of the frame's payload is still to come of a header block.
+#[derive(Debug)]
+struct Block {
+    /// The next byte says how much padding is behind the fields.
+    is_padded: bool,
+    /// Bytes of a priority.
+    before: usize,
+    /// Those of fields; with the padding, until its length has come.
+    fields: usize,
 }
 
 impl Watch {
@@ -109,23 +119,30 @@ impl Watch {
     /// A frame begins.
     fn begin(&mut self, kind: u8, flags: u8) {
         let Some(authority) = &mut self.authority else { return };
-        self.block = match kind {
-            HEADERS => {
-                authority.begin();
-                Some(usize::from(flags & PADDED != 0) + 5 * usize::from(flags & PRIORITY != 0))
-            }
-            CONTINUATION => Some(0),
-            _ => None,
-        };
+        let has = |flag| kind == HEADERS && flags & flag != 0;
+        let (is_padded, before) = (has(PADDED), 5 * usize::from(has(PRIORITY)));
+        let fields = self.skip.saturating_sub(before + usize::from(is_padded));
+        self.block =
+            [HEADERS, CONTINUATION].contains(&kind).then_some(Block { is_padded, before, fields });
+        if kind == HEADERS {
+            authority.begin();
+        }
     }
 
     /// A part of a frame's payload.
-    fn pass(&mut self, payload: &mut [u8]) {
-        if let (Some(authority), Some(before)) = (&mut self.authority, &mut self.block) {
-            let others = (*before).min(payload.len());
-            *before -= others;
-            authority.pass(&mut payload[others..]);
+    fn pass(&mut self, mut payload: &mut [u8]) {
+        let (Some(authority), Some(block)) = (&mut self.authority, &mut self.block) else { return };
+        if block.is_padded && !payload.is_empty() {
+            let (padding, rest) = payload.split_at_mut(1);
+            block.fields = block.fields.saturating_sub(padding[0].into());
+            (block.is_padded, payload) = (false, rest);
         }
+        let before = block.before.min(payload.len());
+        block.before -= before;
+        let payload = &mut payload[before..];
+        let fields = block.fields.min(payload.len());
+        block.fields -= fields;
+        authority.pass(&mut payload[..fields]);
     }
 
     fn is_too_much(&mut self, kind: u8, is_ack: bool) -> bool {
@@ -211,6 +228,7 @@ mod tests {
         assert!((0..1_000).all(|_| !see(&mut watch, &frame(ACK))));
         assert_eq!((0..1_000).position(|_| see(&mut watch, &frame(0))), Some(100));
     }
+
     #[test]
     fn header_blocks_of_a_unix_socket_are_changed_in_their_frames() {
         let frame = |kind, flags, payload: &[u8]| {
@@ -225,6 +243,10 @@ mod tests {
                 // As it stands in two frames.
                 &frame(HEADERS, 0, &block[..3]),
                 &frame(CONTINUATION, 4, &block[3..]),
+                // So it does with padding between, which is no part of a text, nor a field.
+                &frame(HEADERS, PADDED, &[&[4][..], &block[..3], &[0; 4]].concat()),
+                &frame(CONTINUATION, 0, &block[3..6]),
+                &frame(CONTINUATION, 4, &block[6..]),
                 &frame(0, 0, b"A%%%"),
             ]
             .concat()
