@@ -18,7 +18,7 @@ use super::session::{Session, exit, failure};
 use crate::client::{CallOptions, Sender};
 use crate::protocol::proto::health::health_check_response::ServingStatus;
 use crate::protocol::proto::health::{HealthCheckRequest, HealthCheckResponse};
-use crate::protocol::status::{Code, Status};
+use crate::protocol::status::{Code, Ended, Status};
 
 /// How long `health` waits without `--timeout`.
 const HEALTH_TIME: Duration = Duration::from_secs(10);
@@ -98,8 +98,8 @@ pub(super) async fn call(session: &Session, method: &str, request: Option<&str>)
     }
 }
 
-fn ended(status: Status) -> crate::protocol::status::Ended {
-    crate::protocol::status::Ended { status, trailers: Default::default() }
+fn ended(status: Status) -> Ended {
+    Ended { status, trailers: Default::default() }
 }
 
 /// The one request of a call that takes one, read before the call begins.
@@ -148,6 +148,14 @@ pub(super) fn print(message: Bytes, descriptor: MessageDescriptor) -> anyhow::Re
     Ok(out.flush()?)
 }
 
+/// The end of a call of health. A server without that service may send no text with its refusal.
+fn explained(mut ended: Ended) -> Ended {
+    if ended.status.code == Code::Unimplemented && ended.status.message.is_empty() {
+        ended.status.message = "the server has no service grpc.health.v1.Health".to_owned();
+    }
+    ended
+}
+
 /// Asks whether a server, or one of its services, serves.
 pub(super) async fn health(session: &Session, service: String, json: bool) -> Outcome {
     let client = session.connect().await?;
@@ -158,15 +166,7 @@ pub(super) async fn health(session: &Session, service: String, json: bool) -> Ou
     let options = CallOptions { timeout: Some(timeout), ..session.options.clone() };
     let answer = match client.call(path, &request.encode_to_vec(), &options).await {
         Ok(answer) => answer,
-        Err(mut ended) => {
-            if ended.status.code == Code::Unimplemented {
-                let words = "the server has no service grpc.health.v1.Health";
-                let said = std::mem::take(&mut ended.status.message);
-                ended.status.message =
-                    if said.is_empty() { words.to_owned() } else { format!("{said}: {words}") };
-            }
-            return Ok(exit(&ended));
-        }
+        Err(ended) => return Ok(exit(&explained(ended))),
     };
     let HealthCheckResponse { status } =
         HealthCheckResponse::decode(answer).context("the answer is none of health")?;
@@ -182,4 +182,19 @@ pub(super) async fn health(session: &Session, service: String, json: bool) -> Ou
         ServingStatus::Serving => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_health_is_explained_where_it_has_no_text() {
+        let said = |code, words| explained(ended(Status::new(code, words))).status.message;
+        assert!(said(Code::Unimplemented, "").contains("no service grpc.health.v1.Health"));
+        // An answer that isn't one message has this code, too.
+        let words = "the answer has no message, and one is due";
+        assert_eq!(said(Code::Unimplemented, words), words);
+        assert_eq!(said(Code::NotFound, ""), "");
+    }
 }

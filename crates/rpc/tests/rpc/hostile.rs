@@ -278,6 +278,28 @@ fn pings_settings_and_resets_without_end_bring_goaway() {
 }
 
 #[test]
+fn calls_that_are_reset_before_their_answers_count_as_failed() {
+    let server = Served::start(&["--metrics", "127.0.0.1:0"]);
+    let mut raw = Raw::connect(server.socket(), &[]);
+    let head = |stream| frame(HEADERS, END_HEADERS, stream, &headers(ADD, &[]));
+    let reset = |stream| frame(RESET, 0, stream, &[0, 0, 0, 8]);
+    let data = frame(DATA, END_STREAM, 1, &message(ONE));
+    // One write, so that they are looked at together: its whole request, and none of it.
+    raw.send(&[head(1), data, reset(1), head(3), reset(3)].concat());
+    raw.call(5, ADD, ONE);
+    assert_eq!(raw.ended(5).status, "0");
+    let address = server.ready["addresses"]["metrics"].as_str().expect("an address");
+    let mut socket = std::net::TcpStream::connect(address).expect("a connection");
+    let request = format!("GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    socket.write_all(request.as_bytes()).expect("sent");
+    let mut page = String::new();
+    socket.read_to_string(&mut page).expect("text");
+    for (name, value) in [("calls", 3), ("calls_failed", 2), ("messages_sent", 1)] {
+        assert!(page.contains(&format!("\nrpc_{name}_total {value}\n")), "{name}: {page}");
+    }
+}
+
+#[test]
 fn many_small_messages_of_one_stream_are_served_whether_their_function_reads_or_waits() {
     let server = Served::start(&[]);
     // 12,000 messages without a field, a frame each, within the first windows.

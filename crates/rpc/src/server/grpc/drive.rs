@@ -131,7 +131,10 @@ impl Driver {
                     let _ = self.body.flow_control().release_capacity(piece.len());
                     self.reader.push(piece);
                 }
-                Poll::Ready(Some(Err(_))) => return Progress::Done,
+                Poll::Ready(Some(Err(_))) => {
+                    self.end(Err(End::GivenUp));
+                    return Progress::Done;
+                }
                 Poll::Ready(None) => self.is_ended = true,
                 Poll::Pending => return Progress::Waits,
             }
@@ -155,12 +158,15 @@ impl Driver {
             return Progress::Done;
         }
         let compression = self.compression(answer.len(), None);
-        // A call that is given up needs nothing more.
-        if let Ok(Some(_)) = self.put_now(frame(&answer, compression)) {
-            return self.later(answer);
-        }
-        self.shared.counters.sent.fetch_add(1, Relaxed);
-        self.finish(&Status::ok());
+        let put = match self.put_now(frame(&answer, compression)) {
+            Ok(Some(_)) => return self.later(answer),
+            Ok(None) => {
+                self.shared.counters.sent.fetch_add(1, Relaxed);
+                Ok(())
+            }
+            Err(end) => Err(end),
+        };
+        self.end(put);
         Progress::Done
     }
 
