@@ -371,6 +371,19 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_side_that_wakes_no_one_is_seen_at_the_next_look_within_100_ms() {
+        const { assert!(LOOK.as_millis() <= 100) };
+        let (one, two) = UnixStream::pair().expect("a pair");
+        let mut server = Link::offer(one, Wait::Park).expect("memory");
+        let client = Link::take(two, Wait::Park, Duration::from_secs(5)).expect("it came");
+        // As the system does for a process that is killed.
+        client.socket.shutdown(std::net::Shutdown::Both).expect("shut");
+        let end = server.wait(For::Bytes, None).expect_err("an end");
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(server.system_calls(), 1, "looks");
+    }
+
+    #[test]
     fn a_byte_on_the_socket_does_not_hide_the_end_of_a_side() {
         use std::io::Write as _;
 

