@@ -33,7 +33,15 @@ pub struct Receiver {
     deadline: Option<Instant>,
     most_bytes: usize,
     headers: Metadata,
+    /// The end, where the head has a status: it counts if neither data nor trailers follow.
+    in_head: Option<Ended>,
     ended: Option<Ended>,
+}
+
+/// The end of a call that has none.
+fn given_up() -> Ended {
+    let status = Status::new(Code::Cancelled, "the call was given up");
+    Ended { status, trailers: Metadata::default() }
 }
 
 fn broken(error: &h2::Error) -> Status {
@@ -72,23 +80,7 @@ impl Client {
         // The receiver reports how a call ends.
         let _ = sender.send(request).await;
         let _ = sender.end();
-        let (answer, mut count) = (receiver.next().await, 1);
-        while receiver.next().await.is_some() {
-            count += 1;
-        }
-        let ended = receiver.ended();
-        match answer {
-            _ if ended.status.code != Code::Ok => Err(ended),
-            Some(answer) if count == 1 => Ok(answer),
-            Some(_) => {
-                let words = format!("the answer has {count} messages, and one is due");
-                Err(failed(Status::new(Code::Unimplemented, words)))
-            }
-            None => {
-                let words = "the answer has no message, and one is due";
-                Err(failed(Status::new(Code::Unimplemented, words)))
-            }
-        }
+        receiver.only().await.map(|(answer, _)| answer)
     }
 
     /// Begins a call of `/package.Service/Method`.
@@ -116,6 +108,7 @@ impl Client {
             deadline,
             most_bytes: options.max_message_bytes,
             headers: Metadata::default(),
+            in_head: None,
             ended: None,
         };
         Ok((Sender { stream, encoding, deadline }, receiver))
@@ -198,6 +191,25 @@ impl Receiver {
         })
     }
 
+    /// The one message of an answer, and the metadata behind it.
+    ///
+    /// # Errors
+    /// As the call ends, or where its answer isn't one message.
+    pub async fn only(&mut self) -> Result<(Bytes, Metadata), Ended> {
+        let (answer, mut count) = (self.next().await, 1);
+        while self.next().await.is_some() {
+            count += 1;
+        }
+        let Ended { status, trailers } = self.ended.take().unwrap_or_else(given_up);
+        let words = match answer {
+            _ if status.code != Code::Ok => return Err(Ended { status, trailers }),
+            Some(answer) if count == 1 => return Ok((answer, trailers)),
+            Some(_) => format!("the answer has {count} messages, and one is due"),
+            None => "the answer has no message, and one is due".to_owned(),
+        };
+        Err(Ended { status: Status::new(Code::Unimplemented, words), trailers })
+    }
+
     /// Metadata before the first message.
     pub fn headers(&self) -> &Metadata {
         &self.headers
@@ -211,10 +223,7 @@ impl Receiver {
 
     /// How the call ended, once [`Receiver::next`] has returned `None`.
     pub fn ended(self) -> Ended {
-        self.ended.unwrap_or_else(|| Ended {
-            status: Status::new(Code::Cancelled, "the call was given up"),
-            trailers: Metadata::default(),
-        })
+        self.ended.unwrap_or_else(given_up)
     }
 
     async fn try_next(&mut self) -> Result<Option<Bytes>, Status> {
@@ -234,6 +243,7 @@ impl Receiver {
                 Some(Ok(piece)) => {
                     // The server has more to send than it may only if it breaks the protocol.
                     let _ = body.flow_control().release_capacity(piece.len());
+                    self.in_head = self.in_head.take().filter(|_| piece.is_empty());
                     self.reader.push(piece);
                 }
                 Some(Err(error)) => return Err(broken(&error)),
@@ -241,7 +251,9 @@ impl Receiver {
                     let trailers = body.trailers().await.map_err(|error| broken(&error))?;
                     self.body = None;
                     self.reader.finish()?;
-                    self.ended = Some(ended(&trailers.unwrap_or_default(), None));
+                    let in_head = self.in_head.take().filter(|_| trailers.is_none());
+                    let of_trailers = || ended(&trailers.unwrap_or_default(), None);
+                    self.ended = Some(in_head.unwrap_or_else(of_trailers));
                     return Ok(None);
                 }
             }
@@ -251,10 +263,12 @@ impl Receiver {
     fn begin(&mut self, response: http_types::Response<RecvStream>) -> Result<(), Status> {
         let (head, body) = response.into_parts();
         let http = head.status.as_u16();
-        if head.headers.contains_key("grpc-status") || body.is_end_stream() || http != 200 {
+        if body.is_end_stream() || http != 200 {
             self.ended = Some(ended(&head.headers, Some(http)));
             return Ok(());
         }
+        let has_status = head.headers.contains_key("grpc-status");
+        self.in_head = has_status.then(|| ended(&head.headers, None));
         let named = head.headers.get("grpc-encoding").map_or(&b""[..], HeaderValue::as_bytes);
         let Some(encoding) = Encoding::of(named) else {
             let named = String::from_utf8_lossy(named);
@@ -399,6 +413,32 @@ mod tests {
             let called = called(b"y", minute, |respond| answer(respond, messages, status));
             let called = called.as_deref().map_err(|status| status.code);
             assert_eq!(called, right.map(str::as_bytes), "{messages} messages, status {status}");
+        }
+    }
+
+    #[test]
+    fn a_status_in_the_head_of_an_answer_counts_where_nothing_follows() {
+        for (has_message, has_trailers, right) in [
+            (false, false, Err(Code::FailedPrecondition)),
+            (true, false, Err(Code::Unknown)),
+            (true, true, Ok("x")),
+        ] {
+            let called = called(b"y", Duration::from_secs(60), |mut respond| {
+                let head = Response::builder().header("grpc-status", "9").body(()).expect("a head");
+                let mut stream = respond.send_response(head, false).expect("sent");
+                if has_message {
+                    stream.send_data(frame(b"x", None), false).expect("sent");
+                }
+                if has_trailers {
+                    let mut trailers = HeaderMap::new();
+                    trailers.insert("grpc-status", HeaderValue::from_static("0"));
+                    stream.send_trailers(trailers).expect("sent");
+                } else {
+                    stream.send_data(Bytes::new(), true).expect("sent");
+                }
+            });
+            let called = called.as_deref().map_err(|status| status.code);
+            assert_eq!(called, right.map(str::as_bytes), "{has_message} {has_trailers}");
         }
     }
 }

@@ -6,6 +6,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use rpc::client::{CallOptions, Client};
+use rpc::protocol::metadata::Metadata;
+use rpc::protocol::status::Code;
+
 use crate::peers::{built, go};
 use crate::served::{lines, rpc, rpc_with, said};
 
@@ -98,11 +103,62 @@ impl Server {
     }
 }
 
+const DUPLEX: &str = "/grpc.testing.TestService/FullDuplexCall";
+
+/// `StreamingOutputCallRequest` for one answer of 100 bytes.
+const ASKS: &[u8] = &[0x12, 2, 8, 100];
+
+/// The cases that take a client with code of its own.
+async fn is_as_described_to_code(client: &Client) {
+    let options = CallOptions::default();
+    // cancel_after_begin
+    let path = "/grpc.testing.TestService/StreamingInputCall";
+    let (sender, receiver) = client.open(path, &options).await.expect("a call");
+    drop(sender);
+    assert_eq!(receiver.ended().status.code, Code::Cancelled);
+    // cancel_after_first_response
+    let (mut sender, mut receiver) = client.open(DUPLEX, &options).await.expect("a call");
+    sender.send(ASKS).await.expect("sent");
+    assert!(receiver.next().await.is_some_and(|answer| answer.len() > 100));
+    drop(sender);
+    assert_eq!(receiver.ended().status.code, Code::Cancelled);
+    // custom_metadata
+    let (initial, trailing) = (&b"test_initial_metadata_value"[..], &[0xab; 3][..]);
+    let mut metadata = Metadata::default();
+    metadata.add("x-grpc-test-echo-initial", initial);
+    metadata.add("x-grpc-test-echo-trailing-bin", trailing);
+    let options = CallOptions { metadata, ..options };
+    // A `SimpleRequest` for 100 bytes, and the above.
+    for (path, request) in [("/grpc.testing.TestService/UnaryCall", &[16, 100][..]), (DUPLEX, ASKS)]
+    {
+        let (mut sender, mut receiver) = client.open(path, &options).await.expect("a call");
+        sender.send(request).await.expect("sent");
+        sender.end().expect("sent");
+        let (answer, trailers) = receiver.only().await.expect("an answer");
+        assert!(answer.len() > 100, "{path}");
+        let of = |metadata: &Metadata, name| metadata.get(name).cloned();
+        let head = of(receiver.headers(), "x-grpc-test-echo-initial");
+        assert_eq!(head, Some(Bytes::from_static(initial)), "{path}");
+        let behind = of(&trailers, "x-grpc-test-echo-trailing-bin");
+        assert_eq!(behind, Some(Bytes::from_static(trailing)), "{path}");
+    }
+    // unimplemented_service
+    let path = "/grpc.testing.UnimplementedService/UnimplementedCall";
+    let ended = client.call(path, &[], &options).await.expect_err("there is none");
+    assert_eq!(ended.status.code, Code::Unimplemented);
+}
+
 #[test]
 fn our_client_finds_gos_interoperability_server_as_it_is_described() {
     let Some(program) = go("grpc-interop-server") else { return };
     let server = Server::of_go(&program);
     server.is_as_described();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let address = server.1.parse().expect("an address");
+        let client = Client::connect(&address, None, READY_TIME).await.expect("a server");
+        is_as_described_to_code(&client).await;
+    });
     // status_code_and_message, special_status_message
     for (function, text) in [
         ("UnaryCall", "test status message"),
