@@ -60,8 +60,15 @@ async fn in_time<T>(
     work: impl Future<Output = Result<T, Status>>,
 ) -> Result<T, Status> {
     let Some(deadline) = deadline else { return work.await };
-    let late = |_| Err(Status::new(Code::DeadlineExceeded, "the deadline of the call has passed"));
-    timeout_at(deadline, work).await.unwrap_or_else(late)
+    let late = || Status::new(Code::DeadlineExceeded, "the deadline of the call has passed");
+    match timeout_at(deadline, work).await {
+        // A server may see it first, and reset the call.
+        Ok(Err(status)) if status.code == Code::Cancelled && deadline <= Instant::now() => {
+            Err(late())
+        }
+        Ok(done) => done,
+        Err(_) => Err(late()),
+    }
 }
 
 impl Client {
@@ -267,6 +274,15 @@ impl Receiver {
             self.ended = Some(ended(&head.headers, Some(http)));
             return Ok(());
         }
+        let kind = head.headers.get("content-type").map_or(&b"application/grpc"[..], |one| {
+            let kind = one.as_bytes().split(|byte| *byte == b';').next();
+            kind.unwrap_or_default().trim_ascii()
+        });
+        if ![&b"application/grpc"[..], b"application/grpc+proto"].contains(&kind) {
+            let kind = String::from_utf8_lossy(kind);
+            let words = format!("the answer is \"{kind}\", not application/grpc");
+            return Err(Status::new(Code::Unknown, words));
+        }
         let has_status = head.headers.contains_key("grpc-status");
         self.in_head = has_status.then(|| ended(&head.headers, None));
         let named = head.headers.get("grpc-encoding").map_or(&b""[..], HeaderValue::as_bytes);
@@ -413,6 +429,46 @@ mod tests {
             let called = called(b"y", minute, |respond| answer(respond, messages, status));
             let called = called.as_deref().map_err(|status| status.code);
             assert_eq!(called, right.map(str::as_bytes), "{messages} messages, status {status}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_reset_when_its_deadline_has_passed_is_late() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let reset = || async { Err::<(), _>(Status::new(Code::Cancelled, "reset")) };
+            let hour = Duration::from_secs(3_600);
+            for (deadline, right) in [
+                (None, Code::Cancelled),
+                (Some(Instant::now()), Code::DeadlineExceeded),
+                (Some(Instant::now() + hour), Code::Cancelled),
+            ] {
+                let code = in_time(deadline, reset()).await.expect_err("no answer").code;
+                assert_eq!(code, right, "{deadline:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn an_answer_of_another_content_type_is_none() {
+        for (kind, right) in [
+            ("application/grpc", Ok("x")),
+            ("application/grpc+proto", Ok("x")),
+            ("application/grpc; charset=utf-8", Ok("x")),
+            ("application/grpc+json", Err(Code::Unknown)),
+            ("text/html", Err(Code::Unknown)),
+        ] {
+            let called = called(b"y", Duration::from_secs(60), |mut respond| {
+                let head = Response::builder().header("content-type", kind).body(());
+                let head = head.expect("a head");
+                let mut stream = respond.send_response(head, false).expect("sent");
+                stream.send_data(frame(b"x", None), false).expect("sent");
+                let mut trailers = HeaderMap::new();
+                trailers.insert("grpc-status", HeaderValue::from_static("0"));
+                stream.send_trailers(trailers).expect("sent");
+            });
+            let called = called.as_deref().map_err(|status| status.code);
+            assert_eq!(called, right.map(str::as_bytes), "{kind}");
         }
     }
 

@@ -123,7 +123,7 @@ async fn is_as_described_to_code(client: &Client) {
     drop(sender);
     assert_eq!(receiver.ended().status.code, Code::Cancelled);
     // custom_metadata
-    let (initial, trailing) = (&b"test_initial_metadata_value"[..], &[0xab; 3][..]);
+    let (initial, trailing) = (&b"test_initial_metadata_value"[..], &b"\xab\xab\xab"[..]);
     let mut metadata = Metadata::default();
     metadata.add("x-grpc-test-echo-initial", initial);
     metadata.add("x-grpc-test-echo-trailing-bin", trailing);

@@ -46,7 +46,8 @@ fn ranks_that_are_started_otherwise_are_named_by_the_one_that_asks() {
     for part in [" rpc ping mpi:; this one is", "mpi: --wait spin: start all ranks alike"] {
         assert!(words.contains(part), "{words}");
     }
-    let (asks, serves) = (["ping", "mpi:", "-H", "a: SECRET"], ["ping", "mpi:", "-H", "a: TOKEN"]);
+    let [asks, serves] = ["authorization: Bearer SECRET", "authorization: Bearer TOKEN"]
+        .map(|metadata| ["ping", "mpi:", "-H", metadata]);
     let Some(out) = groups(&[(1, &asks), (1, &serves)]) else { return };
     let words = said(&out);
     assert!(words.contains("rank 1 differs in metadata (-H)"), "{words}");

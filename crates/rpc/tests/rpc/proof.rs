@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use crate::peers::{go, script};
-use crate::served::Served;
+use crate::served::{PROGRAM, Served};
 
 /// The cases that need no special set-up.
 const CASES: &[&str] = &[
@@ -42,10 +42,21 @@ fn conformance(file: &str) -> Option<String> {
     let mut command = Command::new(go("connectconformance")?);
     command.args(["--mode", "server", "--conf"]).arg(script(file));
     command.args(["--", "python3"]).arg(script("conformance_server.py"));
-    let out = command.arg(env!("CARGO_BIN_EXE_rpc-program")).output().expect("it runs");
+    Some(printed(command.arg(PROGRAM)))
+}
+
+/// As [`conformance`], of the client.
+fn conformance_of_client(file: &str) -> Option<String> {
+    let mut command = Command::new(go("connectconformance")?);
+    command.args(["--mode", "client", "--conf"]).arg(script(file));
+    Some(printed(command.args(["--", PROGRAM, "conformance"])))
+}
+
+fn printed(command: &mut Command) -> String {
+    let out = command.output().expect("it runs");
     let text = [out.stdout, out.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(out.status.success(), "{}", text.concat());
-    Some(text.concat())
+    text.concat()
 }
 
 #[test]
@@ -58,4 +69,10 @@ fn the_conformance_suite_passes_all_its_cases() {
 fn the_conformance_suite_passes_all_its_cases_with_zstd_and_encrypted() {
     let Some(text) = conformance("conformance_more.yaml") else { return };
     assert!(text.contains("747 passed, 0 failed"), "{text}");
+}
+
+#[test]
+fn the_client_passes_all_cases_of_the_conformance_suite() {
+    let Some(text) = conformance_of_client("conformance_client.yaml") else { return };
+    assert!(text.contains("646 passed, 0 failed"), "{text}");
 }
