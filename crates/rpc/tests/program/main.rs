@@ -14,6 +14,7 @@ fn main() -> ExitCode {
     let (doc, client) = rpc::SERVICE.command.expect("it has a client");
     let program = Command::new("rpc-program").subcommand_required(true);
     let program = program.subcommand(rpc::SERVICE.serve_command().name("serve"));
+    #[cfg(feature = "grpc")]
     let program = program.subcommand(Command::new("conformance"));
     let matches = program.subcommand(client.command("rpc", doc)).get_matches();
     let outcome = match matches.subcommand() {
