@@ -384,6 +384,36 @@ mod tests {
     }
 
     #[test]
+    fn spinning_that_brings_nothing_ends_by_halves() {
+        let (mut client, _server) = pair();
+        for halves in 1..=15 {
+            let until = Some(Instant::now() + Duration::from_millis(1));
+            assert!(!client.wait(For::Bytes, until).expect("the other side is there"));
+            assert_eq!(client.budget, MOST_SPIN / 2_u32.pow(halves));
+        }
+        assert!(client.budget.is_zero());
+    }
+
+    #[test]
+    fn a_side_does_not_spin_where_both_run_on_one_core() {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+        let (mut client, _server) = pair();
+        client.budget = Duration::from_secs(3_600);
+        // A core of its own, so that the system moves it to no other one.
+        let ours = sched_getaffinity(None).expect("cores");
+        let core = (0..CpuSet::MAX_CPU).find(|core| ours.is_set(*core)).expect("a core");
+        let mut one = CpuSet::new();
+        one.set(core);
+        sched_setaffinity(None, &one).expect("it may run there");
+        assert_eq!(sched_getcpu(), core);
+        client.memory.half(CORE + client.other()).store(core as u32 + 1, Relaxed);
+        let (begun, until) = (Instant::now(), Instant::now() + Duration::from_secs(60));
+        assert!(!client.spin(For::Bytes, begun, Some(until)).expect("no fault"));
+        assert!(Instant::now() < until, "it spins");
+    }
+
+    #[test]
     fn a_byte_on_the_socket_does_not_hide_the_end_of_a_side() {
         use std::io::Write as _;
 

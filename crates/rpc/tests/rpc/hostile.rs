@@ -3,7 +3,7 @@
 
 use std::io::{Read as _, Write as _};
 
-use crate::limits::resident;
+use crate::limits::{resident, settle};
 use crate::raw::*;
 use crate::served::Served;
 
@@ -290,9 +290,22 @@ fn pings_settings_and_resets_without_end_bring_goaway() {
     assert_eq!(status(&server, &[]), "0");
 }
 
+/// Whether the server counts this many calls, those that failed, and messages sent.
+fn counts(server: &Served, counts: [u64; 3]) {
+    let address = server.ready["addresses"]["metrics"].as_str().expect("an address");
+    let mut socket = std::net::TcpStream::connect(address).expect("a connection");
+    let request = format!("GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    socket.write_all(request.as_bytes()).expect("sent");
+    let mut page = String::new();
+    socket.read_to_string(&mut page).expect("text");
+    for (name, value) in ["calls", "calls_failed", "messages_sent"].into_iter().zip(counts) {
+        assert!(page.contains(&format!("\nrpc_{name}_total {value}\n")), "{name}: {page}");
+    }
+}
+
 #[test]
-fn calls_that_are_reset_before_their_answers_count_as_failed() {
-    let server = Served::start(&["--metrics", "127.0.0.1:0"]);
+fn calls_that_are_reset_end_at_once_and_count_as_failed() {
+    let server = Served::start(&["--metrics", "127.0.0.1:0", "--keepalive-min", "1ns"]);
     let mut raw = Raw::connect(server.socket(), &[]);
     let head = |stream| frame(HEADERS, END_HEADERS, stream, &headers(ADD, &[]));
     let reset = |stream| frame(RESET, 0, stream, &[0, 0, 0, 8]);
@@ -301,15 +314,14 @@ fn calls_that_are_reset_before_their_answers_count_as_failed() {
     raw.send(&[head(1), data, reset(1), head(3), reset(3)].concat());
     raw.call(5, ADD, ONE);
     assert_eq!(raw.ended(5).status, "0");
-    let address = server.ready["addresses"]["metrics"].as_str().expect("an address");
-    let mut socket = std::net::TcpStream::connect(address).expect("a connection");
-    let request = format!("GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n");
-    socket.write_all(request.as_bytes()).expect("sent");
-    let mut page = String::new();
-    socket.read_to_string(&mut page).expect("text");
-    for (name, value) in [("calls", 3), ("calls_failed", 2), ("messages_sent", 1)] {
-        assert!(page.contains(&format!("\nrpc_{name}_total {value}\n")), "{name}: {page}");
-    }
+    counts(&server, [3, 2, 1]);
+    // One whose function waits for a minute.
+    raw.call(7, "/loadline.rpc.v1.Table/Sleep", &[8, 0x80, 0xb0, 0x9d, 0xc2, 0xdf, 0x01]);
+    settle(&mut raw);
+    counts(&server, [4, 2, 1]);
+    raw.send(&reset(7));
+    settle(&mut raw);
+    counts(&server, [4, 3, 1]);
 }
 
 #[test]
