@@ -70,8 +70,7 @@ impl Trial {
             once()?;
             calls += 1;
         }
-        let per_call = start.elapsed() / calls.max(1);
-        let evaluations = LEAST_SAMPLE.as_nanos().div_ceil(per_call.as_nanos().max(1)) as u32;
+        let evaluations = evaluations(start.elapsed(), calls);
         let before = cpu_ticks("self");
         let mut samples_ns = Vec::with_capacity(limits.samples);
         let start = Instant::now();
@@ -102,6 +101,12 @@ impl Trial {
     pub(in crate::command) fn summary(&self) -> Summary {
         Summary::of(&self.samples_ns)
     }
+}
+
+/// How many calls are a sample, where this number has taken this long.
+fn evaluations(took: Duration, calls: u32) -> u32 {
+    let per_call = took.as_nanos() / u128::from(calls.max(1));
+    LEAST_SAMPLE.as_nanos().div_ceil(per_call.max(1)) as u32
 }
 
 /// What the samples come to, in nanoseconds.
@@ -170,19 +175,23 @@ mod tests {
     #[test]
     fn a_trial_ends_with_its_count_or_with_the_first_error() {
         let limits = Limits { samples: 7, time: Duration::from_secs(60) };
-        let is_of_several = || {
-            let mut calls = 0;
-            let trial = Trial::run(limits, || {
-                calls += 1;
-                Ok(())
-            });
-            let trial = trial.expect("samples");
-            assert_eq!(trial.samples_ns.len(), 7);
-            trial.evaluations > 1 && calls >= 1_000 + 7 * trial.evaluations
-        };
-        // Others may take the CPU away in the middle of a few.
-        assert!((0..1_000).any(|_| is_of_several()), "a call of no time needs several");
+        let mut calls = 0;
+        let trial = Trial::run(limits, || {
+            calls += 1;
+            Ok(())
+        });
+        let trial = trial.expect("samples");
+        assert_eq!(trial.samples_ns.len(), 7);
+        assert!(calls > 7 * trial.evaluations, "{calls}");
         let error = Trial::run(limits, || anyhow::bail!("wrong")).expect_err("an error");
         assert_eq!(error.to_string(), "wrong");
+    }
+
+    #[test]
+    fn a_sample_is_as_many_calls_as_take_a_microsecond() {
+        let of = |us, calls| evaluations(Duration::from_micros(us), calls);
+        let all = [of(1, 1_000), of(10, 1_000), of(1_000, 1_000), of(9_000, 3)];
+        assert_eq!(all, [1_000, 100, 1, 1]);
+        assert_eq!((of(0, 1_000), of(0, 0)), (1_000, 1_000));
     }
 }
