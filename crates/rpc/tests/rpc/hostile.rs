@@ -272,8 +272,8 @@ fn pings_settings_and_resets_without_end_bring_goaway() {
     assert_eq!(raw.away(), Some(CALM));
     let resets = |count: u32| {
         let mut raw = Raw::connect(server.socket(), &[]);
-        // What comes next comes of these, which are one write so that none is looked at before it is
-        // reset.
+        // What comes next comes of these, which are one write so that none is looked at before it
+        // is reset.
         raw.send(&frame(PING, 0, 0, &[1; 8]));
         while raw.next().is_none_or(|frame| frame.kind != PING) {}
         let one = |number| {

@@ -418,9 +418,9 @@ impl NativeClient {
         Ok(true)
     }
 
-    /// Sends what waits, and takes what has come, or waits for that until the first deadline, or the
-    /// time `until`. Where it is waited `again` for the same, what comes meanwhile doesn't put that
-    /// off.
+    /// Sends what waits, and takes what has come, or waits for that until the first deadline, or
+    /// the time `until`. Where it is waited `again` for the same, what comes meanwhile doesn't put
+    /// that off.
     fn receive(&mut self, again: bool, until: Option<Instant>) -> Result<(), Status> {
         if !self.flush_until_due(true, until)? {
             return Ok(());
