@@ -3,10 +3,7 @@
 //! out at once, without waking another thread; what finds it busy waits in a list that whoever has
 //! the owner works off before letting go of it. What takes long is always the owner's thread's.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use journal::Progress;
@@ -15,6 +12,7 @@ use wire::wake_together;
 use super::message::{Asked, Message, is_short, not_now};
 use super::owner::{BATCH, Owner};
 use super::slot::{Answer, SMALL_BYTES};
+use super::turns::{Owned, Turns};
 use crate::protocol::{Header, Reply, Request};
 
 /// The most that waits for an owner that is busy: as many as there are connections by default.
@@ -22,58 +20,39 @@ const WAITING_LIMIT: usize = 4096;
 
 /// The way to the owner.
 pub(super) struct Dispatch {
-    /// `None` before the start and after the end.
-    owner: Mutex<Option<Owner>>,
-    /// What is short, and has found the owner busy.
-    waiting: Mutex<VecDeque<Message>>,
-    /// Whether connections' threads have had requests carried out that are not kept yet.
-    is_unfinished: AtomicBool,
+    turns: Turns<Owner>,
     /// To the owner's thread.
     messages: Sender<Message>,
+}
+
+impl Owned for Owner {
+    type Message = Message;
+
+    fn take(&mut self, message: Message) {
+        Self::take(self, message);
+    }
+
+    fn finish(&mut self) {
+        Self::finish(self);
+    }
+
+    fn give_up(self) {
+        Self::give_up(self);
+    }
 }
 
 impl Dispatch {
     /// A way to an owner that is still to come; `messages` are read by its thread.
     pub(super) fn new(messages: Sender<Message>) -> Self {
-        Self {
-            owner: Mutex::new(None),
-            waiting: Mutex::default(),
-            is_unfinished: AtomicBool::new(false),
-            messages,
-        }
+        let late = messages.clone();
+        // Its thread ends last.
+        let turns = Turns::new(move |message| drop(late.send(message)));
+        Self { turns, messages }
     }
 
     /// The owner begins.
     pub(super) fn begin(&self, owner: Owner) {
-        if let Ok(mut place) = self.owner.lock() {
-            *place = Some(owner);
-        }
-    }
-
-    /// The owner, once it is free. One in whose hands a change broke off by a panic is given up:
-    /// its tree may be half changed, and the journal has what was acknowledged.
-    fn lock(&self) -> MutexGuard<'_, Option<Owner>> {
-        self.owner.lock().unwrap_or_else(|poisoned| {
-            let mut place = poisoned.into_inner();
-            if let Some(owner) = place.take() {
-                owner.give_up();
-            }
-            self.waiting().clear();
-            place
-        })
-    }
-
-    /// The owner, where it is free.
-    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Owner>>> {
-        match self.owner.try_lock() {
-            Ok(place) => Some(place),
-            Err(TryLockError::WouldBlock) => None,
-            Err(TryLockError::Poisoned(_)) => Some(self.lock()),
-        }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Message>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turns.begin(owner);
     }
 
     /// Passes a request on, from its connection's thread, which calls [`Self::finish`] later.
@@ -90,15 +69,12 @@ impl Dispatch {
         if !is_short {
             return self.send(Message::Request(request, asked));
         }
-        let mut waiting = self.waiting();
-        if waiting.len() >= WAITING_LIMIT {
-            drop(waiting);
+        let refused = self.turns.add(Message::Request(request, asked), WAITING_LIMIT);
+        if let Err(Message::Request(request, asked)) = refused {
             let why = format!("{WAITING_LIMIT} requests wait: try again");
             return asked.slot.put(Answer::Reply(not_now(&request.body, why)));
         }
-        waiting.push_back(Message::Request(request, asked));
-        drop(waiting);
-        self.work_off();
+        self.turns.work_off();
     }
 
     /// Passes the journal's progress on, from the journal's thread.
@@ -106,8 +82,9 @@ impl Dispatch {
         let Progress::Acknowledged(number) = progress else {
             return self.send(Message::Journal(progress));
         };
-        self.waiting().push_back(Message::Acknowledged(number));
-        wake_together(|| self.settle());
+        // It takes no one's place: any number of them may wait.
+        let _ = self.turns.add(Message::Acknowledged(number), usize::MAX);
+        wake_together(|| self.turns.settle());
     }
 
     /// Passes a message to the owner's thread.
@@ -118,54 +95,13 @@ impl Dispatch {
 
     /// Has the journal and the log keep what connections' threads have had done.
     pub(super) fn finish(&self) {
-        if self.is_unfinished.load(SeqCst) {
-            self.settle();
-        }
-    }
-
-    /// Works off what waits. Where the owner is busy, whoever has it does.
-    fn work_off(&self) {
-        while !self.waiting().is_empty() {
-            let Some(mut owner) = self.try_lock() else { return };
-            self.take_waiting(&mut owner);
-            // With the owner in hand, so that whoever settles has it committed or comes before it:
-            // then this thread settles at the end of its pass.
-            self.is_unfinished.store(true, SeqCst);
-        }
-    }
-
-    /// Works off what waits, and has the journal and the log keep it.
-    fn settle(&self) {
-        loop {
-            let Some(mut owner) = self.try_lock() else { return };
-            self.take_waiting(&mut owner);
-            self.is_unfinished.store(false, SeqCst);
-            if let Some(owner) = owner.as_mut() {
-                owner.finish();
-            }
-            drop(owner);
-            // What has come since has found the owner busy.
-            if self.waiting().is_empty() && !self.is_unfinished.load(SeqCst) {
-                return;
-            }
-        }
-    }
-
-    fn take_waiting(&self, owner: &mut Option<Owner>) {
-        loop {
-            let Some(message) = self.waiting().pop_front() else { return };
-            match owner {
-                Some(owner) => owner.take(message),
-                // It is at its end, and its thread takes what is left.
-                None => self.send(message),
-            }
-        }
+        self.turns.finish();
     }
 
     /// Does something with the owner, on its own thread.
     pub(super) fn with<R>(&self, work: impl FnOnce(&mut Owner) -> R) -> Option<R> {
-        let made = self.lock().as_mut().map(work);
-        wake_together(|| self.settle());
+        let made = self.turns.lock().as_mut().map(work);
+        wake_together(|| self.turns.settle());
         made
     }
 
@@ -175,23 +111,17 @@ impl Dispatch {
     pub(super) fn take_all(&self, messages: impl Iterator<Item = Message>) {
         for message in messages {
             if matches!(message, Message::Request(..)) {
-                wake_together(|| self.settle());
+                wake_together(|| self.turns.settle());
             }
-            wake_together(|| {
-                let mut owner = self.lock();
-                if let Some(owner) = owner.as_mut() {
-                    owner.take(message);
-                }
-                self.take_waiting(&mut owner);
-            });
+            wake_together(|| self.turns.take(message));
         }
-        wake_together(|| self.settle());
+        wake_together(|| self.turns.settle());
     }
 
     /// Takes the owner out, for its end: what still comes goes to its thread.
     pub(super) fn end(&self) -> Option<Owner> {
-        let owner = self.lock().take();
-        self.settle();
+        let owner = self.turns.lock().take();
+        self.turns.settle();
         owner
     }
 }

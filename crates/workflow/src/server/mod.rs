@@ -30,7 +30,14 @@ mod slot;
 mod snapshots;
 mod spawn;
 mod store;
+mod turns;
 mod web;
+
+/// The locks of [`turns`], whose test puts loom's in their place.
+mod locks {
+    pub(super) use std::sync::atomic::AtomicBool;
+    pub(super) use std::sync::{Mutex, MutexGuard};
+}
 
 use std::path::Path;
 use std::sync::atomic::AtomicU32;

@@ -32,5 +32,6 @@ mod simulated;
 mod statistics;
 mod sync;
 mod tls;
+mod turns;
 mod web;
 mod zombies;
