@@ -2,7 +2,7 @@
 //! the other way by the other metrics is never left out, but for rate and latency of a program's
 //! runs where a figure of its own is the primary metric.
 
-use findings::{Compared, OF_RUNS, Summary, TargetSummary};
+use findings::{Compared, LikelyCompared, OF_RUNS, Summary, TargetSummary};
 use judge::{Direction, Inconclusive, Metric, Verdict};
 
 use crate::causes::why_text;
@@ -50,14 +50,17 @@ pub(crate) fn single(summary: &Summary, one: &Compared, in_full: Option<&InFull>
                 besides(summary, &[one])
             );
         }
-        (Verdict::CantTell { .. }, _) => {
-            let either = either(&one.metric, b);
-            return format!(
-                "It can't be told whether {a} {either}{by}{}{}.",
-                undecided(summary, one, in_full),
-                besides(summary, &[one])
-            );
-        }
+        (Verdict::CantTell { why, .. }, _) => match one.likely {
+            Some(likely) => return likely_single(summary, one, &likely, why, in_full),
+            None => {
+                let either = either(&one.metric, b);
+                return format!(
+                    "It can't be told whether {a} {either}{by}{}{}.",
+                    undecided(summary, one, in_full),
+                    besides(summary, &[one])
+                );
+            }
+        },
         (Verdict::Same, _) => {
             let within = whole_percent(summary.run.same_within);
             format!("{}{by} within ±{within}", same(&one.metric, b))
@@ -75,6 +78,35 @@ pub(crate) fn single(summary: &Summary, one: &Compared, in_full: Option<&InFull>
         false => format!(" ({})", details.join("; ")),
     };
     format!("{a} {what}{details}{}.", besides(summary, &[one]))
+}
+
+/// One comparison that is likely only: `loadline likely has a 4.0 % higher rate than memcached
+/// (104/s against 100/s; between 3 and 5 % higher; 2 of 5 rounds disturbed, by 2.0 to 14 %); no
+/// strict verdict (disturbed rounds).`
+fn likely_single(
+    summary: &Summary,
+    one: &Compared,
+    likely: &LikelyCompared,
+    why: Inconclusive,
+    in_full: Option<&InFull>,
+) -> String {
+    let [a, b] = [one.a, one.b].map(|target| &summary.targets[target].name);
+    let interval = likely.found.interval;
+    let what = compared(&one.metric, Span::one(interval.ratio), b);
+    let by = in_full.map_or("", |more| more.by.as_str());
+    let between = between(&one.metric, interval.low, interval.high);
+    let could = in_full.and_then(|more| more.could_show.clone());
+    let details: Vec<String> =
+        [figures(summary, one), Some(between), Some(disturbance(likely)), could]
+            .into_iter()
+            .flatten()
+            .collect();
+    format!(
+        "{a} likely {what}{by} ({}); no strict verdict ({}){}.",
+        details.join("; "),
+        why.words(),
+        besides(summary, &[one])
+    )
 }
 
 /// `12.2 µs against 15.8 µs`, as the targets' lines have them.
@@ -130,18 +162,9 @@ fn undecided(summary: &Summary, one: &Compared, in_full: Option<&InFull>) -> Str
         }
         _ => evidence(one),
     };
-    let likely = one.likely.map(|likely| {
-        let interval = likely.found.interval;
-        let difference = difference(&one.metric, Span::one(interval.ratio));
-        let between = between(&one.metric, interval.low, interval.high);
-        format!("likely {difference} ({between}; {})", disturbance(&likely))
-    });
-    let advice = match one.likely {
-        Some(_) => None,
-        None => advice(summary, one, why, more_rounds),
-    };
+    let advice = advice(summary, one, why, more_rounds);
     let could = in_full.and_then(|more| more.could_show.clone());
-    let parts: Vec<String> = [seen, likely, advice, could].into_iter().flatten().collect();
+    let parts: Vec<String> = [seen, advice, could].into_iter().flatten().collect();
     let colon = if parts.is_empty() { "" } else { ": " };
     format!(" ({}){colon}{}", why.words(), parts.join("; "))
 }
@@ -302,30 +325,33 @@ fn several(summary: &Summary, family: &[&Compared]) -> String {
         });
     }
     let is_open = |one: &&Compared| matches!(one.verdict, Verdict::CantTell { .. });
-    let open: Vec<&Compared> = family.iter().copied().filter(is_open).collect();
-    let mut said = match (clauses.is_empty(), open.is_empty()) {
-        (false, true) => format!("{a} {}", clauses.join(", ")),
-        (false, false) => {
-            let (clauses, count) = (clauses.join(", "), open.len());
-            format!("{a} {clauses}; it can't be told at {count} ({})", reasons(&open))
-        }
-        (true, _) => format!(
+    let (likely, open): (Vec<&Compared>, Vec<&Compared>) =
+        family.iter().copied().filter(is_open).partition(|one| one.likely.is_some());
+    for is_better in [true, false] {
+        let found: Vec<Decided> = likely.iter().filter_map(|one| decided(one)).collect();
+        let found: Vec<&Decided> = found.iter().filter(|one| one.is_better == is_better).collect();
+        let Some(span) = Span::of(found.iter().map(|one| one.ratio)) else { continue };
+        clauses.push(match clauses.is_empty() {
+            true => format!("likely {}{}", compared(metric, span, b), places(found.len(), all)),
+            false => format!("likely {} at {}", difference(metric, span), found.len()),
+        });
+    }
+    let mut said = match clauses.is_empty() {
+        false => format!("{a} {}", clauses.join(", ")),
+        true => format!(
             "It can't be told at any of {all} points whether {a} {} ({})",
             either(metric, b),
             reasons(&open)
         ),
     };
-    for is_better in [true, false] {
-        let found = open.iter().filter_map(|one| decided(one));
-        let found: Vec<Decided> = found.filter(|one| one.is_better == is_better).collect();
-        if let Some(span) = Span::of(found.iter().map(|one| one.ratio)) {
-            let (likely, count) = (difference(metric, span), found.len());
-            said += &format!(", likely {likely} at {count} of these");
-        }
+    if !likely.is_empty() {
+        said += &format!("; no strict verdict at {} ({})", likely.len(), reasons(&likely));
+    }
+    if !clauses.is_empty() && !open.is_empty() {
+        said += &format!("; it can't be told at {} ({})", open.len(), reasons(&open));
     }
     if let [one, ..] = open[..]
         && let Verdict::CantTell { why, more_rounds } = one.verdict
-        && one.likely.is_none()
     {
         let advice = advice(summary, one, why, more_rounds);
         said += &advice.map_or(String::new(), |words| format!("; {words}"));

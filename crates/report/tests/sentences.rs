@@ -76,6 +76,35 @@ fn rate_and_latency_of_runs_are_left_out_beside_a_figure_of_the_programs_own() {
 }
 
 #[test]
+fn what_is_likely_comes_first_and_that_no_strict_verdict_is_behind_it() {
+    let conclusion = |points: &[(u64, u64)]| {
+        let mut bench = Bench::new(&["loadline", "memcached"]);
+        for (ordinal, &(rate_per_s, step)) in points.iter().enumerate() {
+            bench.point(&format!("{ordinal} conns"), 1);
+            for round in 0..20_u64 {
+                bench.round();
+                for (target, rate) in [(0, rate_per_s + step * (round % 5)), (1, 100_000)] {
+                    let trial = bench.trial(target, rate, 33_000, |row| {
+                        row.validity = Validity::Disturbed;
+                    });
+                    bench.usage(trial, "foreign", 0.03);
+                }
+            }
+        }
+        report::conclusion(&bench.finish()).remove(0)
+    };
+    let one = conclusion(&[(199_000, 700)]);
+    let begin = "loadline likely has 2.00 times the rate of memcached (200k/s against 100k/s; ";
+    assert!(one.starts_with(begin), "{one}");
+    let end = "20 of 20 rounds disturbed, by 3 %); no strict verdict (disturbed rounds).";
+    assert!(one.ends_with(end), "{one}");
+    let two = conclusion(&[(199_000, 700), (48_600, 700), (60_000, 20_000)]);
+    let said = "loadline likely has 2.00 times the rate of memcached at 1 of 3 points, likely 50 % \
+                lower at 1; no strict verdict at 2 (disturbed rounds); it can't be told at 1";
+    assert!(two.starts_with(said), "{two}");
+}
+
+#[test]
 fn what_cant_be_told_is_said_with_what_was_seen_why_and_what_to_do() {
     let mut bench = Bench::new(&["loadline", "memcached"]);
     bench.point("p", 1);
