@@ -1,14 +1,62 @@
 //! Where everything lies in a segment.
 
+use std::ops::Range;
+
 use super::super::past::BLOCK;
 use super::packed::{DESCRIPTION_BYTES, Packed, u32_at, u64_at};
 
 /// The bytes of the head.
 pub(super) const HEAD_BYTES: usize = 128;
 
-/// The payload is checked in chunks of this size: the first read of a slice checks about one for
-/// each column of a block, and 4 bytes each are kept of it.
+/// The payload is checked in chunks of this size, of each of which 4 bytes are kept.
 pub(super) const CHUNK_BYTES: usize = 4 << 10;
+
+/// About how many bytes a group of rows has: what is shown at one time lies in few groups, so that
+/// a read whose data come from the disk fetches little else (the kernel reads 128 KiB at once).
+const GROUP_BYTES: usize = 64 << 10;
+
+/// Where the cells of fixed width lie: rows are divided into groups, each of which has the cells of
+/// one column after those of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Groups {
+    /// The bytes of a row's cells of fixed width.
+    pub(super) row_bytes: usize,
+    /// The rows of a group, but for the last one: two to this power.
+    pub(super) shift: u32,
+    pub(super) rows: usize,
+}
+
+impl Groups {
+    /// As they are written.
+    pub(super) fn new(row_bytes: usize, rows: usize) -> Self {
+        let of_group = (GROUP_BYTES / row_bytes.max(1)).max(1);
+        Self { row_bytes, shift: of_group.ilog2(), rows }
+    }
+
+    /// How many rows a group has, but for the last one.
+    pub(super) fn group_rows(&self) -> usize {
+        1 << self.shift
+    }
+
+    /// Where the cells of a column lie, one range for each group: of these rows, which are there,
+    /// in a column behind others of `before` bytes a row.
+    pub(super) fn extents(
+        self,
+        before: usize,
+        width: usize,
+        rows: Range<usize>,
+    ) -> impl Iterator<Item = Range<usize>> {
+        let mut next = rows.start;
+        std::iter::from_fn(move || {
+            let first = next >> self.shift << self.shift;
+            let group = self.group_rows().min(self.rows - first.min(self.rows));
+            let begin = next;
+            next = rows.end.min(first + group);
+            let at = first * self.row_bytes + before * group;
+            (begin < next).then(|| at + width * (begin - first)..at + width * (next - first))
+        })
+    }
+}
 
 pub(super) const COLUMN_BYTES: usize = 16;
 
@@ -40,7 +88,7 @@ pub(super) mod column {
 pub(super) const WHOLE: u64 = u32::MAX as u64;
 
 const MAGIC: [u8; 8] = *b"LLcondsg";
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 
 /// What a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +121,8 @@ pub(super) struct Head {
     /// Of a block: how many of the objects were shown whole until they were cut.
     pub(super) ended: u32,
     pub(super) index_bytes: u64,
+    /// The rows of a group: a power of two.
+    pub(super) group_rows: u32,
 }
 
 /// Where each part begins. The index is what lies between the head and the payload.
@@ -148,6 +198,14 @@ impl Head {
         self.index_bytes.checked_add(HEAD_BYTES as u64)
     }
 
+    /// Where cells of fixed width lie, of which a row has this many bytes; `None` where groups have
+    /// no power of two of rows.
+    pub(super) fn groups(&self, row_bytes: usize) -> Option<Groups> {
+        let shift = self.group_rows.trailing_zeros();
+        let rows = self.rows as usize;
+        self.group_rows.is_power_of_two().then_some(Groups { row_bytes, shift, rows })
+    }
+
     /// How many bytes the segment has.
     pub(super) fn bytes(&self) -> Option<u64> {
         self.index_end()?.checked_add(self.payload_bytes)
@@ -172,6 +230,7 @@ impl Head {
         put(96, &self.index_crc.to_le_bytes());
         put(100, &self.ended.to_le_bytes());
         put(104, &self.index_bytes.to_le_bytes());
+        put(112, &self.group_rows.to_le_bytes());
         let crc = crc32fast::hash(&bytes[..HEAD_BYTES - 4]);
         bytes[HEAD_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -213,6 +272,7 @@ impl Head {
             index_crc: u32_at(head, 96),
             ended: u32_at(head, 100),
             index_bytes: u64_at(head, 104),
+            group_rows: u32_at(head, 112),
         };
         Ok((head, crc))
     }

@@ -13,8 +13,8 @@ use super::super::table::Cells;
 use super::super::value::Kind;
 use super::Damage;
 use super::layout::{
-    BadHead, CHUNK_BYTES, COLUMN_BYTES, HEAD_BYTES, Head, Parts, SPARE_BYTES, SegmentKind, WHOLE,
-    column, level_counts,
+    BadHead, CHUNK_BYTES, COLUMN_BYTES, Groups, HEAD_BYTES, Head, Parts, SPARE_BYTES, SegmentKind,
+    WHOLE, column, level_counts,
 };
 use super::packed::{u32_at, u64_at};
 
@@ -28,6 +28,7 @@ pub struct Segment {
     /// What all that is past lies within: in a block, of objects of which it has the pieces.
     past: Bounds,
     columns: Box<[Column]>,
+    groups: Groups,
     /// Where each level of bounds begins.
     levels: Box<[usize]>,
     /// A bit for each chunk of the payload whose checksum was found right.
@@ -42,6 +43,7 @@ pub struct Segment {
 #[derive(Clone, Copy, Debug)]
 struct Column {
     kind: Kind,
+    /// Of fixed width: how many bytes a row has in the columns before; else where its cells lie.
     data: usize,
     data_bytes: usize,
     ends: usize,
@@ -86,7 +88,7 @@ impl Segment {
         }
         let at = head.parts(&bytes).ok_or_else(|| wrong(HEAD_BYTES, "its index makes no sense"))?;
         let columns = columns(&bytes, &head, &at);
-        let columns = columns.ok_or_else(|| wrong(at.columns, "its columns are none"))?;
+        let (columns, groups) = columns.ok_or_else(|| wrong(at.columns, "its columns are none"))?;
         let number = |channel: usize| u32_at(&bytes, at.numbers + 4 * channel);
         let end = |channel: usize| u32_at(&bytes, at.ends + 4 * channel);
         let count = head.channels as usize;
@@ -105,8 +107,20 @@ impl Segment {
         let chunks = (at.payload - SPARE_BYTES - at.chunks) / 4;
         let checked = (0..chunks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let (past, alike, spoilt) = (Bounds::NEVER, Box::default(), OnceLock::new());
-        let mut segment =
-            Self { id, bytes, checksum, head, at, past, columns, levels, checked, alike, spoilt };
+        let mut segment = Self {
+            id,
+            bytes,
+            checksum,
+            head,
+            at,
+            past,
+            columns,
+            groups,
+            levels,
+            checked,
+            alike,
+            spoilt,
+        };
         segment.past = segment.all_past();
         segment.alike = segment.find_alike();
         Ok(segment)
@@ -368,8 +382,9 @@ impl Segment {
         }
         let (first, start) = (into.rows(), rows.start);
         if let Some(width) = column.kind.width_bytes() {
-            let data = column.data + width * start..column.data + width * rows.end;
-            into.append_fixed(self.payload(data)?);
+            for extent in self.groups.extents(column.data, width, rows.clone()) {
+                into.append_fixed(self.payload(extent)?);
+            }
         } else {
             let ends = self.payload(column.ends + 8 * start..column.ends + 8 * rows.end)?;
             let before = match start.checked_sub(1) {
@@ -466,8 +481,8 @@ impl Segment {
             let mut cells = Cells::new(column.kind);
             self.append(number, 0..self.rows() as usize, &mut cells)?;
             if !cells.is_sound(self.rows()) {
-                let at = self.at.payload + column.data;
-                return Err(Damage::of(self.id, at, "the cells of a column make no sense"));
+                let why = format!("the cells of column {number} make no sense");
+                return Err(Damage::of(self.id, self.at.payload, why));
             }
         }
         Ok(())
@@ -475,25 +490,33 @@ impl Segment {
 }
 
 /// Where the columns lie; `None` where they don't fill the payload.
-fn columns(bytes: &[u8], head: &Head, at: &Parts) -> Option<Box<[Column]>> {
-    let (mut begin, rows) = (0_usize, head.rows as usize);
+fn columns(bytes: &[u8], head: &Head, at: &Parts) -> Option<(Box<[Column]>, Groups)> {
+    let (mut row_bytes, rows) = (0_usize, head.rows as usize);
     let mut columns = Vec::new();
     for entry in bytes[at.columns..at.numbers].chunks_exact(COLUMN_BYTES) {
         let kind = Kind::numbered(u8::try_from(u32_at(entry, 0)).ok()?)?;
         let null_count = u32_at(entry, 4) as usize;
         let data_bytes = usize::try_from(u64_at(entry, 8)).ok()?;
-        let ends_bytes = match kind.width_bytes() {
-            Some(width) if rows.checked_mul(width)? != data_bytes => return None,
-            Some(_) => 0,
-            None => rows.checked_mul(8)?,
-        };
-        let data = begin;
-        let ends = data.checked_add(data_bytes)?;
-        let nulls = ends.checked_add(ends_bytes)?;
-        begin = nulls.checked_add(null_count.checked_mul(4)?)?;
-        columns.push(Column { kind, data, data_bytes, ends, nulls, null_count });
+        if let Some(width) = kind.width_bytes()
+            && rows.checked_mul(width)? != data_bytes
+        {
+            return None;
+        }
+        columns.push(Column { kind, data: row_bytes, data_bytes, ends: 0, nulls: 0, null_count });
+        row_bytes = row_bytes.checked_add(kind.width_bytes().unwrap_or(0))?;
     }
-    (begin as u64 == head.payload_bytes).then(|| columns.into())
+    let mut begin = rows.checked_mul(row_bytes)?;
+    for column in &mut columns {
+        if column.kind.width_bytes().is_none() {
+            column.data = begin;
+            column.ends = begin.checked_add(column.data_bytes)?;
+            begin = column.ends.checked_add(rows.checked_mul(8)?)?;
+        }
+        column.nulls = begin;
+        begin = begin.checked_add(column.null_count.checked_mul(4)?)?;
+    }
+    let groups = head.groups(row_bytes)?;
+    (begin as u64 == head.payload_bytes).then(|| (columns.into(), groups))
 }
 
 /// The first place of the range for which the condition, which holds for those before, does not.

@@ -7,7 +7,7 @@ use super::super::past::Bounds;
 use super::super::piece::Inserted;
 use super::super::table::{Cells, Table};
 use super::super::value::{Kind, Value};
-use super::layout::{HEAD_BYTES, Head};
+use super::layout::{Groups, HEAD_BYTES, Head};
 use super::{Entry, Segment, SegmentKind, SegmentOf, encode};
 
 const ID: u64 = 7;
@@ -115,6 +115,44 @@ fn a_segment_is_read_as_it_was_written() {
         segment.append(4, 0..2, &mut late).expect("a column that came later");
         assert_eq!((late.rows(), late.nulls()), (2, &[0, 1][..]));
     }
+}
+
+#[test]
+fn rows_of_many_groups_are_read_as_they_were_written_and_few_rows_lie_together() {
+    const ROWS: usize = 9_000;
+    let kinds = || [Kind::Uint16, Kind::String, Kind::Double, Kind::Bool].into_iter();
+    let kinds = || kinds().chain((0..96).map(|_| Kind::Float));
+    let mut payload = Table::new(kinds());
+    for number in 0..ROWS as u32 {
+        let [integer, text, bool, _] = row(number);
+        let double = Value::Double(f64::from(number));
+        let floats = (0..96).map(|column| Value::Float((number + column) as f32));
+        let values = [integer, text, double, bool].into_iter().chain(floats);
+        for (cells, value) in payload.columns.iter_mut().zip(values) {
+            cells.push(&value).expect("of its kind");
+        }
+        payload.rows += 1;
+    }
+    let of =
+        SegmentOf { kind: SegmentKind::Block, id: ID, folder: 1, tag: 0, since: 0, until: 200 };
+    let bytes = encode(&of, &[], &payload);
+    let segment = Segment::open(ID, Bytes::from(bytes)).expect("a segment");
+    assert_eq!(segment.check(), []);
+    for rows in [0..ROWS, 0..0, 127..128, 127..129, 128..256, 100..1_000, ROWS - 1..ROWS] {
+        for (number, column) in payload.columns.iter().enumerate() {
+            let (mut read, mut expected) = (Cells::new(column.kind()), Cells::new(column.kind()));
+            segment.append(number, rows.clone(), &mut read).expect("rows");
+            expected.append(column, rows.clone());
+            assert_eq!(read, expected, "{rows:?} of column {number}");
+        }
+    }
+    let groups = Groups::new(395, ROWS);
+    assert_eq!(groups.group_rows(), 128);
+    let last = (2 + 8 + 1 + 95 * 4, 4);
+    let all = groups.extents(0, 2, 100..200).chain(groups.extents(last.0, last.1, 100..200));
+    let all: Vec<_> = all.collect();
+    let (begin, end) = (all.iter().map(|at| at.start).min(), all.iter().map(|at| at.end).max());
+    assert!(end.zip(begin).is_some_and(|(end, begin)| end - begin <= 128 << 10), "{all:?}");
 }
 
 #[test]

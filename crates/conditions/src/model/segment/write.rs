@@ -2,8 +2,10 @@
 
 use super::super::past::{Bounds, levels};
 use super::super::piece::Inserted;
-use super::super::table::Table;
-use super::layout::{CHUNK_BYTES, HEAD_BYTES, Head, SPARE_BYTES, SegmentKind, WHOLE, column};
+use super::super::table::{Cells, Table};
+use super::layout::{
+    CHUNK_BYTES, Groups, HEAD_BYTES, Head, SPARE_BYTES, SegmentKind, WHOLE, column,
+};
 use super::packed::Packed;
 
 /// What a segment is of.
@@ -51,14 +53,16 @@ impl Entry {
 
 /// The bytes of a segment. Entries are sorted by channel and time; their rows lie in the payload.
 pub(in super::super) fn encode(of: &SegmentOf, entries: &[Entry], payload: &Table) -> Vec<u8> {
-    let mut data = Vec::new();
+    let (groups, mut data) = grouped(payload);
     let mut columns = Vec::new();
     for cells in &payload.columns {
         columns.extend((cells.kind() as u32).to_le_bytes());
         columns.extend((cells.nulls().len() as u32).to_le_bytes());
         columns.extend((cells.bytes().len() as u64).to_le_bytes());
-        data.extend_from_slice(cells.bytes());
-        data.extend(cells.ends().iter().flat_map(|end| end.to_le_bytes()));
+        if cells.kind().width_bytes().is_none() {
+            data.extend_from_slice(cells.bytes());
+            data.extend(cells.ends().iter().flat_map(|end| end.to_le_bytes()));
+        }
         data.extend(cells.nulls().iter().flat_map(|row| row.to_le_bytes()));
     }
     let same = |one: &Entry, other: &Entry| one.channel == other.channel;
@@ -107,10 +111,27 @@ pub(in super::super) fn encode(of: &SegmentOf, entries: &[Entry], payload: &Tabl
         index_crc: crc32fast::hash(&bytes[HEAD_BYTES..]),
         ended,
         index_bytes: (bytes.len() - HEAD_BYTES) as u64,
+        group_rows: groups.group_rows() as u32,
     };
     bytes[..HEAD_BYTES].copy_from_slice(&head.encode());
     bytes.extend(data);
     bytes
+}
+
+/// The cells of fixed width, by groups of rows.
+fn grouped(payload: &Table) -> (Groups, Vec<u8>) {
+    let rows = payload.rows as usize;
+    let width = |cells: &Cells| cells.kind().width_bytes().unwrap_or(0);
+    let groups = Groups::new(payload.columns.iter().map(width).sum(), rows);
+    let mut data = Vec::with_capacity(rows * groups.row_bytes);
+    for first in (0..rows).step_by(groups.group_rows()) {
+        let last = rows.min(first + groups.group_rows());
+        for cells in &payload.columns {
+            let width = width(cells);
+            data.extend_from_slice(&cells.bytes()[width * first..width * last]);
+        }
+    }
+    (groups, data)
 }
 
 /// The numbers of all packed columns.
