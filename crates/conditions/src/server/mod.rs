@@ -62,7 +62,7 @@ pub use tier_args::TierSettings;
 pub const NAME: &str = "conditions";
 
 /// The version of a data directory's files.
-pub const DATA_VERSION: u32 = 3;
+pub const DATA_VERSION: u32 = 4;
 
 /// Where a directory has copies of what several servers share.
 const COPIES: &str = "copies";
