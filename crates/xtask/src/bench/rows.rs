@@ -119,6 +119,7 @@ pub(super) const ROWS: &[Row] = &[
     steps("workflow-jobs", "run suites/workflow-jobs.toml"),
     steps("workflow-checkpoint", "run suites/workflow-checkpoint.toml"),
     steps("workflow-triggers", "run suites/workflow-triggers.toml"),
+    steps("workflow-release", "run suites/workflow-release.toml"),
     steps("workflow-parser", "run suites/workflow-parser.toml"),
     steps("workflow-encodings", "run suites/workflow-encodings.toml"),
     steps("workflow-levels", "run suites/workflow-levels.toml"),
