@@ -6,6 +6,7 @@ use anyhow::Context;
 use lab::plan::Plan;
 
 use crate::exit::Failure;
+use crate::out::note;
 use crate::run::HowArgs;
 use crate::storage::Storage;
 
@@ -41,5 +42,7 @@ pub(crate) fn run(mut args: RerunArgs) -> Result<ExitCode, Failure> {
     if args.same_seed {
         args.how.seed = Some(view.run.seed);
     }
+    // The suite may have come with another ledger: what it starts is shown before it is started.
+    note(crate::plan::executed_by(&plan).trim_end());
     crate::run::measure(&plan, &args.how)
 }

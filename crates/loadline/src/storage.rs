@@ -1,11 +1,13 @@
 //! Where runs are kept: `.loadline/` with the ledger and the logs.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
 use anyhow::Context;
 use ledger::{Ledger, LedgerError};
+use rustix::process::geteuid;
 
 /// The folder's name.
 const FOLDER: &str = ".loadline";
@@ -36,15 +38,43 @@ impl Storage {
     }
 
     /// The ledger that was asked for, or the nearest `.loadline` upward, or one here.
-    pub(crate) fn find(ledger: Option<&Path>) -> anyhow::Result<Self> {
+    ///
+    /// A ledger is a program: its runs hold the commands that `rerun` starts. One that another
+    /// user may have written is refused, unless it was asked for by name.
+    pub(crate) fn find(ledger: Option<&Path>) -> Result<Self, Failure> {
         if let Some(ledger) = ledger {
             return Ok(Self::named(ledger));
         }
         let here = std::env::current_dir().context("the current folder can't be read")?;
         let folder = here.ancestors().map(|folder| folder.join(FOLDER)).find(|f| f.is_dir());
         let folder = folder.unwrap_or_else(|| here.join(FOLDER));
-        Ok(Self::named(&folder.join(LEDGER)))
+        let ledger = folder.join(LEDGER);
+        for path in [&folder, &ledger] {
+            if let Some(why) = strangers(path) {
+                return Err(Failure::Usage(format!(
+                    "{} {why}, and a ledger holds commands that are started as you: trust it by \
+                     its name, --ledger {}, or make a folder {FOLDER} nearer than that one",
+                    path.display(),
+                    ledger.display(),
+                )));
+            }
+        }
+        Ok(Self::named(&ledger))
     }
+}
+
+/// Why another user than this one and root may have written what is there, if so. A link is as
+/// good as who made it and what it leads to.
+fn strangers(path: &Path) -> Option<String> {
+    const WRITTEN_BY_ALL: u32 = 0o002;
+    let found = [path.symlink_metadata(), path.metadata()];
+    found.into_iter().flatten().find_map(|found| {
+        if ![0, geteuid().as_raw()].contains(&found.uid()) {
+            return Some(format!("belongs to another user (uid {})", found.uid()));
+        }
+        let is_open = !found.is_symlink() && found.mode() & WRITTEN_BY_ALL != 0;
+        is_open.then(|| "may be written by every user".to_owned())
+    })
 }
 
 impl Storage {

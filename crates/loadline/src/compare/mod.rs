@@ -85,7 +85,7 @@ fn measure(args: &CompareArgs, plan: &mut Plan) -> Result<ExitCode, Failure> {
 
 /// Prints how many rounds are planned and the difference they can show, and keeps it in the plan if
 /// it is derived from an earlier run; else the first look derives it again.
-fn say_expected(plan: &mut Plan, how: &HowArgs) -> anyhow::Result<()> {
+fn say_expected(plan: &mut Plan, how: &HowArgs) -> Result<(), Failure> {
     let (most, measure) = (plan.rounds.at_most, plan.rounds.measure);
     let Some(sequence) = &plan.rounds.sequence else { return Ok(()) };
     let error = sequence.error / plan.points.len() as f64;

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The smallest difference that the least rounds of a run can show, over all of its comparisons.
-fn detectable(plan: &Plan, ledger: Option<&Path>) -> anyhow::Result<Option<Detectable>> {
+fn detectable(plan: &Plan, ledger: Option<&Path>) -> Result<Option<Detectable>, Failure> {
     let others = plan.targets().iter().filter(|target| target.skipped.is_none()).count();
     let comparisons = plan.points.len() * others.saturating_sub(1);
     let rounds = plan.rounds.at_least;
@@ -78,7 +78,7 @@ fn detectable(plan: &Plan, ledger: Option<&Path>) -> anyhow::Result<Option<Detec
         return Ok(None);
     }
     let error = (1.0 - plan.rounds.confidence()) / comparisons as f64;
-    Detectable::of(plan, &Storage::find(ledger)?, rounds, error)
+    Ok(Detectable::of(plan, &Storage::find(ledger)?, rounds, error)?)
 }
 
 fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
@@ -92,19 +92,7 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
     for note in &plan.notes {
         let _ = writeln!(text, "  note: {}", one_line(note));
     }
-    text.push_str("targets\n");
-    for target in plan.targets() {
-        text.push_str(&target_as_text(target));
-    }
-    text.push_str("points\n");
-    for point in &plan.points {
-        text.push_str(&point_as_text(plan, point));
-    }
-    let events = executed::events(plan);
-    if !events.is_empty() {
-        text.push_str("events of each slice\n");
-        events.iter().for_each(|event| text.push_str(&format!("  {event}")));
-    }
+    text.push_str(&executed_by(plan));
     let rounds = &plan.rounds;
     let slices = rounds.slice.map_or("one piece".to_owned(), |slice| format!("{slice} slices"));
     let before = match rounds.is_cold {
@@ -135,6 +123,24 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
     };
     let _ = writeln!(text, "time\n  about {least} at least{again}");
     let _ = writeln!(text, "data\n  {} of keys and values a target, at most", data(plan));
+    text
+}
+
+/// The targets, points and events of a plan with all that they execute.
+pub(crate) fn executed_by(plan: &Plan) -> String {
+    let mut text = "targets\n".to_owned();
+    for target in plan.targets() {
+        text.push_str(&target_as_text(target));
+    }
+    text.push_str("points\n");
+    for point in &plan.points {
+        text.push_str(&point_as_text(plan, point));
+    }
+    let events = executed::events(plan);
+    if !events.is_empty() {
+        text.push_str("events of each slice\n");
+        events.iter().for_each(|event| text.push_str(&format!("  {event}")));
+    }
     text
 }
 

@@ -1,5 +1,7 @@
 //! `loadline ledger`, from outside: list, merge, prune, export.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::common::{Place, code, stderr, stdout};
@@ -226,4 +228,33 @@ fn what_is_not_built_in_is_named_with_its_feature() {
     let refused = place.loadline(&["ledger", "export", "last", "--format", "parquet"]);
     assert_eq!(code(&refused), 2);
     assert!(stderr(&refused).contains("--features parquet"), "{}", stderr(&refused));
+}
+
+#[test]
+fn a_ledger_that_another_user_may_have_written_is_taken_only_by_its_name() {
+    let place = place();
+    let ledger = with_runs(&place.ledger(), &["2026-01-01T00:00:00Z"]);
+    let folder = place.path().join(".loadline");
+    let refused = |said: &str| {
+        for arguments in [["rerun", "last"], ["ledger", "list"]] {
+            place.refuses(&arguments, 2, said);
+        }
+        place.refuses(&["rerun", "last"], 2, &format!("--ledger {}", ledger.display()));
+        let named = place.loadline(&["ledger", "list", "--ledger", ".loadline/ledger.sqlite"]);
+        assert_eq!(code(&named), 0, "{}", stderr(&named));
+    };
+    for (path, mode) in [(&folder, 0o755), (&ledger, 0o644)] {
+        let set = |mode| {
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
+        };
+        set(mode | 0o002);
+        refused("may be written by every user");
+        set(mode);
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(path, Some(65_534), None).expect("an owner");
+            refused("belongs to another user (uid 65534)");
+            std::os::unix::fs::chown(path, Some(0), None).expect("an owner");
+        }
+    }
+    assert_eq!(code(&place.loadline(&["ledger", "list"])), 0);
 }

@@ -184,6 +184,8 @@ fn a_run_is_done_again_with_the_settings_that_it_had() {
     let again = place.loadline(&["rerun", "last", "--same-seed", "--wait"]);
     assert_eq!(code(&again), 0, "{}", stderr(&again));
     assert!(stdout(&again).contains("3 conns"), "{}", stdout(&again));
+    let shown = "targets\n  ours: loadline serve cache";
+    assert!(stderr(&again).starts_with(shown), "what it starts: {}", stderr(&again));
     let ledger = ledger::Ledger::open_read_only(place.ledger()).expect("a ledger");
     let runs = [1, 2].map(|run: i64| ledger.run_view(run.into()).expect("a run").run);
     assert_eq!(runs[0].seed, runs[1].seed);
