@@ -57,7 +57,7 @@ pub(crate) fn end_all(grace: Duration) {
             Ok(Some(_)) | Err(Errno::INTR) => continue,
             Err(_) => return,
             Ok(None) if started.elapsed() > grace + KILLED_WITHIN => return,
-            Ok(None) if started.elapsed() > grace => signal_all(Signal::KILL),
+            Ok(None) if started.elapsed() >= grace => signal_all(Signal::KILL),
             Ok(None) if !is_asked => {
                 is_asked = true;
                 signal_all(Signal::TERM);

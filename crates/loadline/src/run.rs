@@ -143,6 +143,8 @@ pub(crate) fn measure_with(
     let before = ledger.last_run().map_err(|error| storage.failure(error))?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let mut live = Live::begin(plan, how.plain, &storage);
+    // Without it a supervisor that is killed leaves daemons behind: rare enough to go on.
+    let _ = lab::deploy::adopt_orphans();
     let measured = run(RunOptions {
         plan,
         exe: &exe,
@@ -156,6 +158,7 @@ pub(crate) fn measure_with(
         progress: &mut |progress| live.show(progress),
     });
     drop(live);
+    lab::deploy::end_orphans();
     drop(lock);
     let &HowArgs { json, verbose, cost, explain, .. } = how;
     let shown = Form { json, verbose, cost, explain };

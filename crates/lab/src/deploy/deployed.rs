@@ -73,6 +73,11 @@ impl Deployed {
         Some(format!("{}{daemon}{}", describe(status), last_lines(&site.folder, "")))
     }
 
+    /// Whether its supervisor was killed: what it starts from now on may outlive it.
+    pub fn is_alone(&mut self) -> bool {
+        self.process.as_mut().is_some_and(|(process, _)| process.is_alone())
+    }
+
     /// Stops every process of its group, until [`Deployed::resume`]. A stopped group is ended as
     /// any other: SIGKILL reaches it, and its supervisor resumes it after SIGTERM.
     pub(crate) fn pause(&self) {

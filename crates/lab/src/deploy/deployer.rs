@@ -8,7 +8,7 @@ use wire::Address;
 use super::deployed::Deployed;
 use super::error::DeployError;
 use super::last_words::{describe, last_lines};
-use super::site::Site;
+use super::site::{Site, remove_stale_sockets};
 use super::supervisor::Supervised;
 use super::{data_sets, ready};
 use crate::cpus::pin_this_thread;
@@ -36,6 +36,7 @@ impl Deployer {
     /// When the folder can't be made.
     pub fn new(exe: &Path, folder: &Path, data: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
+        remove_stale_sockets(&std::env::temp_dir());
         Ok(Self {
             exe: exe.to_owned(),
             inode: inode_of(exe),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,7 +15,8 @@ use wire::Address;
 use crate::placeholders;
 use crate::plan::{Medium, Target};
 
-/// The folder, port and socket of one start of a target. The socket's file is removed on drop.
+/// The folder, port and socket of one start of a target. The socket's file is removed on drop, and
+/// by [`remove_stale_sockets`] where the lab was killed.
 #[derive(Debug)]
 pub(super) struct Site {
     /// This program.
@@ -100,8 +102,55 @@ impl Site {
     }
 }
 
+/// Removes sockets that killed labs have left in `folder`: of processes that are no more, and on
+/// which nothing listens. A process of a container may be unseen here.
+pub(super) fn remove_stale_sockets(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| {
+            let numbers = name.strip_prefix("loadline-")?.strip_suffix(".socket")?;
+            numbers.split_once('-')?.0.parse::<u32>().ok()
+        });
+        let Some(process) = process else { continue };
+        let has_ended = !Path::new(&format!("/proc/{process}")).exists();
+        let refuses = || {
+            let error = UnixStream::connect(entry.path()).err();
+            error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        };
+        if has_ended && refuses() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 impl Drop for Site {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn sockets_of_processes_that_are_no_more_are_removed_and_no_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        // Above the highest number that Linux gives.
+        let (ended, here) = (4_194_305, std::process::id());
+        let bind = |name: String| UnixListener::bind(folder.path().join(name)).expect("a socket");
+        drop(bind(format!("loadline-{ended}-0.socket")));
+        drop(bind(format!("loadline-{here}-0.socket")));
+        let listened = bind(format!("loadline-{ended}-1.socket"));
+        drop(bind("loadline-x-0.socket".to_owned()));
+        remove_stale_sockets(folder.path());
+        let left = |name: &str| folder.path().join(name).exists();
+        assert!(!left(&format!("loadline-{ended}-0.socket")));
+        assert!(left(&format!("loadline-{here}-0.socket")));
+        assert!(left(&format!("loadline-{ended}-1.socket")));
+        assert!(left("loadline-x-0.socket"));
+        drop(listened);
     }
 }

@@ -96,13 +96,16 @@ impl Supervised {
             Err(error) if is_nothing_yet(&error) => None,
             // The supervisor itself has ended: it could not start the command, or was killed.
             Ok(_) | Err(_) => {
-                if let Some(group) = self.process {
-                    let _ = kill_process_group(group, Signal::KILL);
-                }
+                self.kill_group();
                 Some(self.supervisor.wait()?)
             }
         };
         Ok(self.status)
+    }
+
+    /// Whether the supervisor has been killed, so that nothing but the lab ends the command.
+    pub(crate) fn is_alone(&mut self) -> bool {
+        matches!(self.supervisor.try_wait(), Ok(Some(status)) if status.signal().is_some())
     }
 
     /// Ends what still runs of the command and of its descendants: its signal to its group, then
@@ -111,13 +114,27 @@ impl Supervised {
         // A supervisor with nothing left to end has ended.
         let number = u8::try_from(self.stop_signal.as_raw()).unwrap_or_default();
         let _ = self.socket.write_all(&[number]);
-        let _ = self.supervisor.wait();
+        self.await_end();
     }
 
     /// Kills what still runs of the command and of its descendants.
     pub(crate) fn kill(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
-        let _ = self.supervisor.wait();
+        self.await_end();
+    }
+
+    /// Waits for the supervisor, which ends with the last that it has to end. Where it was killed,
+    /// the command is still there.
+    fn await_end(&mut self) {
+        if self.supervisor.wait().is_ok_and(|status| status.signal().is_some()) {
+            self.kill_group();
+        }
+    }
+
+    fn kill_group(&self) {
+        if let Some(group) = self.process {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 }
 
@@ -129,6 +146,19 @@ impl Drop for Supervised {
 
 fn is_nothing_yet(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// Makes this process the parent of what a killed supervisor leaves behind.
+///
+/// # Errors
+/// The system's.
+pub fn adopt_orphans() -> std::io::Result<()> {
+    descendants::adopt()
+}
+
+/// Kills every process that descends from this one: for a program that is about to end.
+pub fn end_orphans() {
+    descendants::end_all(Duration::ZERO);
 }
 
 /// Runs a command to its end, by `exe`, this program, and with what `set` adds: its folder, its

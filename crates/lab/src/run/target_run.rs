@@ -92,15 +92,7 @@ impl TargetRun {
         self.trial.usage.is_elsewhere = self.owner == Owner::Elsewhere;
         self.trial.usage.server_cpus = server.map(|_| self.cpus.clone());
         let broken = result.trouble.is_some();
-        // Connections that are made again may be those of a target that has just ended.
-        let died = match (broken, result.counts.broken) {
-            (true, _) => self.death(),
-            (false, 0) => None,
-            (false, _) => self.end_of_target(),
-        };
-        if let Some(how) = died {
-            self.trial.fail(FailedAt::Measure, how);
-        }
+        let is_over = self.is_over(broken, result.counts.broken);
         let counted = counted.zip(self.service.as_ref().map(CounterMeter::read));
         // The lab's process holds a target that is a library: its time is counted there.
         let apart = if library.is_some() { of_processes } else { server };
@@ -129,10 +121,30 @@ impl TargetRun {
             self.trial.usage.add(&window, &seen, &processes);
             self.trial.add(slice, result);
         }
-        if broken {
+        if is_over {
             self.session = None;
         }
         Some(stats)
+    }
+
+    /// Whether the slice was the trial's last: its load is `broken`, or its target has lost its
+    /// supervisor. The trial says so, and whether the target has died.
+    fn is_over(&mut self, broken: bool, broken_connections: u64) -> bool {
+        // Connections that are made again may be those of a target that has just ended.
+        let died = match (broken, broken_connections) {
+            (true, _) => self.death(),
+            (false, 0) => None,
+            (false, _) => self.end_of_target(),
+        };
+        let alone = self.deployed.as_mut().and_then(|deployed| {
+            let is_alone = deployed.is_alone();
+            is_alone.then(|| format!("the supervisor of {} was killed", deployed.name))
+        });
+        let is_over = broken || alone.is_some();
+        if let Some(how) = died.or(alone) {
+            self.trial.fail(FailedAt::Measure, how);
+        }
+        is_over
     }
 
     /// Its slices are over for now: other targets are measured. Stops it, if the suite says so.

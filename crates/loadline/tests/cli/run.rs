@@ -222,6 +222,29 @@ fn sessions_and_daemons_of_a_target_end_with_the_run_however_it_ends() {
 }
 
 #[test]
+fn what_a_killed_supervisor_has_left_ends_with_the_run_which_says_so() {
+    let ((target, marker), length) = (marked(35), unique(36));
+    let script = format!("setsid sleep {length} & exec \"$@\"");
+    let target = format!("{target}\nwrap = ['sh', '-c', '{script}', 'sh']");
+    let sleepers = format!("sleep\0{length}");
+    let place = Place::with(&suite(&target, "2s", ""));
+    let mut child = measuring(&place, &sleepers);
+    let supervisors = || -> Vec<u32> {
+        let all = processes_with(&marker);
+        let supervises = processes_with("\0supervise\0");
+        all.into_iter().filter(|process| supervises.contains(process)).collect()
+    };
+    let output = place.path().join(".loadline/runs/1/0001-ours/stdout");
+    await_that("it is ready", || std::fs::read(&output).is_ok_and(|text| !text.is_empty()));
+    supervisors().into_iter().for_each(|process| send_signal("-KILL", process));
+    await_end(&mut child);
+    assert_eq!(processes_with(&marker), [0_u32; 0], "the target");
+    assert_eq!(processes_with(&sleepers), [0_u32; 0], "a session of its own");
+    let report = place.loadline(&["report", "last"]);
+    assert!(stdout(&report).contains("the supervisor of ours was killed"), "{}", stdout(&report));
+}
+
+#[test]
 fn what_a_command_leaves_behind_ends_with_each_of_its_runs() {
     let place = Place::with("");
     let marker = unique(34);
