@@ -50,6 +50,13 @@ impl Cpu {
         }
     }
 
+    /// The same with no longer a wait than this number of threads can have had in this time: the
+    /// kernel books a wait as a whole when it ends.
+    pub fn waiting_within(self, length_ns: u64, threads: Option<usize>) -> Self {
+        let most_ns = length_ns.saturating_mul(threads.unwrap_or(1).max(1) as u64);
+        Self { waited_ns: self.waited_ns.min(most_ns), ..self }
+    }
+
     /// Both together.
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -221,6 +228,14 @@ mod tests {
             Cpu { total_ns: 1000, user_ticks: 1, system_ticks: 3, waited_ns: 7, ..Cpu::default() };
         assert_eq!(cpu.split_ns(), Some((250, 750)));
         assert_eq!(Cpu::default().split_ns(), None);
+    }
+
+    #[test]
+    fn threads_wait_no_longer_than_a_slice_lasts() {
+        let cpu = Cpu { waited_ns: 1_500, ..Cpu::default() };
+        assert_eq!(cpu.waiting_within(500, Some(2)).waited_ns, 1_000);
+        assert_eq!(cpu.waiting_within(500, Some(4)).waited_ns, 1_500);
+        assert_eq!(cpu.waiting_within(500, Some(0)).waited_ns, 500);
     }
 
     #[test]

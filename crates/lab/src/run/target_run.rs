@@ -73,7 +73,9 @@ impl TargetRun {
         let listen_drops = self.listen_drops(listeners, &window);
         let resident_bytes = after.map(|(_, resident_bytes)| resident_bytes);
         let processes = ProcessReadings { listen_drops, ..self.processes(written, resident_bytes) };
-        let of_processes = before.zip(after).map(|((before, _), (after, _))| after.since(before));
+        let of_processes = before.zip(after).map(|((before, _), (after, _))| {
+            after.since(before).waiting_within(window.length_ns(), processes.runnable_threads)
+        });
         self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
         let result = match outcome {
             Ok(result) => crowded(result, &window, &generator_cpus(&here.clients)),
@@ -304,7 +306,7 @@ impl TargetRun {
         };
         let meter = self.meter.as_ref().filter(|_| result.program_ns == 0)?;
         let slice = [window.before.at, window.after.at];
-        let length_ns = slice[1].saturating_sub(slice[0]).max(1);
+        let length_ns = window.length_ns().max(1);
         let target = meter.busiest_thread_ns() as f64 / length_ns as f64;
         let busy = Busy { target, load: result.busy };
         let name = &here.targets[self.trial.target].name;
@@ -351,7 +353,7 @@ impl TargetRun {
 /// A result in which threads of load that share cores count as busy as these cores: each of them
 /// waits for the others, and whatever one does delays the rest.
 fn crowded(result: LoadResult, window: &Window, cores: &[usize]) -> LoadResult {
-    let length_ns = window.after.at.saturating_sub(window.before.at).max(1);
+    let length_ns = window.length_ns().max(1);
     let shared = result.generator.total_ns as f64 / (length_ns * cores.len().max(1) as u64) as f64;
     let is_crowded = result.threads > cores.len();
     LoadResult { busy: if is_crowded { result.busy.max(shared) } else { result.busy }, ..result }

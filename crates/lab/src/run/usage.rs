@@ -13,6 +13,12 @@ pub(super) struct Window {
     pub(super) totals: Totals,
 }
 
+impl Window {
+    pub(super) fn length_ns(&self) -> u64 {
+        self.after.at.saturating_sub(self.before.at)
+    }
+}
+
 /// Readings of the target's processes around one slice. `None` is unseen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProcessReadings {

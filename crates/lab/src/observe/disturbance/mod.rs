@@ -207,7 +207,8 @@ impl Disturbance {
             longest_pause_ns: after.pauses.map(|pauses| pauses.longest_ns),
             lost_ns: since(|mark| mark.pauses.map(|pauses| pauses.lost_ns)),
             swapped_pages: since(|mark| mark.swapped_pages),
-            most_waited: most_waited(own.waits),
+            // A wait is booked as a whole when it ends: what exceeds the slice was before it.
+            most_waited: most_waited(own.waits).map(|(side, ns)| (side, ns.min(length_ns))),
             others: None,
             quota_periods: quota_periods(before, after),
         }

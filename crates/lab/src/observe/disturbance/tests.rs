@@ -233,6 +233,7 @@ fn waiting_counts_only_where_the_run_does_not_wait_for_itself() {
     assert_eq!(judge(&[server(10, 1), load(300, 4)]), []);
     assert_eq!(judge(&[server(45, 1), load(5, 1)]), waited(memcached, 0.09));
     assert_eq!(judge(&[server(5, 1), load(45, 1)]), waited(None, 0.09));
+    assert_eq!(judge(&[server(700, 1)]), waited(memcached, 1.0), "it began before the slice");
     let both = |of_server, of_load| {
         judge(&[on(&[0, 1], memcached, 45, of_server), on(&[0, 1], None, 5, of_load)])
     };
