@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use judge::{Metric, Metrics, median};
+use judge::{Metric, Metrics, OF_A_SCHEDULE, median};
 use ledger::{HistogramRow, LedgerError, StreamRow, TrialRow};
 
 use crate::call_values::ValueFigures;
@@ -88,6 +88,15 @@ impl Figures {
     pub fn seen(&self, metrics: &Metrics) -> Vec<(Cow<'static, str>, f64)> {
         let seen = |metric: &Metric| Some((metric.suite.clone(), self.value(metric)?));
         metrics.iter().filter_map(seen).filter(|(_, value)| value.is_finite()).collect()
+    }
+
+    /// What a ledger keeps of them: every metric that was seen, and what is known of the schedule.
+    pub fn stored(&self, metrics: &Metrics) -> Vec<(Cow<'static, str>, f64)> {
+        let [p50, p99] = [self.lag.p50_ns, self.lag.p99_ns].map(|ns| ns.map(|ns| ns as f64));
+        let schedule = OF_A_SCHEDULE.into_iter().zip([self.offered_per_s, p50, p99]);
+        let mut all = self.seen(metrics);
+        all.extend(schedule.filter_map(|(name, value)| Some((name.into(), value?))));
+        all
     }
 
     /// The figures of several trials taken as one, with the percentiles of their merged

@@ -62,7 +62,7 @@ pub use looks::{
     confidence_at, level_confidence, looks, looks_from, nominal_errors, smallest_difference,
 };
 pub use margin::{Stretch, margin};
-pub use metric::{Direction, METRICS, Metric, Metrics, Unit, metric_named};
+pub use metric::{Direction, METRICS, Metric, Metrics, OF_A_SCHEDULE, Unit, metric_named};
 pub use modes::{Modes, two_modes};
 pub use quantile::median;
 pub use random::Random;

@@ -22,7 +22,6 @@
 //! | `merge` | runs copied from another ledger, or deleted |
 //! | `figure` | metrics of trials, and the figures that suites declare |
 //! | `history` | the runs of one suite, oldest first |
-//! | `results` | what came of each run, counted for lists of runs |
 //! | `hlog` | latencies as an HdrHistogram interval log |
 //! | `ladder` | decisions about rungs |
 //! | `export` | a run as tables for other programs |
@@ -47,7 +46,6 @@ mod merge;
 mod open;
 mod process;
 mod read;
-mod results;
 mod rows;
 mod runs;
 mod schema;
@@ -72,7 +70,6 @@ pub use merge::Merged;
 pub use open::Ledger;
 pub use process::ProcessMark;
 pub use read::{RunView, TrialValues};
-pub use results::{Loads, RunResult, VerdictCount};
 pub use rows::{
     AdviceRow, CallRow, CarriedRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow,
     FindingRow, FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
@@ -80,7 +77,7 @@ pub use rows::{
     SeriesRow, SliceRow, SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow,
     UNFINISHED, UsageRow, ValueRow, VerdictRow,
 };
-pub use runs::{RunLine, SoFar};
+pub use runs::{Conclusion, RunLine, SoFar};
 pub use schema::SCHEMA_VERSION;
 pub use sensor_series::SampleWriter;
 pub use word_columns::{

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use rusqlite::Row;
+
 use crate::error::LedgerError;
 use crate::ids::{PointId, RoundId, RunId, TargetId, TrialId};
 use crate::open::Ledger;
@@ -38,6 +40,17 @@ pub struct RunLine {
     pub trials: u64,
     /// Those of them that are valid.
     pub valid_trials: u64,
+    /// What its report said when it ended; `None` where none was made.
+    pub conclusion: Option<Conclusion>,
+}
+
+/// What came of a run, as its report says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conclusion {
+    /// `unmeasured`, `broken`, `worse`, `cant_tell` or `fine`.
+    pub outcome: String,
+    /// The sentences of its conclusion.
+    pub sentences: String,
 }
 
 /// The progress of a run, without what takes long to read, so that watching it costs the host
@@ -60,6 +73,12 @@ pub struct SoFar {
     pub trials: Vec<(TrialId, TrialRow)>,
     /// Median and 99th percentile of each trial's latencies, in ns; of those that have any.
     pub percentiles: HashMap<TrialId, (u64, u64)>,
+}
+
+fn conclusion(row: &Row<'_>) -> rusqlite::Result<Option<Conclusion>> {
+    let (outcome, sentences): (Option<_>, Option<_>) =
+        (row.get("outcome")?, row.get("conclusion")?);
+    Ok(outcome.zip(sentences).map(|(outcome, sentences)| Conclusion { outcome, sentences }))
 }
 
 impl Ledger {
@@ -98,6 +117,7 @@ impl Ledger {
                     points: row.get("points")?,
                     trials: row.get("trials")?,
                     valid_trials: row.get("valid_trials")?,
+                    conclusion: conclusion(row)?,
                 })
             },
         )

@@ -16,6 +16,7 @@ use crate::rows::{
     SliceRow, SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow, UsageRow, ValueRow,
     VerdictRow,
 };
+use crate::runs::Conclusion;
 use crate::table::Row;
 use crate::word_columns::RunState;
 
@@ -165,6 +166,13 @@ impl Ledger {
             return Err(LedgerError::NoSuchRun(run));
         }
         self.commit_batch()
+    }
+
+    /// Keeps the conclusion of a run's report with its outcome in a word, for lists of runs.
+    pub fn conclude(&mut self, run: RunId, of: &Conclusion) -> Result<(), LedgerError> {
+        let set = "UPDATE run SET outcome = ?2, conclusion = ?3 WHERE id = ?1";
+        self.execute(set, params![run, of.outcome, of.sentences])?;
+        Ok(())
     }
 
     /// Notes why a target is skipped, when that turns out only after it was written.

@@ -4,7 +4,7 @@ use crate::fixture::whole::{finding, requirement, slice, whole_run};
 use crate::fixture::{Begun, begin_run};
 use hdrhistogram::Histogram;
 use ledger::{
-    Cause, CauseKind, FailedAt, HistogramKind, HistogramRow, Ledger, LedgerError, Program,
+    Cause, CauseKind, Conclusion, FailedAt, HistogramKind, HistogramRow, Ledger, LedgerError, Program,
     RequirementOutcome, RunId, RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow,
     SliceRow, SlowRow, TargetId, TrialId, TrialRow, TrialValues, UNFINISHED, Validity, ValueRow,
     VerdictRow,
@@ -197,29 +197,16 @@ fn slow_requests_are_limited_and_figures_of_calls_are_all_kept() {
     assert_eq!((view.values.len(), &view.values[0]), (2, &wall));
 }
 
-/// The 99th percentiles of two clients can't be merged in SQL; the greater one bounds them.
+/// What the report of a run said is kept with it, until a decision on one of its rungs changes it.
 #[test]
-fn the_view_of_send_lags_takes_the_histogram_of_all_or_the_greatest() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("ledger.sqlite");
-    let mut ledger = Ledger::open(&path).unwrap();
-    let Begun { trial, .. } = begin_run(&mut ledger);
-    let mut add = |clients, operation, value_ns| {
-        let mut histogram = Histogram::<u64>::new(3).unwrap();
-        histogram.record(value_ns).unwrap();
-        let kind = HistogramKind::Lag;
-        let row = HistogramRow::of(trial, clients, operation, kind, None, &histogram).unwrap();
-        ledger.add_histogram(&row).unwrap();
-    };
-    let by_hand = rusqlite::Connection::open(&path).unwrap();
-    let p99 = || -> u64 {
-        by_hand.query_row("SELECT lag_p99_ns FROM trials", [], |row| row.get(0)).unwrap()
-    };
-    add("a", "get", 100);
-    add("b", "get", 1_000);
-    assert_eq!(p99(), 1_000);
-    add("", "", 900);
-    assert_eq!(p99(), 900);
+fn a_conclusion_is_kept_with_its_run() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let Begun { run, .. } = begin_run(&mut ledger);
+    let kept = |ledger: &Ledger| ledger.runs().unwrap().remove(0).conclusion;
+    assert_eq!(kept(&ledger), None);
+    let one = Conclusion { outcome: "fine".into(), sentences: "a is as fast as b.".into() };
+    ledger.conclude(run, &one).unwrap();
+    assert_eq!(kept(&ledger), Some(one));
 }
 
 /// A ledger holds thousands of trials, and most questions are about a few.

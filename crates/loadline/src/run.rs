@@ -170,7 +170,13 @@ pub(crate) fn measure_with(
         }
         Err(error) => return Err(error.into()),
     };
-    let printed = crate::report::print(&ledger, run, shown, |summary| how.exit_code_of(summary));
+    let mut conclusion = None;
+    let printed = crate::report::print(&ledger, run, shown, |summary| {
+        conclusion = Some(report::concluded(summary));
+        how.exit_code_of(summary)
+    });
+    // Lists of runs make it themselves where it isn't kept.
+    let _ = conclusion.map(|conclusion| ledger.conclude(run, &conclusion));
     let page = storage.logs.join(run.to_string()).join("report.html");
     // The run is in the ledger and on the screen: a full disk here must not make it a failure.
     if let Err(error) = crate::report::save_page(&ledger, run, &page) {

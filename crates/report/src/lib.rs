@@ -70,7 +70,7 @@ pub use number::{
     whole_percent,
 };
 pub use progress::progress_json;
-pub use run_line::run_sentence;
+pub use run_line::{concluded, run_sentence};
 pub use samples::{samples_json, samples_text};
 pub use text::{cost, slowest, text};
 pub use wrap::wrapped;

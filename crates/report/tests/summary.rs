@@ -2,7 +2,7 @@
 
 use crate::fixture::Bench;
 use findings::{Bound, Compared, Outcome, Summary, outcome};
-use judge::{Inconclusive, METRICS, Verdict};
+use judge::{Inconclusive, METRICS, OF_A_SCHEDULE, Verdict};
 use ledger::{Cause, CauseKind, Ledger, RequirementOutcome, TrialRow, Validity};
 
 fn compared<'a>(summary: &'a Summary, metric: &str) -> &'a Compared {
@@ -119,11 +119,12 @@ fn what_disturbed_rounds_show_on_both_sides_alike_is_likely() {
     assert!(text.contains(words), "{text}");
     let found = outcome(&summary);
     assert_eq!((found.exit_code(true), found.accepting_likely().exit_code(true)), (4, 0));
-    let line = &ledger.runs().unwrap()[0];
+    let line = ledger.runs().unwrap().remove(0);
     findings::store_verdicts(&mut ledger, line.id).unwrap();
-    let sentence = report::run_sentence(line, ledger.results().unwrap().get(&line.id), false);
-    let wanted = "loadline is likely better than memcached (1.976×). None of 12 trials was clean.";
-    assert_eq!(sentence, wanted);
+    ledger.conclude(line.id, &report::concluded(&summary)).unwrap();
+    let listed = report::run_sentence(&ledger.runs().unwrap()[0], true);
+    let begin = "\u{1b}[33mloadline likely has a 98 % higher rate than memcached";
+    assert!(listed.starts_with(begin), "{listed:?}");
 
     // The sensor of other programs has no row in one trial: how much they took is unknown.
     let mut bench = Bench::new(&["loadline", "memcached"]);
@@ -221,7 +222,9 @@ fn every_metric_stands_under_its_name_in_json_and_in_the_view_of_trials() {
         (row.wrong, row.missing, row.misses, row.hits) = (1, 2, 3, Some(97));
         row.refused = 4;
         (row.elements, row.payload_bytes, row.fairness) = (Some(40), Some(320), Some(0.875));
+        (row.offered, row.schedule_ns) = (Some(2_000), Some(1_000_000_000));
     });
+    bench.lag(trial, "readers", "get", 12_000);
     bench.streams(trial, "watchers", &[40, 60], 8);
     let nothing = |row: &mut TrialRow| {
         let begun = TrialRow::unfinished(row.round_id, row.target_id, row.state, row.started_ns);
@@ -250,5 +253,14 @@ fn every_metric_stands_under_its_name_in_json_and_in_the_view_of_trials() {
             let in_view = by_hand.query_row(&sql, [trial.id.get()], |row| row.get(0)).unwrap();
             assert_eq!(figure, in_view, "{sql}");
         }
+        let schedule = trial.figures.stored(&summary.metrics).into_iter();
+        let schedule = schedule.filter(|(name, _)| OF_A_SCHEDULE.contains(&&**name));
+        let in_view = "SELECT offered_per_s, lag_p50_ns, lag_p99_ns FROM trials WHERE trial_id = ?1";
+        let in_view: [Option<f64>; 3] = by_hand
+            .query_row(in_view, [trial.id.get()], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))
+            .unwrap();
+        let figures: Vec<f64> = schedule.map(|(_, value)| value).collect();
+        assert_eq!(in_view.into_iter().flatten().collect::<Vec<_>>(), figures);
+        assert_eq!(figures.len(), if index == 0 { 3 } else { 0 });
     }
 }

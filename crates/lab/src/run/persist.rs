@@ -143,11 +143,11 @@ impl<'a> RunWriter<'a> {
         let reported = ValueFigures::merged(reported);
         let histograms: Vec<_> = histograms.iter().collect();
         let streams: Vec<_> = streams.iter().collect();
-        let seen = Figures::of_trial(&row, &histograms, &streams, &reported)?.seen(&self.metrics);
-        for (name, value) in &seen {
-            self.ledger.add_figure(id, name, *value)?;
+        let figures = Figures::of_trial(&row, &histograms, &streams, &reported)?;
+        for (name, value) in figures.stored(&self.metrics) {
+            self.ledger.add_figure(id, &name, value)?;
         }
-        trial.set_metrics(seen);
+        trial.set_metrics(figures.seen(&self.metrics));
         let is_batch = matches!(point.targets[trial.target].kind, TargetKind::Batch(_));
         let runs = is_batch.then_some(trial.counts.operations);
         let needed = self.needed(point, trial);

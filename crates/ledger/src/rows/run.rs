@@ -76,7 +76,12 @@ rows! {
         /// The boot of the host that it was on.
         boot_id: String,
         /// When that process started, in clock ticks since boot.
-        process_started_ticks: u64
+        process_started_ticks: u64,
+        /// What came of it, as its report said when it ended: `unmeasured`, `broken`, `worse`,
+        /// `cant_tell` or `fine`; NULL where none was made.
+        outcome: Option<String>,
+        /// The conclusion of that report.
+        conclusion: Option<String>
     }
     unique "uid"
 

@@ -3,8 +3,6 @@
 
 -- One row per trial, with its metrics: the rows of `figure` as columns. What hangs on a trial is asked
 -- for trial by trial, because SQLite would compute a joined view of groups for the whole ledger first.
--- SQL can't merge histograms: a send lag over several clients or operations is no greater than the
--- greatest of theirs, which is given where the histogram of all of them isn't stored.
 CREATE VIEW trials AS
 SELECT
     round.run_id AS run_id,
@@ -56,20 +54,13 @@ SELECT
     (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'generator.busy')
         AS generator_busy,
     trial.overloaded AS overloaded,
-    trial.offered * 1e9 / trial.schedule_ns AS offered_per_s,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'offered_per_s')
+        AS offered_per_s,
     trial.backlog_most AS backlog_most,
     trial.failed_at AS failed_at,
     trial.unchecked AS unchecked,
-    (
-        SELECT coalesce(max(p50_ns) FILTER (WHERE clients = '' AND operation = ''), max(p50_ns))
-        FROM histogram
-        WHERE trial_id = trial.id AND kind = 'lag' AND second IS NULL AND count > 0
-    ) AS lag_p50_ns,
-    (
-        SELECT coalesce(max(p99_ns) FILTER (WHERE clients = '' AND operation = ''), max(p99_ns))
-        FROM histogram
-        WHERE trial_id = trial.id AND kind = 'lag' AND second IS NULL AND count > 0
-    ) AS lag_p99_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'lag.p50') AS lag_p50_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'lag.p99') AS lag_p99_ns,
     (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'updates_per_s')
         AS updates_per_s,
     (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'elements_per_s')

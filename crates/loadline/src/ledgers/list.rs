@@ -3,7 +3,8 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use ledger::RunLine;
+use findings::Summary;
+use ledger::{Ledger, LedgerError, RunLine, RunState};
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
@@ -24,15 +25,13 @@ pub(super) struct ListArgs {
 pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     let storage = Storage::find(args.common.ledger.as_deref())?;
     let ledger = storage.read()?;
-    let runs = ledger.runs()?;
     let mut out = out::stream();
     if args.common.json {
-        writeln!(out, "{:#}", as_json(&runs))?;
+        writeln!(out, "{:#}", as_json(&ledger.runs()?))?;
     } else {
-        let results = ledger.results()?;
         let colour = std::io::stdout().is_terminal() && crate::live::may_colour();
-        for run in runs {
-            let sentence = report::run_sentence(&run, results.get(&run.id), colour);
+        for run in concluded(&ledger)? {
+            let sentence = report::run_sentence(&run, colour);
             let (state, trials) = (run.state.word(), run.trials);
             let [started, title] = [&run.started_at, &run.title].map(|text| report::one_line(text));
             let id = run.id.get();
@@ -41,6 +40,18 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// All runs. Of one that was killed before its report the conclusion is made here.
+pub(crate) fn concluded(ledger: &Ledger) -> Result<Vec<RunLine>, LedgerError> {
+    let mut runs = ledger.runs()?;
+    let has_none = |run: &&mut RunLine| run.conclusion.is_none() && run.state != RunState::Running;
+    for run in runs.iter_mut().filter(has_none) {
+        let summary = ledger.run_view_without_slow(run.id).and_then(Summary::of);
+        // A damaged run has none, and the others are listed.
+        run.conclusion = summary.ok().map(|summary| report::concluded(&summary));
+    }
+    Ok(runs)
 }
 
 /// The runs as JSON, as described in docs/json.md.

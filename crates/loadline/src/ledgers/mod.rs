@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use crate::exit::Failure;
 
-pub(crate) use list::as_json as list_as_json;
+pub(crate) use list::{as_json as list_as_json, concluded as concluded_runs};
 
 /// Arguments of `loadline ledger`.
 #[derive(Debug, clap::Args)]

@@ -99,8 +99,8 @@ async fn list(State(site): State<Arc<Site>>, Query(asked): Asked) -> Answer {
     };
     made(site, move |ledger, path| {
         let listed = Listed { kind, skipped };
-        let (runs, results) = (ledger.runs()?, ledger.results()?);
-        Ok(Made::Page(report::runs(&path.display().to_string(), &runs, &results, listed)))
+        let runs = crate::ledgers::concluded_runs(ledger)?;
+        Ok(Made::Page(report::runs(&path.display().to_string(), &runs, listed)))
     })
     .await
 }

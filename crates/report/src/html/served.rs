@@ -1,9 +1,7 @@
 //! The pages of a ledger that is looked at in a browser: its runs, one of them, and refusals.
 
-use std::collections::HashMap;
-
 use findings::{ChartData, Summary};
-use ledger::{RunId, RunKind, RunLine, RunResult, RunState};
+use ledger::{RunKind, RunLine, RunState};
 use maud::{Markup, html};
 
 use super::body;
@@ -83,11 +81,8 @@ pub(super) fn encoded(text: &str) -> String {
     text.bytes().map(one).collect()
 }
 
-/// What came of each run, by its number.
-type Results = HashMap<RunId, RunResult>;
-
 /// The runs of a ledger, newest first, at most 500 of them. `all` is in any order.
-pub fn runs(ledger: &str, all: &[RunLine], results: &Results, listed: Listed) -> String {
+pub fn runs(ledger: &str, all: &[RunLine], listed: Listed) -> String {
     let of_kind = |run: &&RunLine| listed.kind.is_none_or(|kind| run.kind == kind);
     let mut newest: Vec<&RunLine> = all.iter().filter(of_kind).collect();
     // A merged run has a later number than its time.
@@ -95,7 +90,7 @@ pub fn runs(ledger: &str, all: &[RunLine], results: &Results, listed: Listed) ->
     let begin = listed.skipped.min(newest.len());
     let end = begin.saturating_add(RUNS_ON_A_PAGE).min(newest.len());
     let listed_here = &newest[begin..end];
-    let (table, more) = within(&table(listed_here, results), &mut page_budget());
+    let (table, more) = within(&table(listed_here), &mut page_budget());
     let end = end - more;
     let trials: u64 = newest.iter().map(|run| run.trials).sum();
     let title = match listed.kind {
@@ -153,11 +148,11 @@ fn first_command(kind: Option<RunKind>) -> &'static str {
 }
 
 /// Each run is a link to its page.
-fn table(shown: &[&RunLine], results: &Results) -> Table {
+fn table(shown: &[&RunLine]) -> Table {
     let way = |run: &RunLine| format!("/runs/{}", run.id);
     let found = |run: &RunLine| {
-        let (role, words) = sentence(run, results.get(&run.id));
-        Line::with_role(role, words)
+        let (role, words) = sentence(run);
+        Line::with_role(role, fit(&words, 1_000).into_owned())
     };
     Sheet::of("Runs and what came of them", shown.iter().copied())
         .with(number("run"), |run| Cell::from(run.id.to_string()).link(Some(way(run))))
