@@ -226,6 +226,28 @@ fn streams_report_how_old_updates_were_and_how_many_were_missed() {
 }
 
 #[test]
+fn a_ceiling_is_shown_with_its_spread_and_doubted_where_more_was_moved() {
+    let line = |ceilings: &[(f64, f64)]| {
+        let mut bench = Bench::new(&["loadline"]);
+        bench.point("p", 1);
+        for (loopback, copied) in ceilings {
+            bench.round();
+            let trial = bench.trial(0, 20, 33_000, |row| row.payload_bytes = Some(8_000_000_000));
+            bench.usage(trial, "loopback_bytes_per_s", *loopback);
+            bench.usage(trial, "copy_bytes_per_s", *copied);
+        }
+        report::text(&bench.summary(), false).replace("\n    ", " ")
+    };
+    let spread = line(&[(2e9, 4e9), (3.2e9, 4e9)]);
+    let words = "moves 50 % of the 2.00 GB/s to 3.20 GB/s that the loopback carries, 40 % of the \
+                 4.00 GB/s that one ";
+    assert!(spread.contains(words), "{spread}");
+    let beyond = line(&[(1e9, 4e9)]);
+    assert!(beyond.contains("160 % of the 1.00 GB/s that the loopback carries"), "{beyond}");
+    assert!(beyond.contains("was measured at a worse moment"), "{beyond}");
+}
+
+#[test]
 fn the_limit_of_most_rounds_is_reported_with_its_evidence() {
     let mut bench = Bench::new(&["loadline", "memcached"]);
     bench.point("p", 1);

@@ -382,8 +382,12 @@ fn memory_bandwidth(figures: &Figures) -> Finding {
     // Interfaces carry other programs' bytes, too.
     let per_s = figures.per_s(figures.carried_bytes)?;
     let share = per_s / figures.copy_bytes_per_s?;
+    let doubt = match share > 1.0 {
+        true => " (several threads copy more, or it was measured at a worse moment)",
+        false => "",
+    };
     let evidence = format!(
-        "{:.1} GB/s over the sockets, {} of the {:.1} GB/s that one thread copies here",
+        "{:.1} GB/s over the sockets, {} of the {:.1} GB/s that one thread copies here{doubt}",
         per_s / 1e9,
         percent(share),
         figures.copy_bytes_per_s? / 1e9

@@ -41,6 +41,17 @@ fn each_planted_limit_that_was_recorded_is_the_first_in_the_list() {
     }
 }
 
+/// A neighbour's cores and a stall of most answers at once: the stall explains the median.
+#[test]
+fn a_stall_of_the_median_comes_before_a_neighbour() {
+    let contention = Figures::parse(include_str!("recorded/contention.txt"));
+    let stalled = |near| Figures { near_40ms: Some(near), below_40ms: Some(0.0), ..contention.clone() };
+    assert_eq!(codes(&stalled(0.6))[0], "delayed_ack");
+    let some = codes(&stalled(0.1));
+    assert_eq!(some[0], "contention");
+    assert!(some.contains(&"delayed_ack"), "{some:?}");
+}
+
 #[test]
 fn a_light_load_reaches_nothing_and_neither_does_one_without_figures() {
     assert_eq!(codes(&none()), Vec::<&str>::new());
@@ -89,6 +100,11 @@ fn limits_that_take_special_hosts_are_the_first_in_the_list() {
         ..none()
     };
     assert_eq!(codes(&copying), ["memory_bandwidth", "server_thread"]);
+    let beyond = Figures { copy_bytes_per_s: Some(6e9), ..copying.clone() };
+    for (figures, is_doubted) in [(&copying, false), (&beyond, true)] {
+        let evidence = &limits_reached(figures)[0].evidence;
+        assert_eq!(evidence.contains("at a worse moment"), is_doubted, "{evidence}");
+    }
     let swapping = Figures { swapped_bytes: Some(60e6), pressure_memory: Some(0.2), ..none() };
     assert_eq!(codes(&swapping)[0], "memory");
     let faulting = Figures { server_major_faults: Some(900.0), ..none() };

@@ -71,6 +71,7 @@ impl Runner<'_> {
         ordinal: u32,
     ) -> Result<Option<Ending>, RunError> {
         let seed = self.random.next_u64();
+        self.measure_ceilings(writer, point);
         let round = writer.begin_round(point, ordinal, seed, self.now())?;
         let mut trials = self.round(point, ordinal, seed)?;
         self.finished_rounds += 1;

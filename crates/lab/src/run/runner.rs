@@ -87,11 +87,6 @@ pub(super) fn begin(options: RunOptions<'_>) -> Result<(RunWriter<'_>, Runner<'_
     let feed = LiveFeed::new(runner.watch.recent_samples(), runner.live_stats.clone());
     runner.report(&RunEvent::Begins(&feed));
     writer.copy_bytes_per_s = crate::observe::copied_bytes_per_s();
-    let is_large =
-        |point: &crate::plan::Point| point.workload.workload.message_bytes() >= LARGE_BYTES;
-    if plan.points.iter().any(is_large) {
-        writer.loopback_bytes_per_s = crate::observe::loopback_bytes_per_s();
-    }
     Ok((writer, runner))
 }
 
@@ -130,6 +125,17 @@ impl Runner<'_> {
 
     pub(super) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Measures what the host moves at most, right before a round of large messages: neighbours
+    /// change it from minute to minute.
+    pub(super) fn measure_ceilings(&self, writer: &mut RunWriter<'_>, point: usize) {
+        let is_large = self.plan.points[point].workload.workload.message_bytes() >= LARGE_BYTES;
+        writer.loopback_bytes_per_s = None;
+        if is_large {
+            writer.copy_bytes_per_s = crate::observe::copied_bytes_per_s();
+            writer.loopback_bytes_per_s = crate::observe::loopback_bytes_per_s();
+        }
     }
 
     /// The run's clock.

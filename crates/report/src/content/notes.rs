@@ -58,16 +58,25 @@ fn lines(summary: &Summary, index: usize) -> Vec<Line> {
 /// The share of this host's bandwidth that a target with large values has reached.
 fn ceilings(summary: &Summary, index: usize, target: &TargetSummary) -> Option<String> {
     let moved = target.figures.bytes_per_s?;
-    let mut usages =
-        summary.trials.iter().filter(|trial| trial.point == index).map(|trial| &trial.usage);
-    let (loopback, copied) =
-        usages.find_map(|usage| Some((usage.loopback_bytes_per_s?, usage.copy_bytes_per_s?)))?;
-    let of = |ceiling: f64| format!("{} of the {}", percent(moved / ceiling), bytes_per_s(ceiling));
-    let doubt = match moved > loopback {
+    let trials = summary.trials.iter().filter(|trial| trial.point == index);
+    let usages = trials.map(|trial| &trial.usage);
+    let both = usages.filter_map(|one| Some((one.loopback_bytes_per_s?, one.copy_bytes_per_s?)));
+    let (loopback, copied): (Vec<f64>, Vec<f64>) = both.unzip();
+    let least = |of: &[f64]| of.iter().copied().min_by(f64::total_cmp);
+    let most = |of: &[f64]| of.iter().copied().max_by(f64::total_cmp);
+    let of = |ceilings: &[f64]| {
+        let (least, most) = (least(ceilings)?, most(ceilings)?);
+        let spread = match bytes_per_s(least) == bytes_per_s(most) {
+            true => String::new(),
+            false => format!("{} to ", bytes_per_s(least)),
+        };
+        Some(format!("{} of the {spread}{}", percent(moved / most), bytes_per_s(most)))
+    };
+    let doubt = match moved > most(&loopback)? {
         true => "; what the loopback carries was measured at a worse moment",
         false => "",
     };
-    let (loopback, copied) = (of(loopback), of(copied));
+    let (loopback, copied) = (of(&loopback)?, of(&copied)?);
     Some(format!(
         "moves {loopback} that the loopback carries, {copied} that one thread copies{doubt}"
     ))
