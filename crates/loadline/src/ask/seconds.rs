@@ -113,11 +113,15 @@ impl Seconds {
         }
     }
 
-    /// The line `at` this time of measuring, once every side was measured: the first one at once,
-    /// the others if a second is over.
+    /// The line `at` this time of measuring: the first one as soon as a side was measured, the
+    /// others if a second is over and every side was.
     fn line(&mut self, at: Duration) -> Option<String> {
-        let is_due = self.last.is_none_or(|last| at >= last + LINE);
-        if !is_due || self.sides.iter().any(|side| side.duration_ns == 0) {
+        let is_measured = |side: &Side| side.duration_ns > 0;
+        let is_due = match self.last {
+            None => self.sides.iter().any(is_measured),
+            Some(last) => at >= last + LINE && self.sides.iter().all(is_measured),
+        };
+        if !is_due {
             return None;
         }
         self.last = Some(at);
@@ -159,6 +163,7 @@ impl Side {
             }
         }
         let figures = match is_batch {
+            _ if self.duration_ns == 0 => "comes next".to_owned(),
             _ if self.latency.is_empty() => "no answer".to_owned(),
             true => {
                 let (low, high) = (self.latency.min() as f64, self.latency.max() as f64);
@@ -204,11 +209,17 @@ mod tests {
     }
 
     #[test]
-    fn a_line_comes_once_a_second_is_over_and_every_side_was_measured() {
+    fn a_line_comes_at_once_and_then_once_a_second_is_over_and_every_side_was_measured() {
         let names = ["memcached 127.0.0.1:1".to_owned(), "redis".to_owned()];
         let mut seconds = Seconds::of(&names, false);
         seconds.add(&slice(0));
+        seconds.sides[0].latency.record(200_000).unwrap();
+        let first = seconds.line(Duration::from_millis(500)).unwrap();
+        assert!(first.starts_with("  0.5 s  …127.0.0.1:1 80.0k/s"), "{first}");
+        assert!(first.ends_with("redis        comes next"), "{first}");
+        seconds.add(&slice(0));
         assert_eq!(seconds.line(Duration::from_secs(2)), None, "one side only");
+        seconds.last = None;
         seconds.add(&slice(1));
         seconds.sides[0].latency.record(200_000).unwrap();
         seconds.sides[1].latency.record(300_000).unwrap();
