@@ -4,8 +4,8 @@ use crate::fixture::whole::{finding, requirement, slice, whole_run};
 use crate::fixture::{Begun, begin_run};
 use hdrhistogram::Histogram;
 use ledger::{
-    Cause, CauseKind, Conclusion, FailedAt, HistogramKind, HistogramRow, Ledger, LedgerError, Program,
-    RequirementOutcome, RunId, RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow,
+    Cause, CauseKind, Conclusion, FailedAt, HistogramKind, HistogramRow, Ledger, LedgerError,
+    Program, RequirementOutcome, RunId, RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow,
     SliceRow, SlowRow, TargetId, TrialId, TrialRow, TrialValues, UNFINISHED, Validity, ValueRow,
     VerdictRow,
 };

@@ -229,6 +229,11 @@ fn an_older_rigs_table_is_filled_as_far_as_the_ledger_knows() {
     );
     let host = "SELECT clientscpuperc, load5, clientmemperc, hostname, mbpminwor FROM cool_test";
     assert_eq!(rows(host)[1], "50.000 1.250 1.000 lx7 NULL");
+    // 5 MiB in the two seconds of 1,900 operations, of 2,000 that were due.
+    by_hand.execute_batch("UPDATE trial SET received_bytes = 5 * 1048576").unwrap();
+    let bytes = "SELECT mbpminwor, expectedmbpminwor, operations, offered FROM cool_test
+        JOIN trial ON trial.id = trial_id";
+    assert_eq!(rows(bytes), ["150.000 157.895 Integer(1900) Integer(2000)"; 2]);
     let averages = "SELECT testvalue, reports, avg_elapsed, avg_servertime, min_elapsed, actualwor
         FROM cool_test_averages";
     assert_eq!(rows(averages), ["4 Integer(2) 0.020 0.005 0.020 Integer(1900)"]);

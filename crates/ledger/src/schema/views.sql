@@ -195,7 +195,8 @@ SELECT
         THEN turn.scheduled_s * trial.offered * 1e9 / trial.schedule_ns END AS expectedwor,
     CASE WHEN turn.groups = 1
         THEN trial.offered * 1e9 / trial.schedule_ns END AS numpersecwor,
-    NULL AS expectedmbpminwor,
+    CASE WHEN turn.groups = 1 THEN trial.received_bytes * 1.0 / nullif(trial.operations, 0)
+        * trial.offered * 60e9 / trial.schedule_ns / 1048576 END AS expectedmbpminwor,
     trial.generator_cpu_ns * 100.0 / trial.measured_ns AS clientscpuperc,
     (SELECT CASE
          WHEN total(outcome = 'broken') > 0 THEN 'no'
@@ -213,7 +214,8 @@ SELECT
     turn.count AS actualwor,
     CASE WHEN turn.groups = 1 THEN turn.count * 100.0
         / (turn.scheduled_s * trial.offered * 1e9 / trial.schedule_ns) END AS percwor,
-    NULL AS mbpminwor,
+    CASE WHEN turn.groups = 1 THEN trial.received_bytes * 60e9
+        / trial.measured_ns / 1048576 END AS mbpminwor,
     (SELECT sum(chunk.mean * chunk.count) / sum(chunk.count)
      FROM series JOIN chunk ON chunk.series_id = series.id
      WHERE series.run_id = run.id AND ifnull(series.target_id, -1) = -1
