@@ -93,7 +93,7 @@ enum Command {
     Ledger(ledgers::LedgerArgs),
     /// Say what this host is good for as a place to measure on, and what to do about it
     Doctor(doctor::DoctorArgs),
-    /// Show the ledger in a browser: its runs, their pages, two side by side
+    /// Show the ledger in a browser: its runs, their pages, what is being measured
     Ui(ui::UiArgs),
     /// Say what a word of suites and reports means
     Explain(ask::ExplainArgs),
