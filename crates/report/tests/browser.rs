@@ -50,6 +50,11 @@ function look() {
     empty: seen("figure.chart").filter(bare).length,
     links: seen("a").length,
     astray: seen("a").filter(astray).map((link) => link.getAttribute("href")),
+    verdicts: seen("td.verdict").length,
+    unseen: seen("td.verdict, th.verdict").filter((one) => {
+      const box = one.getBoundingClientRect();
+      return box.width > 0 && (box.left < 0 || box.right > window.innerWidth + 1);
+    }).length,
     happened: seen("figure.chart path.happened").length,
     unnamed: seen("figure.chart").filter((chart) => {
       const number = (what) => chart.querySelectorAll(what + " path.happened").length;
@@ -88,6 +93,9 @@ fn every_page_can_be_read_in_a_browser_on_a_desk_and_on_a_phone_by_day_and_by_ni
             assert!(number("smallest") >= 12.0 && number("tallest") >= 11.0, "small: {place}");
             assert!(number("charts") >= page.charts as f64, "charts: {place}");
             assert_eq!(number("empty"), 0.0, "empty charts: {place}");
+            let is_compared = ["one-point", "two-keys"].contains(&page.name);
+            assert!(!is_compared || number("verdicts") > 0.0, "verdicts: {place}");
+            assert_eq!(number("unseen"), 0.0, "a verdict out of sight: {place}");
             let wants_events = ["file", "run"].contains(&page.name);
             assert_eq!(number("happened") > 0.0, wants_events, "events are marked: {place}");
             assert_eq!(number("unnamed"), 0.0, "a mark that no legend names: {place}");

@@ -18,6 +18,19 @@ fn a_run_reads_as_the_design_says() {
     assert!(report::text(&summary, true).contains("\u{1b}[32mloadline better"));
 }
 
+/// Programs of users look for these lines: docs/reports.md promises them.
+#[test]
+fn each_comparison_has_a_line_that_begins_as_promised() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    for rates in [[200_000; 5], [100_000; 5]] {
+        bench.point(LABEL, 16);
+        bench.rounds_of(&rates);
+    }
+    let text = report::text(&bench.finish(), false);
+    let promised = |line: &&str| line.starts_with("  verdict: ");
+    assert_eq!(text.lines().filter(promised).count(), 2, "{text}");
+}
+
 #[test]
 fn slices_spoiled_trials_and_unseen_figures_are_told() {
     let mut bench = Bench::new(&["loadline", "memcached"]);

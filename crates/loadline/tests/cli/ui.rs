@@ -101,6 +101,18 @@ fn a_run_that_is_measured_has_a_page_that_reloads_itself_until_it_ends() {
     assert!(page.contains("Measuring round 2 of <strong>cache/get</strong>"), "{page}");
     assert!(page.contains("1 of 1") && page.contains("0 of 500"), "{page}");
     assert!(page.contains("this table once it has ended, which takes about"), "{page}");
+    assert!(!page.contains("This second"), "nothing is published: {page}");
+    let now = report::Now {
+        activity: "measuring ours, slice 3 of 4".to_owned(),
+        targets: vec![report::TargetNow { rate_per_s: Some(777e3), ..Default::default() }],
+        ..Default::default()
+    };
+    let folder = place.path().join(".loadline/runs");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let now = serde_json::to_vec(&now).expect("JSON");
+    std::fs::write(folder.join("live.json"), now).expect("it is written");
+    let page = ui.page("/runs/1/live");
+    assert!(page.contains("measuring ours, slice 3 of 4") && page.contains("777k/s"), "{page}");
     let json: serde_json::Value =
         serde_json::from_str(&ui.page("/runs/1/live.json")).expect("JSON");
     assert_eq!((&json["state"], &json["round"]), (&"running".into(), &2.into()));
