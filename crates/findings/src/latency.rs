@@ -42,18 +42,14 @@ impl Latency {
     /// percentiles, so that only several are decoded, to be merged.
     pub(crate) fn merged(rows: &[&HistogramRow]) -> Result<Latency, LedgerError> {
         match rows {
-            [one] => Latency::of_row(one),
+            [one] => Ok(Latency::of_row(one)),
             _ => Latency::of_all(rows.iter().map(|row| row.histogram())),
         }
     }
 
     /// As its row has it.
-    fn of_row(row: &HistogramRow) -> Result<Latency, LedgerError> {
-        if row.count > 0 && row.p95_ns.is_none() {
-            // A ledger from before that column.
-            return Latency::of_all(std::iter::once(row.histogram()));
-        }
-        Ok(Latency {
+    fn of_row(row: &HistogramRow) -> Latency {
+        Latency {
             count: row.count,
             p50_ns: row.p50_ns,
             p90_ns: row.p90_ns,
@@ -62,7 +58,7 @@ impl Latency {
             p999_ns: row.p999_ns,
             max_ns: row.max_ns,
             mean_ns: row.mean_ns,
-        })
+        }
     }
 
     /// The distribution of all values of these histograms, of which one is in memory at a time.

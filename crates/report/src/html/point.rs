@@ -181,7 +181,6 @@ fn latencies(summary: &Summary, data: &ChartData, index: usize) -> Markup {
         @if none { p.note { "No trial here is valid, so there are no latencies to draw." } }
         div.charts {
             (spread::percentiles(summary, data, index))
-            (spread::spread(summary, data, index))
             (cost::bars(summary, index))
         }
     }

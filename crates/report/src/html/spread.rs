@@ -1,7 +1,5 @@
-//! The latency distributions of a point: by percentile, as densities, and each target's in a row
-//! of figures with a small histogram.
-
-use std::collections::BTreeMap;
+//! The latency distributions of a point: by percentile, and each target's in a row of figures with
+//! a small histogram.
 
 use findings::{ChartData, EVALUATIONS, Summary, TargetSummary, fastest};
 use ledger::Histogram;
@@ -11,11 +9,10 @@ use super::chart::{Axis, Chart, Dot, Line as Curve, Scale};
 use super::render::table;
 use crate::content;
 use crate::document::{Drawing, Line, NamedFigure, Sheet, number, words};
-use crate::number::{count, duration, percent, plain};
+use crate::number::{count, duration, plain};
 
-/// Columns of a small histogram, and of a power of ten of a large one.
+/// Columns of a small histogram.
 const SMALL_BINS: usize = 48;
-const BINS_PER_DECADE: f64 = 24.0;
 
 /// Latency against the share of answers that were faster.
 pub(super) fn percentiles(summary: &Summary, data: &ChartData, index: usize) -> Markup {
@@ -53,37 +50,6 @@ fn at_shares(histogram: &Histogram<u64>, shares: impl Iterator<Item = f64>) -> V
         if share > 0.0 { value } else { histogram.min() }
     };
     shares.map(at).collect()
-}
-
-/// The latency distributions over a logarithmic axis.
-pub(super) fn spread(summary: &Summary, data: &ChartData, index: usize) -> Markup {
-    let x = Axis::of("latency", Scale::Log, duration);
-    let y = Axis::of("share of answers", Scale::FromZero, percent);
-    Chart::of("Distribution of latency", x, y, each(data, summary, index, binned)).draw()
-}
-
-/// The share of answers in each bin, empty ones between others included.
-fn binned(histogram: &Histogram<u64>) -> Vec<Dot> {
-    let middle = |bin: f64| 10_f64.powf((bin + 0.5) / BINS_PER_DECADE);
-    let mut bins: BTreeMap<i64, u64> = BTreeMap::new();
-    for step in histogram.iter_recorded() {
-        let value = (step.value_iterated_to() as f64).max(1.0);
-        let at = (value.log10() * BINS_PER_DECADE).floor() as i64;
-        *bins.entry(at).or_default() += step.count_since_last_iteration();
-    }
-    let all = histogram.len() as f64;
-    let mut points: Vec<Dot> = Vec::new();
-    let mut last: Option<i64> = None;
-    for (at, answers) in bins {
-        // A gap is drawn as one: down to nothing after the last bin, up again before the next.
-        if let Some(last) = last.filter(|last| at > last + 1) {
-            points.push((middle(last as f64 + 1.0), 0.0).into());
-            points.push((middle(at as f64 - 1.0), 0.0).into());
-        }
-        points.push((middle(at as f64), answers as f64 / all).into());
-        last = Some(at);
-    }
-    points
 }
 
 fn each(
