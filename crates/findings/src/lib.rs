@@ -30,6 +30,7 @@
 //! | `scaling` | how throughput grows with connections or threads |
 //! | `outcome` | the outcome of a run, from which the exit code follows |
 //! | `history`, `host` | all runs of a suite on one kind of host, and what makes a kind |
+//! | `host_load` | what the host carried while a target was measured |
 //! | `two_series` | two series of figures from elsewhere |
 //! | `progress` | the progress of a run that is being measured |
 //! | `chart_data` | the data of charts: distributions, and series over time |
@@ -51,6 +52,7 @@ mod grade;
 mod groups;
 mod history;
 mod host;
+mod host_load;
 mod ladder;
 mod latency;
 mod limits;
@@ -88,6 +90,7 @@ pub use grade::{Grade, disturbances, invalid};
 pub use groups::GroupFigures;
 pub use history::{History, MIN_RUNS, PastFigure, PointHistory, Question};
 pub use host::{Difference, differences};
+pub use host_load::HostLoad;
 pub use ladder::{FunctionShare, Profile, Step, ladder};
 pub use latency::Latency;
 pub use limits::{LimitSummary, LimitsSummary};

@@ -1,7 +1,9 @@
 //! A run as one HTML file, as Markdown and as JUnit.
 
+use std::collections::BTreeSet;
+
 use crate::fixture::Bench;
-use crate::fixture::pages::several_runs;
+use crate::fixture::pages::{pages, several_runs};
 use findings::{ChartData, Summary};
 use ledger::{RequirementOutcome, SamplePoint, SampleWriter, SeriesRow};
 use report::HTML_LIMIT_BYTES;
@@ -42,6 +44,43 @@ trait Tenths {
 impl Tenths for u32 {
     fn into_ns(self) -> u64 {
         u64::from(self) * 100_000_000
+    }
+}
+
+#[test]
+fn what_the_host_carried_is_drawn_against_swept_values() {
+    let mut bench = Bench::new(&["loadline"]);
+    for load in [1_u32, 8] {
+        bench.point("cache/get", load);
+        bench.round();
+        let trial = bench.trial(0, 100_000, 33_000, |_| ());
+        let more = f64::from(load);
+        for (name, value) in [
+            ("measured_ns", 2e9),
+            ("server_cpu_ns", 2e8 * more),
+            ("generator_cpu_ns", 1e8),
+            ("run_cores", 2.0),
+            ("foreign", 0.1),
+            ("disk_read_bytes", 0.0),
+            ("disk_written_bytes", 4e6 * more),
+            ("loopback_bytes", 6e6 * more),
+            ("network_bytes", 2e6 * more),
+        ] {
+            bench.usage(trial, name, value);
+        }
+    }
+    let summary = bench.finish();
+    let host = findings::HostLoad::of(&summary, 0, 0);
+    assert!((host.cores.unwrap() - 0.35).abs() < 1e-9, "{host:?}");
+    assert_eq!((host.disk_bytes_per_s, host.network_bytes_per_s), (Some(2e6), Some(4e6)));
+    let view = bench.ledger.run_view(bench.run).unwrap();
+    let page = report::html(&summary, &ChartData::read(&bench.ledger, &view, ..).unwrap());
+    for title in [
+        "Busy cores, of those of the run",
+        "Bytes of disks per second",
+        "Bytes of interfaces per second",
+    ] {
+        assert!(page.contains(title), "{title}");
     }
 }
 
@@ -255,20 +294,6 @@ fn what_a_page_does_not_draw_is_not_decoded() {
 }
 
 #[test]
-fn a_row_from_before_a_percentile_was_kept_is_decoded_for_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ledger.sqlite");
-    let mut bench = Bench::on_disk(&path, &["loadline"]);
-    bench.point("p", 1);
-    bench.round();
-    bench.trial(0, 100_000, 33_000, |_| ());
-    let older = "UPDATE histogram SET p95_ns = NULL";
-    rusqlite::Connection::open(&path).unwrap().execute(older, []).unwrap();
-    let json = report::json(&bench.finish());
-    assert_eq!(json["trials"][0]["latency_ns"]["p95"], 33_023);
-}
-
-#[test]
 fn ladders_searches_floors_and_streams_are_drawn() {
     let mut bench = Bench::new(&["plain", "batched"]);
     bench.rungs(&["as it was", "one write a batch"]);
@@ -388,6 +413,29 @@ fn junit_counts_what_failed_and_what_cannot_be_told() {
     assert_eq!(text.matches(&counts).count(), 2, "{text}");
     assert!(failures >= 1 && text.contains("it was 1"), "{text}");
     assert!(!text.contains("<script>") && text.contains("&quot;a&quot; &amp; &lt;b&gt;"), "{text}");
+}
+
+/// Whatever is swept, colour is the target, and the value of the second key a dash and a mark.
+#[test]
+fn a_target_has_one_colour_over_a_sweep_of_two_keys() {
+    let page = pages().into_iter().find(|page| page.name == "two-keys").unwrap().html;
+    let (mut colours, mut variants) = (BTreeSet::new(), BTreeSet::new());
+    for line in page.split("<g class=\"s").skip(1) {
+        let (look, rest) = line.split_once('"').unwrap();
+        let Some((colour, variant)) = look.split_once(" d") else { continue };
+        // Lines without a mark have no title.
+        let line = rest.split("</g>").next().unwrap();
+        let Some((_, title)) = line.split_once("<title>") else { continue };
+        let target = title.split([',', ':']).next().unwrap();
+        colours.insert((target.to_owned(), colour.to_owned()));
+        if title.starts_with(&format!("{target},")) {
+            variants.insert(variant.to_owned());
+        }
+    }
+    let targets: Vec<&str> = colours.iter().map(|(target, _)| &**target).collect();
+    assert_eq!(targets, ["loadline", "memcached"], "{colours:?}");
+    assert_ne!(colours.first().unwrap().1, colours.last().unwrap().1);
+    assert_eq!(variants.len(), 3, "{variants:?}");
 }
 
 #[test]

@@ -255,7 +255,8 @@ fn every_metric_stands_under_its_name_in_json_and_in_the_view_of_trials() {
         }
         let schedule = trial.figures.stored(&summary.metrics).into_iter();
         let schedule = schedule.filter(|(name, _)| OF_A_SCHEDULE.contains(&&**name));
-        let in_view = "SELECT offered_per_s, lag_p50_ns, lag_p99_ns FROM trials WHERE trial_id = ?1";
+        let in_view =
+            "SELECT offered_per_s, lag_p50_ns, lag_p99_ns FROM trials WHERE trial_id = ?1";
         let in_view: [Option<f64>; 3] = by_hand
             .query_row(in_view, [trial.id.get()], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))
             .unwrap();

@@ -200,17 +200,17 @@ figures! {
 
 impl Figures {
     /// A total as a share of the measured time: of nanoseconds, the cores' worth of them.
-    pub(super) fn per_ns(&self, total: Option<f64>) -> Option<f64> {
+    pub fn per_ns(&self, total: Option<f64>) -> Option<f64> {
         Some(total? / self.measured_ns.filter(|ns| *ns > 0.0)?)
     }
 
     /// A total per second.
-    pub(super) fn per_s(&self, total: Option<f64>) -> Option<f64> {
+    pub fn per_s(&self, total: Option<f64>) -> Option<f64> {
         Some(self.per_ns(total)? * 1e9)
     }
 
     /// The cores that other programs used of the run's.
-    pub(super) fn foreign_cores(&self) -> Option<f64> {
+    pub fn foreign_cores(&self) -> Option<f64> {
         Some(self.foreign? * self.run_cores.unwrap_or(1.0))
     }
 

@@ -45,7 +45,8 @@ fn each_planted_limit_that_was_recorded_is_the_first_in_the_list() {
 #[test]
 fn a_stall_of_the_median_comes_before_a_neighbour() {
     let contention = Figures::parse(include_str!("recorded/contention.txt"));
-    let stalled = |near| Figures { near_40ms: Some(near), below_40ms: Some(0.0), ..contention.clone() };
+    let stalled =
+        |near| Figures { near_40ms: Some(near), below_40ms: Some(0.0), ..contention.clone() };
     assert_eq!(codes(&stalled(0.6))[0], "delayed_ack");
     let some = codes(&stalled(0.1));
     assert_eq!(some[0], "contention");

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use findings::{OF_RUNS, Summary, TargetSummary};
+use findings::{HostLoad, OF_RUNS, Summary, TargetSummary};
 use judge::{Metric, Unit};
 use ledger::RequirementRow;
 use maud::{Markup, html};
@@ -16,7 +16,7 @@ use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Chart, Dot, Line, Scale, together};
 use super::page::{MAX_POINTS_IN_FULL, rest};
 use crate::names::{self, shown as shown_as};
-use crate::number::plain;
+use crate::number::{bytes_per_s, plain};
 use crate::phrases::call_figure;
 use crate::scaling::scaling_words;
 
@@ -35,11 +35,16 @@ enum Of<'a> {
     Cores(&'a Metric),
     /// Calls measured it themselves, by this name: its mean.
     Told(&'a str),
+    /// The host, beside the target.
+    Host(OfHost),
 }
 
+type OfHost = fn(&HostLoad) -> Option<f64>;
+
 impl Shown<'_> {
-    fn value(&self, target: &TargetSummary) -> Option<f64> {
+    fn value(&self, summary: &Summary, point: usize, target: &TargetSummary) -> Option<f64> {
         match self.of {
+            Of::Host(of) => of(&HostLoad::of(summary, point, target.target)),
             Of::Metric(metric) => target.figures.value(metric),
             Of::Cores(metric) => {
                 Some(target.figures.value(metric)? * target.figures.rate_per_s? / 1e9)
@@ -77,6 +82,16 @@ const BEHIND: &[&str] = &[
 const CORES: &[(&str, &str)] = &[
     ("server.cpu_ns_per_op", "Server CPU in cores"),
     ("generator.cpu_ns_per_op", "Generator CPU in cores"),
+];
+
+/// A figure of the host: its title, where it comes from, and how it is shown.
+type HostFigure = (&'static str, OfHost, fn(f64) -> String);
+
+/// What the host carried beside each target.
+const HOST: &[HostFigure] = &[
+    ("Busy cores, of those of the run", |host| host.cores, plain),
+    ("Bytes of disks per second", |host| host.disk_bytes_per_s, bytes_per_s),
+    ("Bytes of interfaces per second", |host| host.network_bytes_per_s, bytes_per_s),
 ];
 
 /// A figure whose lines all stay within this factor is flat.
@@ -138,6 +153,11 @@ fn all_shown(summary: &Summary) -> (Vec<Shown<'_>>, Vec<Shown<'_>>) {
     let mut behind: Vec<Shown<'_>> = behind.filter_map(|name| named(name)).map(of_metric).collect();
     behind.extend(CORES.iter().filter_map(|(name, title)| {
         Some(Shown { title: Cow::Borrowed(title), of: Of::Cores(named(name)?), show: plain })
+    }));
+    behind.extend(HOST.iter().map(|&(title, of, show)| Shown {
+        title: Cow::Borrowed(title),
+        of: Of::Host(of),
+        show,
     }));
     let all = summary.points.iter().flat_map(|point| &point.targets).flat_map(|one| &one.values);
     let told: BTreeSet<&str> = all.map(|one| one.name.as_str()).collect();
@@ -375,7 +395,7 @@ fn lines(summary: &Summary, swept: &[&String], key: &str, shown: &Shown<'_>) -> 
             let Some(one) = point.of_target(look).filter(|one| one.valid_trials > 0) else {
                 continue;
             };
-            let (Some(x), Some(y)) = (x, shown.value(one)) else { continue };
+            let (Some(x), Some(y)) = (x, shown.value(summary, index, one)) else { continue };
             let value = other_values(&others, &point.row.keys);
             let variant = variants.iter().position(|one| *one == value).unwrap_or_else(|| {
                 variants.push(value.clone());
@@ -390,7 +410,7 @@ fn lines(summary: &Summary, swept: &[&String], key: &str, shown: &Shown<'_>) -> 
             });
             let range = match shown.of {
                 Of::Metric(metric) => interval(summary, index, one, metric),
-                Of::Cores(_) | Of::Told(_) => None,
+                Of::Cores(_) | Of::Told(_) | Of::Host(_) => None,
             };
             let way = (index < MAX_POINTS_IN_FULL).then(|| format!("#point-{index}"));
             lines[at].points.push(Dot { x, y, range, way });
