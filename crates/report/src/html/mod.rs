@@ -159,7 +159,7 @@ fn points(summary: &Summary, data: &ChartData, mut budget: Budget) -> (Markup, u
 fn head(summary: &Summary, budget: &Budget) -> Markup {
     // What is worse is no failure, but nothing good either.
     let class = match (summary.run.state, outcome(summary).exit_code(true)) {
-        (RunState::Failed, _) | (_, 3) => "answer bad",
+        (RunState::Failed, _) | (_, 1 | 3) => "answer bad",
         (RunState::Interrupted, _) | (_, 4) => "answer unsure",
         (RunState::Running, _) => "answer",
         (RunState::Finished, _) => "answer good",

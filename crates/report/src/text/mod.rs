@@ -57,7 +57,7 @@ pub fn text(summary: &Summary, colour: bool) -> String {
         out.push('\n');
     }
     let role = match outcome(summary).exit_code(false) {
-        3 => Role::Bad,
+        1 | 3 => Role::Bad,
         4 => Role::Unsure,
         _ => Role::Good,
     };
