@@ -395,7 +395,7 @@ fn a_server_that_floods_and_never_reads_is_given_up_and_its_trial_invalid() {
          [[clients]]\nconnections = 1\n\
          [rounds]\nmeasure = '10s'\nslice = 'none'\nwarm_up = '0s'\nat_least = 1\nat_most = 1\n"
     );
-    let run = Place::with(&suite).json(&["run", "suite.toml", "--json"], &[4]);
+    let run = Place::with(&suite).json(&["run", "suite.toml", "--json"], &[1]);
     let trial = &run["trials"][0];
     assert_eq!((&trial["validity"], &trial["operations"]), (&"invalid".into(), &0.into()));
     let reason = trial["reason"].as_str().expect("a reason");
