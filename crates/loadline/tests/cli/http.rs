@@ -87,7 +87,7 @@ fn requests_lost_with_a_connection_are_errors_and_judged_as_such() {
             "title = 'Closing'\n[[target]]\nname = 'closing'\naddress = '{address}'\n\
              speaks = 'http'\n[workload]\nservice = 'http'\noperation = 'index'\n\
              [[workload.request]]\nname = 'index'\npath = '/'\n[[clients]]\nconnections = 2\n\
-             [require]\n{require}\n[rounds]\nmeasure = '100ms'\nslice = 'none'\n\
+             [require]\n{require}\n[rounds]\nmeasure = '500ms'\nslice = 'none'\n\
              warm_up = '0s'\nat_least = 5\nat_most = 5\ndisturbed = 'ignore'\n"
         )
     };
