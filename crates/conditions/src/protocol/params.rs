@@ -35,6 +35,12 @@ impl Format {
     }
 }
 
+/// The most conditions on the payload of a question: each row is compared with all of them.
+const CONDITIONS: usize = 1_000;
+
+/// The most characters of a value that a refusal repeats: a body may have one of 4 MiB.
+const REPEATED: usize = 200;
+
 /// The parameters of a query; each but `where` may be given once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Params {
@@ -74,6 +80,14 @@ pub struct Params {
     pub of: Of,
 }
 
+/// A value as a refusal repeats it.
+fn begin(value: &str) -> String {
+    match value.char_indices().nth(REPEATED) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
 impl Params {
     /// Reads the pairs of a query. `allowed` are the parameters that the request takes.
     ///
@@ -94,7 +108,7 @@ impl Params {
             if is_one && pairs[..place].iter().any(|(before, _)| before.as_ref() == name) {
                 return Err(format!("{name:?} is given twice"));
             }
-            params.set(name, value).map_err(|why| format!("{name}={value}: {why}"))?;
+            params.set(name, value).map_err(|why| format!("{name}={}: {why}", begin(value)))?;
         }
         Ok(params)
     }
@@ -108,6 +122,9 @@ impl Params {
             "until" => self.until = Some(time(value)?),
             "channels" => self.selection.numbers = Some(numbers(value)?),
             "names" => self.selection.names = value.split(',').map(str::to_owned).collect(),
+            "where" if self.conditions.len() == CONDITIONS => {
+                return Err(format!("there are more than {CONDITIONS} conditions"));
+            }
             "where" => self.conditions.push(value.to_owned()),
             "tag" => self.tag = Some(value.to_owned()),
             "revision" => self.revision = Some(whole(value)?),
@@ -207,6 +224,17 @@ pub fn percent_encode(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn conditions_are_limited_and_a_refusal_repeats_the_begin_of_a_value() {
+        let many = vec![("where", "a>0"); CONDITIONS + 1];
+        assert!(Params::read(&many[1..], &["where"]).is_ok());
+        let why = Params::read(&many, &["where"]).expect_err("one too many");
+        assert!(why.contains("more than 1000 conditions"), "{why}");
+        let long = "é".repeat(1_000_000);
+        let why = Params::read(&[("t", &long)], &["t"]).expect_err("no time");
+        assert!(why.len() < 1_000, "{} bytes", why.len());
+    }
 
     #[test]
     fn a_query_is_read_or_says_what_can_be_written() {

@@ -16,8 +16,8 @@ use wire::TlsTrust;
 use super::group::{BadGroup, decode};
 use crate::model::{BadEntry, BadSnapshot, Entry, Loader, Misplaced, Revision, State};
 
-/// The version of the tables.
-const VERSION: i32 = 1;
+/// The version of the tables, and of the segments that they name.
+const VERSION: i32 = 2; // As `TABLES` inserts.
 
 /// How long connecting may take, and how long the server may be silent in a transfer.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -55,7 +55,7 @@ const TABLES: &str = "
         place integer,
         record bytea NOT NULL,
         PRIMARY KEY (base, place));
-    INSERT INTO conditions_head VALUES (true, 1, gen_random_uuid()::text, 0, 0, 0)
+    INSERT INTO conditions_head VALUES (true, 2, gen_random_uuid()::text, 0, 0, 0)
         ON CONFLICT DO NOTHING";
 
 /// Why the database has no answer that can be used.
