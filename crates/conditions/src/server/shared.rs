@@ -98,6 +98,12 @@ impl Shared {
         }
     }
 
+    /// The state, for little work of threads that may wait: past the gate.
+    pub(super) fn little(&self) -> Reading<'_> {
+        let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
+        Reading { state, _gate: None }
+    }
+
     /// The state, for threads that may wait, and for as long as it takes.
     pub(crate) fn read(&self) -> Reading<'_> {
         let gate = Some(self.0.gate.read().unwrap_or_else(PoisonError::into_inner));

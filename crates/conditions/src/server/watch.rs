@@ -10,6 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
@@ -22,6 +23,7 @@ use crate::model::{Damage, segment_id, segment_name};
 pub(super) struct Watch {
     events: Arc<OwnedFd>,
     watch: i32,
+    has_ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -37,14 +39,17 @@ impl Watch {
         let events = Arc::new(inotify::init(CreateFlags::CLOEXEC)?);
         let watch = inotify::add_watch(&*events, folder, WatchFlags::MODIFY)?;
         let (own, folder) = (Arc::clone(&events), folder.to_owned());
+        let has_ended = Arc::<AtomicBool>::default();
+        let ended = Arc::clone(&has_ended);
         let thread = std::thread::Builder::new().name("segments".to_owned());
-        let thread = thread.spawn(move || follow(&own, &folder, &state))?;
-        Ok(Self { events, watch, thread: Some(thread) })
+        let thread = thread.spawn(move || follow(&own, &folder, &state, &ended))?;
+        Ok(Self { events, watch, has_ended, thread: Some(thread) })
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        self.has_ended.store(true, Relaxed);
         // It is told that there is no watch any more. Where the directory is gone, it was before.
         let _ = inotify::remove_watch(&*self.events, self.watch);
         if let Some(thread) = self.thread.take() {
@@ -53,7 +58,7 @@ impl Drop for Watch {
     }
 }
 
-fn follow(events: &OwnedFd, folder: &Path, state: &Shared) {
+fn follow(events: &OwnedFd, folder: &Path, state: &Shared, has_ended: &AtomicBool) {
     let mut buffer = [MaybeUninit::uninit(); 4_096];
     let mut events = inotify::Reader::new(events, &mut buffer);
     loop {
@@ -62,8 +67,13 @@ fn follow(events: &OwnedFd, folder: &Path, state: &Shared) {
             Err(Errno::INTR) => continue,
             Err(why) => return tracing::warn!("{}: {why}", folder.display()),
         };
-        if event.events().contains(ReadFlags::IGNORED) {
+        if event.events().contains(ReadFlags::IGNORED) || has_ended.load(Relaxed) {
             return;
+        }
+        if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+            // Any of them may have been written to.
+            let all = state.little().segments().clone();
+            all.into_iter().for_each(|id| look(folder, id, state));
         }
         let name = event.file_name().and_then(|name| name.to_str().ok());
         if let Some(id) = name.and_then(segment_id) {
@@ -74,7 +84,7 @@ fn follow(events: &OwnedFd, folder: &Path, state: &Shared) {
 
 /// Looks at a file that was written to. What is sealed now is written before it is open.
 fn look(folder: &Path, id: u64, state: &Shared) {
-    let Some(segment) = state.read().opened(id).pop() else { return };
+    let Some(segment) = state.little().opened(id).pop() else { return };
     let damage = match std::fs::read(folder.join(segment_name(id))) {
         Ok(bytes) => segment.compare(bytes.into()),
         // What was mapped stays.
@@ -83,6 +93,6 @@ fn look(folder: &Path, id: u64, state: &Shared) {
     };
     if let Some(damage) = damage {
         tracing::error!("{damage}");
-        state.read().spoil(id, &damage);
+        state.little().spoil(id, &damage);
     }
 }
