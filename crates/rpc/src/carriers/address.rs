@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::process::parent_id;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -45,7 +46,10 @@ impl fmt::Display for BadCarrier {
             "\"{}\" names no carrier and its place: write here:, frames:, shm:PATH, unix:PATH, \
              tcp:HOST:PORT, pipe:COMMAND, mpi: or grpc://HOST:PORT",
             self.0
-        )
+        )?;
+        // A server of gRPC is named so.
+        let is_socket = self.0.parse::<SocketAddr>().is_ok() || self.0.starts_with("localhost:");
+        if is_socket { write!(f, " (did you mean tcp:{}?)", self.0) } else { Ok(()) }
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
+use rustls::CertificateError as Bad;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -32,6 +33,28 @@ fn is_no_tls(error: &io::Error) -> bool {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     error.kind() == io::ErrorKind::UnexpectedEof
         || matches!(cause, Some(rustls::Error::InvalidMessage(_)))
+}
+
+/// What is wrong with a server's certificate, and what would be right, where that is known. rustls
+/// has no error of its own for an authority's, which `openssl req -x509` makes.
+fn bad_certificate(error: &io::Error) -> Option<String> {
+    let cause = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    let rustls::Error::InvalidCertificate(bad) = cause else { return None };
+    Some(match bad {
+        Bad::UnknownIssuer | Bad::BadSignature => {
+            "no authority of --tls-ca has signed the server's certificate".to_owned()
+        }
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
+            format!("{bad}: --tls-name NAME says which one it is for")
+        }
+        Bad::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            "the server's certificate is that of an authority (CA:TRUE), and no server's: make one \
+             with CA:FALSE, as openssl req -addext basicConstraints=critical,CA:FALSE does, or one \
+             that an authority signs"
+                .to_owned()
+        }
+        _ => return None,
+    })
 }
 
 /// Who is trusted on an encrypted connection.
@@ -104,6 +127,9 @@ impl Client {
                 let connector = TlsConnector::from(Arc::new(config));
                 let stream = connector.connect(name, stream).await;
                 let stream = stream.map_err(|error| {
+                    if let Some(words) = bad_certificate(&error) {
+                        return anyhow::anyhow!("TLS: {words}");
+                    }
                     let words = if is_no_tls(&error) { NO_TLS } else { "TLS" };
                     anyhow::Error::from(error).context(words)
                 })?;

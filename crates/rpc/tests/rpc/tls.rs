@@ -30,6 +30,30 @@ fn calls_are_encrypted_where_there_is_a_certificate() {
 }
 
 #[test]
+fn a_certificate_that_is_not_taken_is_named_with_what_would_be_right() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let key = rcgen::KeyPair::generate().expect("a key");
+    std::fs::write(file("key"), key.serialize_pem()).expect("written");
+    let made = |host: &str, name: &str, is_ca| {
+        let mut params = rcgen::CertificateParams::new([host.to_owned()]).expect("a name");
+        params.is_ca = is_ca;
+        let made = params.self_signed(&key).expect("made");
+        std::fs::write(file(name), made.pem()).expect("written");
+    };
+    made("127.0.0.1", "ca", rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained));
+    made("elsewhere", "other", rcgen::IsCa::ExplicitNoCa);
+    for (shown, words) in [("ca", "basicConstraints=critical,CA:FALSE"), ("other", "--tls-name")] {
+        let (cert, key) = (file(shown), file("key"));
+        let server = Served::start(&["--tls-cert", &cert, "--tls-key", &key]);
+        let at = format!("grpcs://{}", server.address());
+        let out = rpc(&["list", &at, "--tls-ca", &cert]);
+        assert!(said(&out).contains(words), "{}", said(&out));
+        assert!(!said(&out).contains("OtherError"), "{}", said(&out));
+    }
+}
+
+#[test]
 fn a_unix_socket_is_served_beside_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("rpc.sock").display().to_string();

@@ -132,6 +132,18 @@ struct Counted {
     did: Option<Place>,
 }
 
+/// What the server has counted between two of its answers: nothing where it counts nothing, as one
+/// that has no more than the method does.
+fn served(before: &Place, after: Place) -> Option<Place> {
+    let is_counted = [after.reads, after.writes, after.system_calls] != [0; 3];
+    is_counted.then(|| Place {
+        reads: after.reads.saturating_sub(before.reads),
+        writes: after.writes.saturating_sub(before.writes),
+        system_calls: after.system_calls.saturating_sub(before.system_calls),
+        ..after
+    })
+}
+
 /// Makes the calls.
 fn count(
     args: &WhyArgs,
@@ -164,12 +176,7 @@ fn count(
         handed_ns: handed,
         here: since(before.0, after.0),
         server: since(before.1, after.1),
-        did: server.pid.map(|_| Place {
-            reads: done.reads.saturating_sub(did.reads),
-            writes: done.writes.saturating_sub(did.writes),
-            system_calls: done.system_calls.saturating_sub(did.system_calls),
-            ..done
-        }),
+        did: server.pid.and_then(|_| served(&did, done)),
     })
 }
 
@@ -291,6 +298,14 @@ fn since(before: Traffic, after: Traffic) -> Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_counts_nothing_has_no_figures() {
+        let counts = |reads, writes| Place { reads, writes, ..Place::default() };
+        assert_eq!(served(&counts(0, 0), counts(0, 0)).map(|did| did.reads), None);
+        let did = served(&counts(7, 9), counts(9, 9)).expect("counted");
+        assert_eq!((did.reads, did.writes), (2, 0));
+    }
 
     #[test]
     fn a_server_whose_count_of_reads_falls_is_not_alone() {
