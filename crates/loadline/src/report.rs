@@ -77,7 +77,18 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         let &ReportArgs { json, verbose, cost, explain, .. } = args;
         say(&summary, Form { json, verbose, cost, explain })?;
     }
-    Ok(ExitCode::from(findings::outcome(&summary).exit_code(false)))
+    Ok(ExitCode::from(exit_code(&summary)))
+}
+
+/// The exit code that the run ended with, as far as the ledger knows it.
+fn exit_code(summary: &findings::Summary) -> u8 {
+    let note = summary.run.note.as_deref().unwrap_or_default();
+    match summary.run.state {
+        ledger::RunState::Failed if note.starts_with("aborted, because ") => 3,
+        // An error, as of a full disk; the outcome is of the rounds before it.
+        ledger::RunState::Failed if !note.starts_with("ended early: ") => 1,
+        _ => findings::outcome(summary).exit_code(false),
+    }
 }
 
 /// Standard output takes one form.

@@ -10,9 +10,9 @@ use base::units::Span;
 use lab::drive::batch::{Batch, SingleRun};
 use lab::drive::{DriveError, Session, SessionConfig};
 use lab::plan::{Arrivals, Clients, Plan, TargetKind};
-use load::Reach;
+use load::{DialectRow, Reach};
 
-use super::greeting::{PATIENCE, speaks_http};
+use super::greeting::{PATIENCE, spoken_at};
 use super::side::Side;
 use crate::exit::Failure;
 use crate::out::note;
@@ -56,7 +56,7 @@ pub(super) fn check(plan: &Plan, target: usize) -> Result<(), Failure> {
         Ok(result) => result,
         Err(DriveError::Connect { source, .. }) => {
             let said = format!("{address} can't be spoken to in {name}: {source}");
-            return Err(unanswered(&said, target.speaks.dialect.reach, &address.to_string()));
+            return Err(unanswered(&said, target.speaks.dialect, &address.to_string()));
         }
         Err(error) => return Err(Failure::Other(error.into())),
     };
@@ -69,15 +69,16 @@ pub(super) fn check(plan: &Plan, target: usize) -> Result<(), Failure> {
         (None, 0, _) => return Ok(()),
     };
     let said = format!("{address} doesn't answer as {name} does: {why}");
-    Err(unanswered(&said, target.speaks.dialect.reach, &address.to_string()))
+    Err(unanswered(&said, target.speaks.dialect, &address.to_string()))
 }
 
 /// The failure of a first request, with what may be spoken there instead.
-fn unanswered(said: &str, reach: Reach, address: &str) -> Failure {
+fn unanswered(said: &str, dialect: &DialectRow, address: &str) -> Failure {
     let said = report::one_line(said);
-    match reach == Reach::Stream && speaks_http(address) {
-        true => Failure::Usage(format!("{said}\n  HTTP is spoken there: try http://{address}/")),
-        false => Failure::Other(anyhow!(said)),
+    let spoken = (dialect.reach == Reach::Stream).then(|| spoken_at(address, dialect.name));
+    match spoken.flatten() {
+        Some(spoken) => Failure::Usage(format!("{said}\n  {spoken}")),
+        None => Failure::Other(anyhow!(said)),
     }
 }
 

@@ -100,15 +100,15 @@ pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure
             "{url} is not answered: {bytes} bytes came in {} s, and no whole head",
             PATIENCE.as_secs()
         ),
-        Answer::Closed(0) => format!(
-            "{url} is not answered: {authority} takes the connection and closes it\n  {}",
-            spoken_instead(web)
-        ),
-        Answer::Late(0) => format!(
-            "{url} is not answered within {} s, though {authority} takes the connection\n  {}",
-            PATIENCE.as_secs(),
-            spoken_instead(web)
-        ),
+        Answer::Closed(0) => {
+            let closes = format!("{authority} takes the connection and closes it");
+            return Err(unheard(web, &format!("{url} is not answered: {closes}")));
+        }
+        Answer::Late(0) => {
+            let takes = format!("though {authority} takes the connection");
+            let within = format!("{url} is not answered within {} s", PATIENCE.as_secs());
+            return Err(unheard(web, &format!("{within}, {takes}")));
+        }
     };
     Err(Failure::Other(anyhow::anyhow!(failure)))
 }
@@ -117,34 +117,70 @@ fn not_http(url: &str, fault: &str) -> String {
     format!("{url} is answered, but not as HTTP/1.1 is: {fault}")
 }
 
-/// Whether HTTP is spoken at an address.
-pub(super) fn speaks_http(address: &str) -> bool {
+/// What is spoken at an address where `asked` is not answered, with what could be meant.
+pub(super) fn spoken_at(address: &str, asked: &str) -> Option<String> {
     let stream = open(address, SECOND_PATIENCE);
-    matches!(stream.and_then(|stream| ask(stream, address, "/")), Ok(Answer::Http(..)))
+    let name = match stream.and_then(|stream| ask(stream, address, "/")).ok()? {
+        Answer::Http(head, _) if is_for_grpc(&head) => "grpc",
+        Answer::Http(..) if asked == "grpc" => return None,
+        Answer::Http(..) => {
+            return Some(format!("HTTP is spoken there: try http://{address}/"));
+        }
+        Answer::Other(bytes) if is_tls(&bytes) => "TLS",
+        Answer::Closed(_) => greeted(address).or_else(|| speaks_tls(address, "localhost"))?,
+        _ => greeted(address)?,
+    };
+    match name {
+        _ if name == asked => None,
+        "TLS" => Some(format!("TLS is spoken there, and {asked} is tried without")),
+        _ => Some(format!("{name} is spoken there: try {name} {address}")),
+    }
 }
 
-/// What is spoken where HTTP is not answered: memcached closes such connections without a word, and
-/// so do servers of TLS.
-fn spoken_instead(web: &Web) -> String {
+/// The failure of a page that is answered with nothing, with what is spoken there instead.
+fn unheard(web: &Web, said: &str) -> Failure {
     let Web { address, authority, path, .. } = web;
-    let greeted = open(address, SECOND_PATIENCE).and_then(|mut stream| {
-        stream.write_all(b"version\r\n")?;
-        let mut first = [0; 8];
-        let count = stream.read(&mut first)?;
-        Ok(first[..count].to_vec())
-    });
-    match greeted.as_deref() {
-        Ok([b'V', b'E', b'R', b'S', ..]) => {
-            return format!("memcached is spoken there: try memcached {address}");
+    let tls = || if web.is_secure { None } else { speaks_tls(address, web.host()) };
+    match greeted(address).or_else(tls) {
+        Some("TLS") => {
+            let spoken = format!("TLS is spoken there: try https://{authority}{path}");
+            Failure::Usage(format!("{said}\n  {spoken}"))
         }
-        Ok([b'-', ..]) => return format!("redis is spoken there: try redis {address}"),
-        _ => {}
+        Some(name) => {
+            Failure::Usage(format!("{said}\n  {name} is spoken there: try {name} {address}"))
+        }
+        None => Failure::Other(anyhow::anyhow!("{said}\n  is it HTTP that is spoken there?")),
     }
-    let secure = || secured(open(address, SECOND_PATIENCE).ok()?, &Trust::Any, web.host()).ok();
-    match web.is_secure || secure().is_none() {
-        true => "is it HTTP that is spoken there?".to_owned(),
-        false => format!("TLS is spoken there: try https://{authority}{path}"),
+}
+
+/// What answers a line that memcached and redis do: memcached closes a connection on which HTTP is
+/// spoken without a word.
+fn greeted(address: &str) -> Option<&'static str> {
+    let mut stream = open(address, SECOND_PATIENCE).ok()?;
+    stream.write_all(b"version\r\n").ok()?;
+    let mut first = [0; 8];
+    let count = stream.read(&mut first).ok()?;
+    match first[..count] {
+        [b'V', b'E', b'R', b'S', ..] => Some("memcached"),
+        [b'-', ..] => Some("redis"),
+        _ => None,
     }
+}
+
+/// Whether TLS is spoken, where a server of it has closed the connection without a word.
+fn speaks_tls(address: &str, host: &str) -> Option<&'static str> {
+    let stream = open(address, SECOND_PATIENCE).ok()?;
+    secured(stream, &Trust::Any, host).ok().map(|_| "TLS")
+}
+
+/// Whether an alert or a handshake of TLS begins so.
+fn is_tls(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x15 | 0x16, 3, ..])
+}
+
+/// Whether a server of gRPC answers so what comes over HTTP/1.1.
+fn is_for_grpc(answer: &str) -> bool {
+    answer.contains("server of gRPC")
 }
 
 /// What is to be said of an answer with another status than the right one.
@@ -173,6 +209,10 @@ fn unexpected(web: &Web, head: &str, status: u16) -> Option<String> {
             format!("{url} is answered with 400 {reason}: TLS is spoken there"),
             format!("try {}", url.replacen("http://", "https://", 1)),
         ),
+        _ if is_for_grpc(head) => (
+            format!("{url} is answered with {found} {reason}: gRPC is spoken there"),
+            format!("try grpc {}", web.address),
+        ),
         _ => (
             format!("{url} is answered with {found} {reason}, not {status}"),
             format!("try another path, or say --status {found} if that is the right answer"),
@@ -191,8 +231,7 @@ fn is_for_tls(answer: &str) -> bool {
 /// What is to be said of an answer that is no HTTP: what else may be spoken there.
 fn other(url: &str, address: &str, bytes: &[u8]) -> String {
     let spoken = match bytes {
-        // An alert, or a handshake.
-        [0x15 | 0x16, 3, ..] => "TLS is spoken there: try https://".to_owned(),
+        _ if is_tls(bytes) => "TLS is spoken there: try https://".to_owned(),
         [b'E', b'R', b'R', b'O', b'R', ..] => format!("try memcached {address}"),
         [b'-', b'E', b'R', b'R', ..] => format!("try redis {address}"),
         [0xca, ..] => format!("try pvaccess {address}"),
@@ -495,6 +534,9 @@ mod tests {
             request was sent to HTTPS port</title>";
         let secure = said(plain, 200).unwrap_err();
         assert!(secure.contains("TLS is spoken there\n  try https://127."), "{secure}");
+        let grpc = b"HTTP/1.1 400 Bad Request\r\n\r\nthis is a server of gRPC, which is spoken";
+        let grpc = said(grpc, 200).unwrap_err();
+        assert!(grpc.contains("gRPC is spoken there\n  try grpc 127."), "{grpc}");
         let moved = said(b"HTTP/1.1 301 Moved\r\nLocation: /y/\r\n\r\n", 200).unwrap_err();
         assert!(moved.contains("/y/; redirects are not followed\n  try http://127."), "{moved}");
     }

@@ -23,7 +23,9 @@ Example:
   loadline run mine.toml")]
 pub(crate) struct NewArgs {
     /// What is measured
-    #[arg(value_parser = PossibleValuesParser::new(TEMPLATES.iter().map(|one| one.0)))]
+    // Where it is missing, clap names no more than this.
+    #[arg(value_name = "http|cache|records|program|compare",
+        value_parser = PossibleValuesParser::new(TEMPLATES.iter().map(|one| one.0)))]
     template: String,
 }
 

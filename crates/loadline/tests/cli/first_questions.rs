@@ -145,7 +145,9 @@ fn a_service_at_an_address_is_asked_in_its_protocol_and_every_answer_is_checked(
     assert_eq!(trial["point"]["workload.operation"], "get:9 set:1");
     assert!(stderr(&output).contains("5 rounds of 20 ms, about "), "{}", stderr(&output));
     let page = format!("{}/x", cache.address());
-    place.refuses(&["try", &page], 1, "memcached is spoken there: try memcached 127.0.0.1:");
+    place.refuses(&["try", &page], 2, "memcached is spoken there: try memcached 127.0.0.1:");
+    place.refuses(&["new"], 2, "<http|cache|records|program|compare>");
+    place.refuses(&["try", "redis", cache.address()], 2, "try memcached 127.0.0.1:");
     let (one, same) = (cache.address(), "one and the same");
     place.refuses(&["try", "memcached", one, "--beside", "memcached", one], 2, same);
     let many = ["try", "memcached", one, "--connections", "1000000"];

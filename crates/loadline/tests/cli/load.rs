@@ -170,6 +170,7 @@ fn requirements_may_be_computed_and_a_run_may_end_at_once() {
     let output = place.loadline(&["run", "suite.toml", "--wait"]);
     assert_eq!(code(&output), 3, "{}", stderr(&output));
     assert!(stderr(&output).contains("aborted, because rate_per_s > 1/s"), "{}", stderr(&output));
+    assert_eq!(code(&place.loadline(&["report", "last"])), 3, "that of the run");
 }
 
 #[test]
