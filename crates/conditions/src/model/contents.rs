@@ -151,8 +151,8 @@ impl Contents {
     }
 
     /// Changes the data, and returns at which times something else is shown. Where some of it is
-    /// damaged, as only a start can find it, it is all refused from then on. `keeps_tags` leaves
-    /// what is to be dropped until it is sealed. `channels` are the folder's.
+    /// damaged, it is all refused from then on. `keeps_tags` leaves what is to be dropped until it
+    /// is sealed. `channels` are the folder's.
     pub(super) fn touch(
         &mut self,
         touch: &Touch,
