@@ -67,7 +67,10 @@ fn history_sums_up_the_runs_that_a_server_s_log_has() {
         assert_eq!(chain, ["/s/f/a", "/s/f/b"], "{json}");
         assert_eq!(json["limits"][0]["limit"], "/s:l", "{json}");
         let text = printed(&["history", &log, "--under", "/s/f/b"]);
-        assert!(text.starts_with("1 runs of 1 tasks\n") && text.ends_with("/s/f/b\n"), "{text}");
+        assert!(
+            text.starts_with("1 runs of 1 tasks\n") && text.ends_with("      1        0  /s/f/b\n"),
+            "{text}"
+        );
     });
     let (_, error, code) = run(&["history", "/nowhere.log"]);
     assert_eq!(code, 2, "{error}");

@@ -173,7 +173,9 @@ fn show(args: &HistoryArgs, store: &Store) -> Outcome {
     for task in &tasks {
         let [longest, total, wait] =
             ["longest", "total", "longest_wait"].map(|name| span(&task[name]));
-        let (runs, aborted, path) = (&task["runs"], &task["aborted"], word(&task["path"]));
+        // Text, as a value of JSON takes no width.
+        let [runs, aborted] = ["runs", "aborted"].map(|name| task[name].to_string());
+        let path = word(&task["path"]);
         let _ = writeln!(text, "{longest:>10}{total:>12}{wait:>10}{runs:>7}{aborted:>9}  {path}");
     }
     show_causes(&mut text, &chain, &limits);
