@@ -281,6 +281,9 @@ pub struct FutureClient {
 ///
 /// The thread that reads ends a call that is awaited at its deadline, or within two seconds of it
 /// where it sleeps; a server that goes on ends it in time.
+///
+/// Its waker is woken while the connection is locked: an executor may not poll within `wake`, nor
+/// drop the future with the waker.
 #[derive(Debug)]
 pub struct CallFuture {
     connection: Arc<Connection>,
