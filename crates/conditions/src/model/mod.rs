@@ -51,7 +51,7 @@ pub use lead::{Lead, Leads};
 pub use piece::{MAX_TIME, Piece, Revision, Version};
 pub use query::{Canonical, Explained, Order, answers};
 pub use seal::{BLOCK_BYTES, Made, Rebuilt, Seal};
-pub use segment::{Damage, Segment, segment_id, segment_name};
+pub use segment::{Damage, Segment, index_end, segment_id, segment_name};
 pub use shown::{Answer, Shown};
 pub use snapshot::{BadSnapshot, Loader, Named};
 pub use state::{Misplaced, State};

@@ -7,7 +7,9 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use bytes::Bytes;
-use memmap2::Mmap;
+use memmap2::{Advice, Mmap};
+
+use crate::model::index_end;
 
 /// The bytes of a file, for as long as any of them is used.
 ///
@@ -28,5 +30,14 @@ pub(super) fn map(path: &Path) -> io::Result<Bytes> {
     // signal (SIGBUS), as an error of the disk does; whoever changes it is noticed where the bytes
     // have not been checked yet, and no value of theirs is trusted to be in bounds.
     let map = unsafe { Mmap::map(&file)? };
+    // A slice needs few pages of each: what the system would read around one of them, often
+    // megabytes, is read for nothing. The index is needed whole, at once.
+    let advised = map.advise(Advice::Random).and_then(|()| {
+        let index = index_end(&map).and_then(|end| usize::try_from(end).ok()).unwrap_or(0);
+        map.advise_range(Advice::WillNeed, 0, index.min(map.len()))
+    });
+    if let Err(why) = advised {
+        tracing::debug!("{}: the system takes no advice: {why}", path.display());
+    }
     Ok(Bytes::from_owner(map))
 }

@@ -53,6 +53,11 @@ pub fn segment_name(id: u64) -> String {
     format!("{id:020}.segment")
 }
 
+/// Where the index of a segment ends that has these bytes; `None` where they are none.
+pub fn index_end(bytes: &[u8]) -> Option<u64> {
+    layout::Head::decode(bytes).ok()?.0.index_end()
+}
+
 /// The number of the segment whose file has this name; `None` where the name is none of ours.
 pub fn segment_id(name: &str) -> Option<u64> {
     let id = name.strip_suffix(".segment")?.parse().ok()?;
