@@ -15,12 +15,13 @@ pub struct SampleSpread {
     pub sigma_ns: f64,
     /// 99th percentile.
     pub p99_ns: u64,
-    /// The fastest 99 %, in as many equal parts of the time from the least to the 99th percentile.
+    /// The histogram of the fastest 99 %: buckets of equal width from the least to the 99th
+    /// percentile.
     pub fastest: Vec<u64>,
 }
 
-/// Parts of the time that are told apart.
-const PARTS: usize = 32;
+/// The buckets of the histogram.
+const BUCKETS: usize = 32;
 
 impl SampleSpread {
     /// Of these trials' histograms; `None` where there are no samples.
@@ -38,20 +39,20 @@ impl SampleSpread {
             mean_ns: all.mean(),
             sigma_ns: all.stdev(),
             p99_ns: all.value_at_quantile(0.99),
-            fastest: fastest(&all, PARTS),
+            fastest: fastest(&all, BUCKETS),
         }))
     }
 }
 
-/// The fastest 99 % of a distribution in equal parts of the time from the least to the 99th
-/// percentile: the slowest percent would squeeze all others together.
-pub fn fastest(histogram: &Histogram<u64>, parts: usize) -> Vec<u64> {
+/// The histogram of the fastest 99 % of a distribution, in buckets of equal width: the slowest
+/// percent would squeeze all others together.
+pub fn fastest(histogram: &Histogram<u64>, buckets: usize) -> Vec<u64> {
     let (low, high) = (histogram.min(), histogram.value_at_quantile(0.99));
-    let step = (high.saturating_sub(low) as f64 / parts.max(1) as f64).max(1.0);
-    let mut counts = vec![0; parts];
+    let step = (high.saturating_sub(low) as f64 / buckets.max(1) as f64).max(1.0);
+    let mut counts = vec![0; buckets];
     for one in histogram.iter_recorded().filter(|one| one.value_iterated_to() <= high) {
         let place = (one.value_iterated_to().saturating_sub(low) as f64 / step) as usize;
-        if let Some(count) = counts.get_mut(place.min(parts.saturating_sub(1))) {
+        if let Some(count) = counts.get_mut(place.min(buckets.saturating_sub(1))) {
             *count += one.count_since_last_iteration();
         }
     }

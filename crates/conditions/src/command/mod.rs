@@ -201,7 +201,7 @@ impl ConditionsCommand {
             Self::Create(args) => change::create(context, args),
             Self::Insert(args) => insert::insert(context, args),
             Self::Get(args) => show::get(context, &args),
-            Self::Explain(args) => show::get(context, &args.into()),
+            Self::Explain(args) => show::explain(context, &args),
             Self::Browse(args) => show::browse(context, &args),
             Self::Diff(args) => show::diff(context, &args),
             Self::Slice(args) => show::slice(context, &args),

@@ -40,7 +40,7 @@ struct ChannelArgs {
 }
 
 /// Which records.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 struct WhereArgs {
     /// Only records that meet this, such as 'value>=20.5' or 'note is null'; may be given several
     /// times
@@ -48,24 +48,7 @@ struct WhereArgs {
     conditions: Vec<String>,
 }
 
-#[derive(Debug, clap::Args)]
-pub(super) struct GetArgs {
-    /// The folder
-    folder: String,
-    /// The time
-    #[arg(value_parser = time, allow_negative_numbers = true)]
-    time: u64,
-    #[command(flatten)]
-    channels: ChannelArgs,
-    #[command(flatten)]
-    records: WhereArgs,
-    #[command(flatten)]
-    version: VersionArgs,
-    /// Print which object is shown, and since which change
-    #[arg(long, conflicts_with = "conditions")]
-    why: bool,
-}
-
+/// What channels show at a time.
 #[derive(Debug, clap::Args)]
 pub(super) struct ExplainArgs {
     /// The folder
@@ -79,11 +62,15 @@ pub(super) struct ExplainArgs {
     version: VersionArgs,
 }
 
-impl From<ExplainArgs> for GetArgs {
-    fn from(args: ExplainArgs) -> Self {
-        let ExplainArgs { folder, time, channels, version } = args;
-        Self { folder, time, channels, records: WhereArgs::default(), version, why: true }
-    }
+#[derive(Debug, clap::Args)]
+pub(super) struct GetArgs {
+    #[command(flatten)]
+    shown: ExplainArgs,
+    #[command(flatten)]
+    records: WhereArgs,
+    /// Print which object is shown, and since which change
+    #[arg(long, conflicts_with = "conditions")]
+    why: bool,
 }
 
 /// A range of times, all of them without it.
@@ -195,19 +182,30 @@ impl ChannelArgs {
     }
 }
 
-pub(super) fn get(context: &Context, args: &GetArgs) -> anyhow::Result<()> {
-    let mut parameters = vec![("folder", args.folder.clone()), ("t", args.time.to_string())];
-    args.channels.add_to(&mut parameters);
-    args.records.add_to(&mut parameters);
-    args.version.add_to(&mut parameters);
-    if args.why {
-        let told = context.client.get_json("/explain", &parameters)?;
-        has(&told, "channels")?;
-        return context.print(&told, &why_text(&told));
+impl ExplainArgs {
+    fn parameters(&self) -> Parameters<'_> {
+        let mut parameters = vec![("folder", self.folder.clone()), ("t", self.time.to_string())];
+        self.channels.add_to(&mut parameters);
+        self.version.add_to(&mut parameters);
+        parameters
     }
+}
+
+pub(super) fn get(context: &Context, args: &GetArgs) -> anyhow::Result<()> {
+    if args.why {
+        return explain(context, &args.shown);
+    }
+    let mut parameters = args.shown.parameters();
+    args.records.add_to(&mut parameters);
     let found = context.client.get_json("/find", &parameters)?;
     has(&found, "objects")?;
     context.print(&found, &table(&found))
+}
+
+pub(super) fn explain(context: &Context, args: &ExplainArgs) -> anyhow::Result<()> {
+    let told = context.client.get_json("/explain", &args.parameters())?;
+    has(&told, "channels")?;
+    context.print(&told, &why_text(&told))
 }
 
 pub(super) fn browse(context: &Context, args: &BrowseArgs) -> anyhow::Result<()> {

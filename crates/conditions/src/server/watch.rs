@@ -50,7 +50,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.has_ended.store(true, Relaxed);
-        // It is told that there is no watch any more. Where the directory is gone, it was before.
+        // Removing the watch wakes the thread. Where the directory is gone, that did before.
         let _ = inotify::remove_watch(&*self.events, self.watch);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -145,8 +145,8 @@ pub(crate) fn processes_with(text: &str) -> Vec<u32> {
     processes.filter(holds).collect()
 }
 
-/// A number of its own for each of these tests, by which the processes that it starts are told from
-/// those of others, of another run of the tests, too. It is a size of memory that a cache may have.
+/// A number of its own for each of these tests, which marks the processes that it starts, also
+/// beside another run of the tests. It is a size of memory that a cache may have.
 pub(crate) fn unique(test: u32) -> u32 {
     assert!(test < 100);
     (64 << 20) + std::process::id() % 1_000_000 * 100 + test

@@ -173,7 +173,7 @@ impl Drop for Background {
     }
 }
 
-/// Ports that nobody has just now, each another one.
+/// Different ports that are free now.
 pub(crate) fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     let mut ports = [0; COUNT];
     for at in 0..COUNT {

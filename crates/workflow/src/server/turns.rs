@@ -12,7 +12,7 @@ use super::locks::{AtomicBool, Mutex, MutexGuard};
 
 /// What one thread at a time has.
 pub(super) trait Owned {
-    /// What it is told.
+    /// What is sent to it.
     type Message;
 
     /// Takes what is short, from a connection's thread too.
