@@ -390,6 +390,15 @@ impl<'a> Runs<'a> {
         self.rows
     }
 
+    /// Hands on the bytes of segments that the rows lie in.
+    pub(super) fn sealed_bytes(&self, each: &mut dyn FnMut(&[u8])) {
+        for (source, rows) in &self.runs {
+            if let Some(segment) = source {
+                segment.bytes_around(rows.clone(), each);
+            }
+        }
+    }
+
     /// Adds this many rows that follow the last ones.
     pub(super) fn extend(&mut self, rows: usize) {
         if let Some((_, last)) = self.runs.last_mut() {

@@ -64,6 +64,11 @@ impl<'a> Shown<'a> {
         ANSWER.check(rows).map(|()| rows)
     }
 
+    /// Hands on the bytes of segments that its cells lie in, which may have to come from a disk.
+    pub fn sealed_bytes(&self, each: &mut dyn FnMut(&[u8])) {
+        self.runs.sealed_bytes(each);
+    }
+
     /// Appends the cells of a column, by its place, to cells of its kind. An answer has `before`
     /// bytes already.
     ///

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use memmap2::{Advice, Mmap};
+use rustix::mm;
 
 use crate::model::index_end;
 
@@ -40,4 +41,21 @@ pub(super) fn map(path: &Path) -> io::Result<Bytes> {
         tracing::debug!("{}: the system takes no advice: {why}", path.display());
     }
     Ok(Bytes::from_owner(map))
+}
+
+/// Has the system read from the disk, all at once, what it doesn't have of these bytes of a file
+/// that is mapped, and waits for none of it.
+#[allow(unsafe_code)]
+pub(super) fn read_ahead(bytes: &[u8]) {
+    if bytes.is_empty() {
+        return;
+    }
+    // Advice is of whole pages; the one that they begin in belongs to the same mapping.
+    let into_page = bytes.as_ptr().addr() % rustix::param::page_size();
+    let begin = bytes.as_ptr().wrapping_byte_sub(into_page).cast_mut().cast();
+    // SAFETY: this advice changes no byte of any memory, and the system refuses what is not mapped.
+    let advised = unsafe { mm::madvise(begin, bytes.len() + into_page, mm::Advice::WillNeed) };
+    if let Err(why) = advised {
+        tracing::debug!("the system takes no advice: {why}");
+    }
 }

@@ -15,6 +15,7 @@ use super::app::{App, needed, params, query_params};
 use super::fault::{Fault, json_bytes};
 use super::known::{FOREVER, NOW, lists, value};
 use super::little::{is_little_look_up, is_little_slice};
+use super::map::read_ahead;
 use super::quick;
 use super::reads::{is_past, revision};
 use super::ready::{Making, Ready, SliceKey, Turn};
@@ -425,6 +426,7 @@ impl SliceKey {
 }
 
 fn made(key: &SliceKey, shown: Vec<Shown<'_>>) -> Result<Made, Refusal> {
+    shown.iter().for_each(|folder| folder.sealed_bytes(&mut read_ahead));
     match key.format {
         Format::Binary => encode_shown(key.head(), &shown).map(Made::Bytes),
         _ => answers(shown).map(Made::Answers),

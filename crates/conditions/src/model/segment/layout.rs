@@ -12,8 +12,9 @@ pub(super) const HEAD_BYTES: usize = 128;
 pub(super) const CHUNK_BYTES: usize = 4 << 10;
 
 /// About how many bytes a group of rows has: what is shown at one time lies in few groups, so that
-/// a read whose data come from the disk fetches little else (the kernel reads 128 KiB at once).
-const GROUP_BYTES: usize = 64 << 10;
+/// a read whose data come from the disk fetches little else, and few enough that columns are copied
+/// in runs.
+const GROUP_BYTES: usize = 16 << 10;
 
 /// Where the cells of fixed width lie: rows are divided into groups, each of which has the cells of
 /// one column after those of the other.
@@ -36,6 +37,13 @@ impl Groups {
     /// How many rows a group has, but for the last one.
     pub(super) fn group_rows(&self) -> usize {
         1 << self.shift
+    }
+
+    /// Where the groups lie that have these rows.
+    pub(super) fn around(&self, rows: Range<usize>) -> Range<usize> {
+        let first = rows.start >> self.shift << self.shift;
+        let end = rows.end.next_multiple_of(self.group_rows()).min(self.rows);
+        first * self.row_bytes..end * self.row_bytes
     }
 
     /// Where the cells of a column lie, one range for each group: of these rows, which are there,

@@ -349,21 +349,38 @@ impl Segment {
 
     /// About how many bytes rows have in this segment. What is damaged is not noticed here.
     pub(in super::super) fn bytes_of(&self, first: u32, rows: u32) -> u64 {
-        let payload = &self.bytes[self.at.payload..];
-        let (begin, end) = (first as usize, first as usize + rows as usize);
-        let bytes = |column: &Column| {
-            if let Some(width) = column.kind.width_bytes() {
-                return width as u64 * u64::from(rows);
+        let (first, rows) = (u64::from(first), u64::from(rows));
+        let bytes = |column: &Column| match column.kind.width_bytes() {
+            Some(width) => width as u64 * rows,
+            None => {
+                let ends = self.ends(column, first, first + rows);
+                ends.end - ends.start + 8 * rows
             }
-            let end_of = |row: usize| {
-                let ends = payload.get(column.ends + 8 * row..column.ends + 8 * row + 8);
-                ends.map_or(0, |end| u64_at(end, 0)).min(column.data_bytes as u64)
-            };
-            let before = begin.checked_sub(1).map_or(0, end_of);
-            let last = end.checked_sub(1).map_or(0, end_of);
-            last.saturating_sub(before) + 8 * u64::from(rows)
         };
         self.columns.iter().map(bytes).sum()
+    }
+
+    /// Hands on the bytes that rows lie in: the groups of their cells of fixed width, and their
+    /// cells that differ in length. What is damaged is not noticed here.
+    pub(in super::super) fn bytes_around(&self, rows: Range<usize>, each: &mut dyn FnMut(&[u8])) {
+        let payload = &self.bytes[self.at.payload..];
+        let mut hand_on = |range: Range<usize>| each(payload.get(range).unwrap_or_default());
+        hand_on(self.groups.around(rows.clone()));
+        for column in self.columns.iter().filter(|column| column.kind.width_bytes().is_none()) {
+            let ends = self.ends(column, rows.start as u64, rows.end as u64);
+            hand_on(column.data + ends.start as usize..column.data + ends.end as usize);
+        }
+    }
+
+    /// Where rows' cells that differ in length begin and end. What is damaged is not noticed here.
+    fn ends(&self, column: &Column, begin: u64, end: u64) -> Range<u64> {
+        let payload = &self.bytes[self.at.payload..];
+        let end_of = |row: u64| {
+            let at = column.ends + 8 * row as usize;
+            payload.get(at..at + 8).map_or(0, |end| u64_at(end, 0)).min(column.data_bytes as u64)
+        };
+        let before = begin.checked_sub(1).map_or(0, end_of);
+        before..end.checked_sub(1).map_or(0, end_of).max(before)
     }
 
     /// Appends rows of a column, none of which has a value where the column came later.

@@ -138,7 +138,12 @@ fn rows_of_many_groups_are_read_as_they_were_written_and_few_rows_lie_together()
     let bytes = encode(&of, &[], &payload);
     let segment = Segment::open(ID, Bytes::from(bytes)).expect("a segment");
     assert_eq!(segment.check(), []);
-    for rows in [0..ROWS, 0..0, 127..128, 127..129, 128..256, 100..1_000, ROWS - 1..ROWS] {
+    for rows in [0..ROWS, 0..0, 31..32, 31..33, 32..64, 100..1_000, ROWS - 1..ROWS] {
+        let mut around = Vec::new();
+        segment.bytes_around(rows.clone(), &mut |bytes| around.push(bytes.to_vec()));
+        let mut texts = Cells::new(Kind::String);
+        texts.append(&payload.columns[1], rows.clone());
+        assert_eq!(around[1..], [texts.bytes()], "{rows:?}");
         for (number, column) in payload.columns.iter().enumerate() {
             let (mut read, mut expected) = (Cells::new(column.kind()), Cells::new(column.kind()));
             segment.append(number, rows.clone(), &mut read).expect("rows");
@@ -147,12 +152,15 @@ fn rows_of_many_groups_are_read_as_they_were_written_and_few_rows_lie_together()
         }
     }
     let groups = Groups::new(395, ROWS);
-    assert_eq!(groups.group_rows(), 128);
+    assert_eq!(groups.group_rows(), 32);
     let last = (2 + 8 + 1 + 95 * 4, 4);
     let all = groups.extents(0, 2, 100..200).chain(groups.extents(last.0, last.1, 100..200));
     let all: Vec<_> = all.collect();
     let (begin, end) = (all.iter().map(|at| at.start).min(), all.iter().map(|at| at.end).max());
-    assert!(end.zip(begin).is_some_and(|(end, begin)| end - begin <= 128 << 10), "{all:?}");
+    assert_eq!(groups.around(100..200), 96 * 395..224 * 395);
+    assert!(begin.is_some_and(|begin| begin >= 96 * 395), "{all:?}");
+    assert!(end.is_some_and(|end| end <= 224 * 395), "{all:?}");
+    assert_eq!(groups.around(ROWS - 1..ROWS), (ROWS - 8) * 395..ROWS * 395);
 }
 
 #[test]
