@@ -112,7 +112,7 @@ fn with_journal(folder: &Path, queue: &Queue, record: &[u8]) {
     let notify = {
         let waiting = waiting.clone();
         move |progress| {
-            let Progress::Acknowledged(through) = progress else { panic!("{progress:?}") };
+            let Progress::Acknowledged { through, .. } = progress else { panic!("{progress:?}") };
             let mut waiting = waiting.lock().expect("locked");
             let count = waiting.partition_point(|(seq, _)| *seq <= through);
             waiting.drain(..count).for_each(|(_, request)| request.finish());

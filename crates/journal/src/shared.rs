@@ -18,8 +18,14 @@ const SPARE_BYTES: usize = 1 << 20;
 /// What a journal's thread reports, in a call that must not wait.
 #[derive(Clone, Debug)]
 pub enum Progress {
-    /// All records up to this one are acknowledged.
-    Acknowledged(u64),
+    /// All records up to one are acknowledged.
+    Acknowledged {
+        /// The number of the record.
+        through: u64,
+        /// Whether others wait to be written, so that the disk is idle for as long as the call
+        /// takes.
+        others_wait: bool,
+    },
     /// The disk is full, or a file can't be created. What was committed waits and is tried again,
     /// and new records are refused with this error.
     Stalled(Error),

@@ -189,7 +189,8 @@ impl Writer {
             (state.acknowledged, state.written) = (written.last, written);
         });
         if is_news {
-            (self.notify)(Progress::Acknowledged(written.last));
+            let others_wait = self.shared.has_tasks();
+            (self.notify)(Progress::Acknowledged { through: written.last, others_wait });
         }
     }
 

@@ -19,7 +19,7 @@ fn a_failed_fsync_fails_all_who_wait_and_all_that_comes_later() {
     let error = put(&mut journal, 2).expect_err("not durable");
     assert!(matches!(error, Error::Sync { .. }), "{error}");
     assert!(error.to_string().contains("00000000000000000001.log: fsync failed"), "{error}");
-    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(3))));
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged { through: 3, .. })));
     assert!(matches!(progress.recv(), Ok(Progress::Failed(Error::Sync { .. }))));
     let error = journal.append(b"more").expect_err("refused");
     assert!(matches!(error, Error::Sync { .. }), "{error}");
@@ -60,13 +60,13 @@ fn a_full_disk_refuses_new_records_and_loses_none_that_were_taken() {
     assert!(error.is_no_space(), "{error}");
     assert!(journal.append(b"more").expect_err("no room").is_no_space());
     assert_eq!(journal.last(), 6, "what is refused gets no number");
-    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(3))));
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged { through: 3, .. })));
     assert!(matches!(progress.recv(), Ok(Progress::Stalled(_))));
     // A process that is killed now leaves no half group behind.
     let (_, report, count) = open(disk.after_kill()).expect("opens");
     assert_eq!((count, report.dropped), (3, None));
     disk.set_room(None);
-    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(6))));
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged { through: 6, .. })));
     assert!(matches!(progress.recv(), Ok(Progress::Resumed)));
     put(&mut journal, 1).expect("goes on");
     journal.close().expect("closed");
@@ -89,7 +89,7 @@ fn a_journal_that_refuses_on_a_full_disk_has_what_it_acknowledged_and_nothing_el
                 journal.commit();
             }
             match progress.recv().expect("a report") {
-                Progress::Acknowledged(number) => acknowledged = number,
+                Progress::Acknowledged { through: number, .. } => acknowledged = number,
                 Progress::Refused(last, why) => {
                     assert!(why.is_no_space(), "{why}");
                     break last;
@@ -109,7 +109,8 @@ fn a_journal_that_refuses_on_a_full_disk_has_what_it_acknowledged_and_nothing_el
         }
         journal.commit();
         acknowledged += 1;
-        while !matches!(progress.recv(), Ok(Progress::Acknowledged(last)) if last == acknowledged) {
+        while !matches!(progress.recv(), Ok(Progress::Acknowledged { through: last, .. }) if last == acknowledged)
+        {
         }
         assert!(journal.snapshot().is_ok());
     }
@@ -211,7 +212,7 @@ fn what_is_written_becomes_durable_after_the_time_of_the_policy() {
     let (mut journal, _, _, progress) = open_with(disk.clone(), options).expect("a new journal");
     disk.fail_sync_after(0);
     put(&mut journal, 5).expect("acknowledged");
-    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(5))));
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged { through: 5, .. })));
     assert!(matches!(progress.recv(), Ok(Progress::Failed(_))), "by itself");
 }
 
@@ -308,9 +309,9 @@ fn a_file_that_can_not_be_created_for_a_while_is_created_later() {
     let error = put(&mut journal, 2).expect_err("no next file").to_string();
     assert!(error.contains("too many open files"), "{error}");
     disk.refuse(None);
-    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(2))));
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged { through: 2, .. })));
     assert!(matches!(progress.recv(), Ok(Progress::Stalled(_))));
-    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(4))));
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged { through: 4, .. })));
     assert!(matches!(progress.recv(), Ok(Progress::Resumed)));
     journal.close().expect("all is written");
     assert_eq!(open(disk).expect("opens").2, 4);

@@ -79,8 +79,13 @@ impl Dispatch {
 
     /// Passes the journal's progress on, from the journal's thread.
     pub(super) fn progress(&self, progress: Progress) {
-        let Progress::Acknowledged(number) = progress else {
-            return self.send(Message::Journal(progress));
+        let number = match progress {
+            Progress::Acknowledged { through, others_wait: false } => through,
+            // Applied by the owner's thread, while this one writes the others.
+            Progress::Acknowledged { through, .. } => {
+                return self.send(Message::Acknowledged(through));
+            }
+            progress => return self.send(Message::Journal(progress)),
         };
         // It takes no one's place: any number of them may wait.
         let _ = self.turns.add(Message::Acknowledged(number), usize::MAX);

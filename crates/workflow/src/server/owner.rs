@@ -284,7 +284,7 @@ impl Owner {
     /// Takes what the journal reports.
     fn progress(&mut self, progress: Progress) {
         match progress {
-            Progress::Acknowledged(number) => self.acknowledged(number, false),
+            Progress::Acknowledged { through, .. } => self.acknowledged(through, false),
             Progress::Refused(written, error) => {
                 // What is written is durable, and its report may come behind this one.
                 self.apply_through(written);
@@ -309,7 +309,8 @@ impl Owner {
         let mut may_be_long = !only_short;
         while let Some(is_short) = self.pending.is_next_short(number) {
             if !is_short && !std::mem::take(&mut may_be_long) {
-                let left = Message::Journal(Progress::Acknowledged(number));
+                let progress = Progress::Acknowledged { through: number, others_wait: false };
+                let left = Message::Journal(progress);
                 // Its thread reads until the owner's end.
                 let _ = self.shared.owner.send(left);
                 return;
