@@ -130,7 +130,8 @@ fn send_all(
                 }
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => {
-                    client.end(id)?;
+                    // A connection that has broken is found with what came before it.
+                    let _ = client.end(id);
                     return Ok(None);
                 }
             }
@@ -139,14 +140,19 @@ fn send_all(
         if let Some(Ok(true)) = sent {
             (unsent, is_idle) = (None, false);
         }
-        while let Some(event) = client.event_now()? {
-            is_idle = false;
-            if let Some(ended) = show(event, method)? {
-                return Ok(Some(ended));
+        // One at a time: answers without end don't keep requests back.
+        match client.event_now()? {
+            Some(event) => {
+                is_idle = false;
+                if let Some(ended) = show(event, method)? {
+                    return Ok(Some(ended));
+                }
+            }
+            // The end of the call, where it has come, says more.
+            None => {
+                sent.transpose()?;
             }
         }
-        // The end of the call, where it has come, says more.
-        sent.transpose()?;
         if is_idle {
             std::thread::sleep(PAUSE);
         }
@@ -179,4 +185,31 @@ fn promised(
     let answer = client.call(number, &request, timeout)?;
     call::print(answer, method.output())?;
     Ok(ended(Status::ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+    use crate::client::native::NativeOptions;
+    use crate::client::native::tests::{Endless, METHOD};
+
+    #[test]
+    fn requests_of_a_stream_are_sent_while_answers_come_without_end() {
+        let (carrier, sent) = Endless::new();
+        let client = NativeClient::connect(Box::new(carrier), &NativeOptions::default());
+        let mut client = client.expect("a greeting");
+        let schema = Schema::of_program();
+        let method = schema.method("grpc.testing.TestService/FullDuplexCall").expect("a method");
+        let number = client.any_method(METHOD).expect("a method");
+        let (sender, mut requests) = tokio::sync::mpsc::channel(2);
+        (0..2).for_each(|_| sender.try_send(Ok(Bytes::new())).expect("room"));
+        drop(sender);
+        let how = Begin::within(Some(Duration::from_secs(60)), Instant::now);
+        let id = client.open(number, &how).expect("a call");
+        let ended = send_all(&mut client, id, &method, &mut requests);
+        assert!(matches!(ended, Ok(None)), "all are sent before the call ends");
+        assert_eq!(sent.load(Relaxed), 4, "the call, two requests, and their end");
+    }
 }

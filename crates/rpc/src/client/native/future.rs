@@ -317,7 +317,8 @@ impl FutureClient {
         unary(&lock(&self.connection.state).session, name)
     }
 
-    /// Begins a call.
+    /// Begins a call. Where the server takes nothing, it waits for room until the deadline of the
+    /// call, and without one for as long as that lasts: an executor waits with it.
     ///
     /// # Errors
     /// When as many calls are outstanding as the server allows, the message is larger than it

@@ -5,6 +5,8 @@
 
 mod future;
 mod meter;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::fmt;
 use std::io;
@@ -221,7 +223,8 @@ impl NativeClient {
         self.flush()
     }
 
-    /// As [`NativeClient::send`], without waiting for room: returns whether there was any.
+    /// As [`NativeClient::send`], without waiting for the server to have room for it: returns
+    /// whether it had any. What is sent waits for room on its way, as [`NativeClient::flush`] does.
     ///
     /// # Errors
     /// As [`NativeClient::send`].
@@ -336,7 +339,8 @@ impl NativeClient {
         }
     }
 
-    /// As [`NativeClient::next_event`], without waiting: `None` where nothing has come.
+    /// As [`NativeClient::next_event`], without waiting for it: `None` where nothing has come.
+    /// What is to be sent may wait for room, as [`NativeClient::flush`] does.
     ///
     /// # Errors
     /// As [`NativeClient::next_event`].
@@ -346,10 +350,9 @@ impl NativeClient {
         }
         self.flush()?;
         let now = Instant::now();
-        if !self.read(Some(now))? && self.session.deadline().is_some_and(|deadline| deadline <= now)
-        {
-            self.session.expire(now);
-        }
+        self.read(Some(now))?;
+        // A server that goes on sending puts no deadline off.
+        self.session.expire(now);
         Ok(self.session.next_event())
     }
 
