@@ -1,6 +1,6 @@
 //! Where both sides run, as a few calls of `Who` see it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -26,9 +26,10 @@ pub(in crate::command) struct Seen {
     pub(in crate::command) here: BTreeSet<usize>,
     /// Those of the server, where it says them.
     pub(in crate::command) server: BTreeSet<usize>,
-    /// Looks at both while this side stayed where it was, and those of them that saw one core.
-    pub(super) looks: usize,
-    pub(super) same: usize,
+    /// Looks at both while this side stayed where it was.
+    pub(in crate::command) looks: usize,
+    /// Those of them that saw both on one core, by that core.
+    pub(in crate::command) same: BTreeMap<usize, usize>,
 }
 
 impl Seen {
@@ -50,11 +51,14 @@ impl Seen {
             if there.carrier.is_empty() {
                 continue;
             }
-            self.server.insert(there.core as usize);
+            let there = there.core as usize;
+            self.server.insert(there);
             // One that was moved meanwhile ran on two.
             if rustix::thread::sched_getcpu() == before {
                 self.looks += 1;
-                self.same += usize::from(before == there.core as usize);
+                if there == before {
+                    *self.same.entry(there).or_default() += 1;
+                }
             }
         }
         Ok(())
@@ -74,7 +78,13 @@ impl Seen {
 
     /// Which share of the looks saw both on one core; `None` where there were fewer than this.
     pub(in crate::command) fn share_of_one(&self, least: usize) -> Option<f64> {
-        (self.looks >= least).then(|| self.same as f64 / self.looks.max(1) as f64)
+        let same: usize = self.same.values().sum();
+        (self.looks >= least).then(|| same as f64 / self.looks.max(1) as f64)
+    }
+
+    /// The core that most of these looks saw both on.
+    pub(in crate::command) fn one(&self) -> Option<usize> {
+        self.same.iter().max_by_key(|(_, looks)| **looks).map(|(core, _)| *core)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What this host's kernel says of a process, and how long its ways between two threads take.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write, pipe};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +21,7 @@ const ROUNDS: u64 = 1_000;
 /// Round trips of a cache line in a sample: the clock costs as much as a fifth of one.
 const TRIPS: u64 = 16;
 
-/// What a process has used until now, all its threads.
+/// What a process, or a thread of it, has used until now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
     /// Nanoseconds on a CPU.
@@ -31,22 +33,14 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// Reads it; `None` where the process isn't there, or isn't ours to see.
+    /// That of all threads of a process; `None` where it isn't there, or isn't ours to see.
     pub(super) fn of(pid: u32) -> Option<Self> {
-        let mut used = Self::default();
-        for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
-            let task = task.ok()?.path();
-            // A thread may end meanwhile.
-            let Ok(schedule) = fs::read_to_string(task.join("schedstat")) else { continue };
-            let mut fields = schedule.split_ascii_whitespace().map(str::parse::<u64>);
-            used.cpu_ns += fields.next()?.ok()?;
-            used.ready_ns += fields.next()?.ok()?;
-            let Ok(status) = fs::read_to_string(task.join("status")) else { continue };
-            let switches = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
-            used.switches +=
-                switches.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum::<u64>();
-        }
-        Some(used)
+        let all = Threads::of(pid)?.0.into_values();
+        Some(all.fold(Self::default(), |all, one| Self {
+            cpu_ns: all.cpu_ns + one.cpu_ns,
+            ready_ns: all.ready_ns + one.ready_ns,
+            switches: all.switches + one.switches,
+        }))
     }
 
     /// What it has used since.
@@ -56,6 +50,43 @@ impl Used {
             ready_ns: self.ready_ns.saturating_sub(before.ready_ns),
             switches: self.switches.saturating_sub(before.switches),
         }
+    }
+
+    /// Which share of a core a thread that has used this wanted: the time in which others had its
+    /// CPU counts neither way. It may have slept before, as one does that is woken on a busy host.
+    fn wanted(self, took_ns: f64) -> f64 {
+        let cpu = self.cpu_ns as f64;
+        cpu / (took_ns - self.ready_ns as f64).max(cpu).max(1.0)
+    }
+}
+
+/// What each thread of a process has used until now, by its number.
+#[derive(Debug)]
+pub(super) struct Threads(HashMap<OsString, Used>);
+
+impl Threads {
+    /// Reads it; `None` where the process isn't there, or isn't ours to see.
+    pub(super) fn of(pid: u32) -> Option<Self> {
+        let mut threads = HashMap::new();
+        for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+            let task = task.ok()?;
+            // A thread may end meanwhile.
+            let read = |name: &str| fs::read_to_string(task.path().join(name));
+            let Ok(schedule) = read("schedstat") else { continue };
+            let mut fields = schedule.split_ascii_whitespace().map(str::parse::<u64>);
+            let (cpu_ns, ready_ns) = (fields.next()?.ok()?, fields.next()?.ok()?);
+            let status = read("status").unwrap_or_default();
+            let switches = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
+            let switches = switches.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum();
+            threads.insert(task.file_name(), Used { cpu_ns, ready_ns, switches });
+        }
+        Some(Self(threads))
+    }
+
+    /// Which share of a core they wanted since, all together.
+    pub(super) fn wanted(&self, before: &Self, took_ns: f64) -> f64 {
+        let before = |number: &OsString| before.0.get(number).copied().unwrap_or_default();
+        self.0.iter().map(|(number, used)| used.since(before(number)).wanted(took_ns)).sum()
     }
 }
 
@@ -259,6 +290,22 @@ mod tests {
         let is_alone = two_cores(Cpus::default()).is_none();
         assert_eq!(floors.cache_line_ns.is_none(), is_alone, "{floors:?}");
         assert!(floors.cache_line_ns.is_none_or(|floor| floor > 0.0), "{floors:?}");
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_wants_no_core_however_long_it_waits_for_one_when_it_wakes() {
+        let wanted = |cpu_ns, ready_ns, took| Used { cpu_ns, ready_ns, switches: 0 }.wanted(took);
+        assert_eq!(wanted(200, 0, 200.0), 1.0, "it spins");
+        assert_eq!(wanted(100, 100, 200.0), 1.0, "it spins, and shares its core");
+        assert_eq!(wanted(2, 300, 500.0), 0.01, "it slept for 200");
+        assert_eq!(wanted(0, 200, 200.0), 0.0);
+        assert_eq!(wanted(9, 0, 8.0), 1.0, "clocks differ");
+        let threads = |all: [u64; 2]| {
+            let used = |cpu_ns| Used { cpu_ns, ..Used::default() };
+            let number = |at: usize| OsString::from(at.to_string());
+            Threads(all.iter().enumerate().map(|(at, cpu)| (number(at), used(*cpu))).collect())
+        };
+        assert_eq!(threads([150, 50]).wanted(&threads([50, 0]), 100.0), 1.5);
     }
 
     #[test]

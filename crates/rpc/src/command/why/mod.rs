@@ -22,7 +22,7 @@ use super::ping::trial::{Limits, Trial};
 use crate::client::native::Traffic;
 use crate::protocol::table::{Pause, Place};
 use cause::{Cores, Did, Facts, Idle, Side, Slow};
-use host::{Floors, Used};
+use host::{Floors, Threads, Used};
 use parts::{LookUp, Parts, look_up_ns};
 use show::Shown;
 
@@ -87,7 +87,7 @@ impl Server {
 /// Where both sides ran, as they were seen.
 fn cores(seen: &Seen) -> Option<Cores> {
     match seen.share_of_one(LOOKS)? {
-        share if share >= 0.9 => seen.server.last().map(|core| Cores::One(*core)),
+        share if share >= 0.9 => seen.one().map(Cores::One),
         share if share <= 0.1 => Some(Cores::Two),
         _ => Some(Cores::Changing),
     }
@@ -102,19 +102,17 @@ fn is_alone(before: u64, after: u64) -> bool {
 /// Which share of a core each side wants while a call waits. It is not known where the server won't
 /// sleep, or has other calls meanwhile.
 fn idle(caller: &mut Caller, server: &Server) -> anyhow::Result<Idle> {
-    let now = || (Used::of(std::process::id()), server.used());
-    let (reads, before, begun) = (who(caller)?.reads, now(), Instant::now());
+    let now = || (Threads::of(std::process::id()), server.pid.and_then(Threads::of));
+    let reads = who(caller)?.reads;
+    let (begun, before) = (Instant::now(), now());
     let pause = Pause { ns: IDLE.as_nanos() as u64 }.encode_to_vec();
     if caller.find(SLEEP).and_then(|sleep| caller.call(sleep, &pause.into())).is_err() {
         return Ok(Idle::default());
     }
     let (after, took) = (now(), begun.elapsed().as_nanos() as f64);
     let who = who(caller)?;
-    let share = |before: Option<Used>, after: Option<Used>| {
-        let used = after?.since(before?);
-        // What waits for a CPU would be on it.
-        Some((used.cpu_ns + used.ready_ns) as f64 / took)
-    };
+    let share =
+        |before: Option<Threads>, after: Option<Threads>| Some(after?.wanted(&before?, took));
     let theirs = share(before.1, after.1).filter(|_| is_alone(reads, who.reads));
     Ok(Idle { here: share(before.0, after.0), server: theirs })
 }
@@ -305,6 +303,21 @@ mod tests {
         assert_eq!(served(&counts(0, 0), counts(0, 0)).map(|did| did.reads), None);
         let did = served(&counts(7, 9), counts(9, 9)).expect("counted");
         assert_eq!((did.reads, did.writes), (2, 0));
+    }
+
+    #[test]
+    fn one_core_is_the_one_on_which_both_were_seen() {
+        let seen = |same: &[(usize, usize)]| Seen {
+            here: [0].into(),
+            server: [0, 1].into(),
+            looks: 32,
+            same: same.iter().copied().collect(),
+        };
+        assert_eq!(cores(&seen(&[(0, 31)])), Some(Cores::One(0)), "once it was on another");
+        assert_eq!(cores(&seen(&[(0, 2), (1, 28)])), Some(Cores::One(1)));
+        assert_eq!(cores(&seen(&[(0, 16)])), Some(Cores::Changing));
+        assert_eq!(cores(&seen(&[])), Some(Cores::Two));
+        assert_eq!(cores(&Seen { looks: LOOKS - 1, ..seen(&[(0, 9)]) }), None);
     }
 
     #[test]
