@@ -6,6 +6,9 @@ use prost_reflect::{DynamicMessage, Kind, MessageDescriptor, Value};
 /// How deep parentheses go.
 const MOST_DEPTH: usize = 32;
 
+/// The most `+`, `-` and `*` of an expression, which is as deep as a sum has terms.
+const MOST_SIGNS: usize = 1_000;
+
 /// An expression whose fields are there.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expression {
@@ -43,7 +46,7 @@ impl Expression {
     }
 
     fn parse_about(text: &str, request: Option<&MessageDescriptor>) -> Result<Self, String> {
-        let mut parser = Parser { text, at: 0, request, depth: 0 };
+        let mut parser = Parser { text, at: 0, request, depth: 0, signs: 0 };
         let expression = parser.sum()?;
         match parser.peek() {
             None => Ok(expression),
@@ -158,6 +161,7 @@ struct Parser<'a> {
     /// Not known before the server is asked.
     request: Option<&'a MessageDescriptor>,
     depth: usize,
+    signs: usize,
 }
 
 impl Parser<'_> {
@@ -184,7 +188,7 @@ impl Parser<'_> {
     fn sum(&mut self) -> Result<Expression, String> {
         let mut sum = self.product()?;
         while let Some(sign @ ('+' | '-')) = self.peek() {
-            self.at += 1;
+            self.pass_sign()?;
             sum = Expression::Both(sign, Box::new(sum), Box::new(self.product()?));
         }
         Ok(sum)
@@ -193,10 +197,20 @@ impl Parser<'_> {
     fn product(&mut self) -> Result<Expression, String> {
         let mut product = self.one()?;
         while let Some('*') = self.peek() {
-            self.at += 1;
+            self.pass_sign()?;
             product = Expression::Both('*', Box::new(product), Box::new(self.one()?));
         }
         Ok(product)
+    }
+
+    /// Passes a sign between two parts.
+    fn pass_sign(&mut self) -> Result<(), String> {
+        self.at += 1;
+        self.signs += 1;
+        match self.signs > MOST_SIGNS {
+            true => Err(format!("an expression has {MOST_SIGNS} of +, - and * at most")),
+            false => Ok(()),
+        }
     }
 
     fn one(&mut self) -> Result<Expression, String> {
@@ -316,6 +330,12 @@ mod tests {
         }
         let deep = "(".repeat(100);
         assert!(Expression::parse(&deep, &sample()).expect_err("deep").contains("32 deep"));
+        // A chain of these would take the stack, where it is computed and where it is dropped.
+        for sign in ["+", "-", "*"] {
+            let long = format!("1{}", format!("{sign}1").repeat(200_000));
+            let wrong = Expression::parse(&long, &sample()).expect_err("long");
+            assert!(wrong.contains("1000 of +, - and * at most"), "{wrong}");
+        }
     }
 
     proptest! {

@@ -12,6 +12,10 @@ const MOST_ELEMENTS: u64 = 3;
 /// The longest text, unless the length is stated.
 const MOST_TEXT: u64 = 16;
 
+/// What a value counts, beside its text, of the bytes that a message may have: less than it takes
+/// in memory.
+const VALUE_BYTES: usize = 16;
+
 /// Random numbers in order.
 struct Random(u64);
 
@@ -34,19 +38,24 @@ impl Random {
 
 /// A message with a value in each field: one member of each oneof, elements in
 /// lists, an entry in maps.
-/// Texts and bytes have `length`, where one is stated.
+/// Texts and bytes have `length`, where one is stated. `None` where it takes about `most` bytes or
+/// more: a schema with many fields on each level has more values than there is memory.
 pub(super) fn generate(
     message: &MessageDescriptor,
     seed: u64,
     length: Option<usize>,
-) -> DynamicMessage {
-    let mut maker = Maker { random: Random(scramble(seed)), length };
-    maker.message(message, 0)
+    most: usize,
+) -> Option<DynamicMessage> {
+    let mut maker = Maker { random: Random(scramble(seed)), length, left: most };
+    let message = maker.message(message, 0);
+    (maker.left > 0).then_some(message)
 }
 
 struct Maker {
     random: Random,
     length: Option<usize>,
+    /// What the message may still take; where nothing is left, it is of no use.
+    left: usize,
 }
 
 impl Maker {
@@ -64,7 +73,7 @@ impl Maker {
         for field in fields {
             // A message that holds itself would be a tree of all its fields.
             let is_deep = depth + 1 >= MOST_DEPTH && is_message(&field.kind());
-            if !is_deep {
+            if !is_deep && self.left > 0 {
                 let value = self.field(&field, depth);
                 message.set_field(&field, value);
             }
@@ -93,6 +102,7 @@ impl Maker {
     }
 
     fn value(&mut self, kind: &Kind, depth: usize) -> Value {
+        self.left = self.left.saturating_sub(VALUE_BYTES);
         let random = &mut self.random;
         match kind {
             // Eighths are exact in both.
@@ -119,6 +129,8 @@ impl Maker {
             Some(length) => length as u64,
             None => 1 + self.random.below(MOST_TEXT),
         };
+        let length = (length as usize).min(self.left);
+        self.left -= length;
         (0..length).map(|_| char::from(b'a' + self.random.below(26) as u8)).collect()
     }
 }
@@ -156,11 +168,11 @@ mod tests {
     #[test]
     fn a_seed_gives_one_message_and_another_seed_another_one() {
         let sample = sample();
-        let bytes = |seed| generate(&sample, seed, None).encode_to_vec();
+        let bytes = |seed| generate(&sample, seed, None, 9_000).expect("small").encode_to_vec();
         assert_eq!(bytes(7), bytes(7));
         assert_ne!(bytes(7), bytes(8));
         for seed in 0..50 {
-            let message = generate(&sample, seed, Some(5));
+            let message = generate(&sample, seed, Some(5), 9_000).expect("small");
             let text = message.get_field_by_name("text").expect("a field").into_owned();
             assert_eq!(text.as_str().map(str::len), Some(5));
             let members = ["integer", "word", "boxed"];
@@ -168,5 +180,12 @@ mod tests {
             assert!(there <= 1, "a member of the oneof, which may have its default");
             assert!(message.encoded_len() < 4_000, "{}", message.encoded_len());
         }
+    }
+
+    #[test]
+    fn a_message_that_would_take_too_much_is_none() {
+        let sample = sample();
+        assert!(generate(&sample, 7, None, 100).is_none(), "it has more values");
+        assert!(generate(&sample, 7, Some(64 << 20), 1 << 20).is_none(), "it has longer texts");
     }
 }

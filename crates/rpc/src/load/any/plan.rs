@@ -75,7 +75,11 @@ impl Plan {
         let messages = if method.is_client_streaming() { self.messages } else { 1 };
         if let Some(text) = &self.spec.message {
             let message = read(text, &input).map_err(|why| ("message".to_owned(), why))?;
-            return Ok(vec![vec![message; messages]]);
+            let all = (message.encoded_len() + PREFIX_BYTES).saturating_mul(messages);
+            return match all > MOST_BYTES {
+                true => Err(too_large("message")),
+                false => Ok(vec![vec![message; messages]]),
+            };
         }
         let mut bytes = 0;
         let mut requests = Vec::new();
@@ -83,11 +87,11 @@ impl Plan {
             let mut request = Vec::new();
             for place in 0..messages as u64 {
                 let seed = scramble(self.seed ^ scramble(number)) ^ place;
-                let made = generate(&input, seed, self.length).encode_to_vec();
+                let made = generate(&input, seed, self.length, MOST_BYTES - bytes);
+                let made = made.ok_or_else(|| too_large("requests"))?.encode_to_vec();
                 bytes += made.len() + PREFIX_BYTES;
                 if bytes > MOST_BYTES {
-                    let words = format!("all requests have more than {MOST_BYTES} bytes: say less");
-                    return Err(("requests".to_owned(), words));
+                    return Err(too_large("requests"));
                 }
                 // As it is read: a field at its default is as one that isn't there.
                 let message = DynamicMessage::decode(input.clone(), &made[..]);
@@ -124,6 +128,10 @@ impl Plan {
         });
         fields.collect::<Result<_, Wrong>>().map(Right::Fields)
     }
+}
+
+fn too_large(key: &str) -> Wrong {
+    (key.to_owned(), format!("all requests have more than {MOST_BYTES} bytes: say less"))
 }
 
 /// A message as JSON.

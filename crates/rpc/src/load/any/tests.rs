@@ -147,6 +147,16 @@ fn what_does_not_fit_the_method_names_its_key() {
 }
 
 #[test]
+fn a_stated_message_that_is_sent_too_often_is_refused() {
+    let method = "grpc.testing.TestService/StreamingInputCall";
+    let message = Some(format!(r#"{{"payload": {{"body": "{}"}}}}"#, "A".repeat(1_000)));
+    let plan = Plan::new(AnySpec { message, ..spec(method) }, None, 500_000, 7);
+    let wrong = plan.any(&schema().method(method).expect("a method")).expect_err("375 MB");
+    let words = "all requests have more than 268435456 bytes: say less";
+    assert_eq!(wrong, ("message".to_owned(), words.to_owned()));
+}
+
+#[test]
 fn a_suite_that_is_wrong_says_where() {
     let fails = |text: &str| {
         let text = format!("service = 'rpc'\noperation = 'call'\n{text}");
