@@ -142,7 +142,8 @@ impl Schema {
         }
         // A server may leave imports out.
         while let Some(name) = first_missing(&files) {
-            add_files(&mut files, asking.files(MessageRequest::FileByFilename(name)).await?)?;
+            let asked = MessageRequest::FileByFilename(name.clone());
+            add_asked(&mut files, &name, asking.files(asked).await?)?;
         }
         asking.end();
         let pool = pool(files)?;
@@ -221,6 +222,16 @@ pub(crate) fn add_files(files: &mut Files, found: Vec<Bytes>) -> Result<(), Sche
         return Err(SchemaError::Unusable(words));
     }
     Ok(())
+}
+
+/// Adds what came for the file of this name. A server that goes on to send others would be asked
+/// without end.
+fn add_asked(files: &mut Files, name: &str, found: Vec<Bytes>) -> Result<(), SchemaError> {
+    add_files(files, found)?;
+    if files.contains_key(name) {
+        return Ok(());
+    }
+    Err(SchemaError::Unusable(format!("the server's reflection doesn't give the file {name}")))
 }
 
 /// An import that isn't there.
@@ -318,5 +329,24 @@ impl Asking {
     fn end(mut self) {
         // The connection may have ended, too.
         let _ = self.sender.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_sends_another_file_than_it_is_asked_for_is_refused() {
+        let file = |name: &str| {
+            let name = Some(name.to_owned());
+            Bytes::from(FileDescriptorProto { name, ..Default::default() }.encode_to_vec())
+        };
+        let mut files = Files::new();
+        assert!(add_asked(&mut files, "a.proto", vec![file("b.proto"), file("a.proto")]).is_ok());
+        for found in [Vec::new(), vec![file("d.proto")]] {
+            let wrong = add_asked(&mut files, "c.proto", found).expect_err("no file");
+            assert!(wrong.to_string().contains("doesn't give the file c.proto"), "{wrong}");
+        }
     }
 }
