@@ -132,6 +132,8 @@ fn what_is_typed_wrong_or_is_not_there_is_named() {
         (&["ping", "tcp:127.0.0.1:1", "--tls-ca", "none.pem"], 2, "--tls-ca is for grpc://"),
         (&["ping", "tcp:127.0.0.1:1", "-H", "x: 1"], 2, "own frames take one"),
         (&["ping", "here:", "--writes", "field"], 2, "are for own frames"),
+        (&["ping", "direct:", "--nagle"], 2, "have no connection"),
+        (&["ping", "table:", "--server", "exec false"], 2, "have no connection"),
         (&["ping", "here:", "--gzip"], 2, "--gzip is for grpc://"),
         (&["why", "here:", "--time", "0s"], 2, "more than nothing"),
         (&["ping", "grpc://127.0.0.1:1", "--writes", "field"], 2, "own frames"),

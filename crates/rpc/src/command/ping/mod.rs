@@ -130,13 +130,17 @@ impl ToArgs {
         schemes.iter().any(|scheme| self.address.starts_with(scheme))
     }
 
+    /// Whether a flag is typed that is about a connection.
+    fn is_tuned(&self) -> bool {
+        let is_planted = self.writes != Writes::default() || self.reads.is_some() || self.buffered;
+        let is_tuned = self.nagle || self.quickack || self.wait.is_some();
+        is_planted || is_tuned || self.server.is_some() || self.future != FutureKind::Caller
+    }
+
     /// Whether the address alone is typed, as gRPC has it.
     #[cfg(feature = "grpc")]
     pub(super) fn check_bare(&self) -> Result<(), Failure> {
-        let is_planted = self.writes != Writes::default() || self.reads.is_some() || self.buffered;
-        let is_tuned = self.nagle || self.quickack || self.wait.is_some();
-        let is_placed = self.server.is_some() || self.cpus != Cpus::default();
-        if is_planted || is_tuned || is_placed || self.future != FutureKind::Caller {
+        if self.is_tuned() || self.cpus != Cpus::default() {
             let words = "--server, --cpus, --writes, --reads, --buffered, --nagle, --quickack, \
                          --wait and --future are for own frames: here:, tcp:, shm:, pipe: or mpi:";
             return Err(Failure::Usage(words.to_owned()));
@@ -254,6 +258,11 @@ pub(super) fn ping(args: &PingArgs, session: SessionArgs) -> Outcome {
     let mut caller = match Rung::of(&args.to.address) {
         Some(_) if args.function != Function::Add => {
             let words = "direct:, codec: and table: are for --function add";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        Some(_) if args.to.is_tuned() => {
+            let words = "direct:, codec: and table: have no connection: of the flags of one they \
+                         take --cpus";
             return Err(Failure::Usage(words.to_owned()));
         }
         Some(rung) => {
