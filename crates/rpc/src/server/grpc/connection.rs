@@ -25,8 +25,8 @@ use super::watch::Watch;
 
 /// What a client may send of one call before it is asked for more, and of all of a connection: what
 /// is not read yet. h2 grants each again once a third of it is taken, so that one write has both
-/// grants where one is half of the other; a call that takes nothing leaves the
-/// other half, and two leave nothing.
+/// grants where one is half of the other; a call that takes nothing leaves the other half, and two
+/// leave nothing.
 const STREAM_WINDOW_BYTES: u32 = 512 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 
