@@ -109,8 +109,11 @@ fn a_journal_that_refuses_on_a_full_disk_has_what_it_acknowledged_and_nothing_el
         }
         journal.commit();
         acknowledged += 1;
-        while !matches!(progress.recv(), Ok(Progress::Acknowledged { through: last, .. }) if last == acknowledged)
-        {
+        loop {
+            match progress.recv() {
+                Ok(Progress::Acknowledged { through: last, .. }) if last == acknowledged => break,
+                _ => {}
+            }
         }
         assert!(journal.snapshot().is_ok());
     }
