@@ -27,6 +27,14 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
+/// Whether jobs' ECF_JOBOUT has a value. Its folder, ECF_OUT, may name variables, and all of a job
+/// are looked through for them: there it is empty, or each would be made of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    Named,
+    Unnamed,
+}
+
 impl Snapshot {
     /// A variable of the users, at a node or above; then of the server.
     #[must_use]
@@ -39,11 +47,15 @@ impl Snapshot {
     /// generated; then the server's.
     #[must_use]
     pub fn variable(&self, id: NodeId, name: &str) -> Option<String> {
+        self.variable_of(id, name, Output::Named)
+    }
+
+    fn variable_of(&self, id: NodeId, name: &str, output: Output) -> Option<String> {
         for id in self.upwards(id) {
             if let Some(value) = self.own_variable(id, name) {
                 return Some(value.to_string());
             }
-            if let Some(value) = self.made_variable(id, name) {
+            if let Some(value) = self.made_of(id, name, output) {
                 return Some(value);
             }
         }
@@ -72,6 +84,10 @@ impl Snapshot {
     /// A variable that a node makes: by its repeat, or by what it is.
     #[must_use]
     pub fn made_variable(&self, id: NodeId, name: &str) -> Option<String> {
+        self.made_of(id, name, Output::Named)
+    }
+
+    fn made_of(&self, id: NodeId, name: &str, output: Output) -> Option<String> {
         if let Some(repeat) = self.repeat(id) {
             if repeat.name == *name {
                 return Some(repeat.over.text());
@@ -89,12 +105,17 @@ impl Snapshot {
         if !name.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'1')) {
             return None;
         }
-        self.generated(id).into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+        let all = self.generated_of(id, output);
+        all.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
     /// The variables that a node makes by what it is, in ecFlow's order.
     #[must_use]
     pub fn generated(&self, id: NodeId) -> Vec<(&'static str, String)> {
+        self.generated_of(id, Output::Named)
+    }
+
+    fn generated_of(&self, id: NodeId, output: Output) -> Vec<(&'static str, String)> {
         match self.node(id).kind {
             Kind::Root => Vec::new(),
             Kind::Suite => self.generated_of_suite(id),
@@ -103,7 +124,7 @@ impl Snapshot {
                 let below = path.splitn(3, '/').nth(2).unwrap_or("").to_owned();
                 vec![("FAMILY", below), ("FAMILY1", self.node(id).name.to_string())]
             }
-            Kind::Task | Kind::Alias => self.generated_of_job(id),
+            Kind::Task | Kind::Alias => self.generated_of_job(id, output),
         }
     }
 
@@ -155,7 +176,7 @@ impl Snapshot {
         values
     }
 
-    fn generated_of_job(&self, id: NodeId) -> Vec<(&'static str, String)> {
+    fn generated_of_job(&self, id: NodeId, output: Output) -> Vec<(&'static str, String)> {
         let node = self.node(id);
         let (path, job) = (self.path(id), node.job());
         let home = self.user_variable(id, "ECF_HOME").unwrap_or("");
@@ -163,22 +184,30 @@ impl Snapshot {
         let task = if is_alias { node.parent.unwrap_or(id) } else { id };
         let extension = self.user_variable(id, "ECF_EXTN").filter(|text| !text.is_empty());
         let extension = if is_alias { ".usr" } else { extension.unwrap_or(".ecf") };
-        let out = self.user_variable(id, "ECF_OUT").filter(|text| !text.is_empty());
-        let out = out.map_or_else(
-            || home.to_owned(),
-            |out| self.substitute(id, out, '%').unwrap_or_else(|text| text),
-        );
         let try_no = job.try_no;
-        vec![
+        let mut values = vec![
             ("TASK", self.node(task).name.to_string()),
             ("ECF_JOB", format!("{home}{path}.job{try_no}")),
             ("ECF_SCRIPT", format!("{home}{path}{extension}")),
-            ("ECF_JOBOUT", format!("{out}{path}.{try_no}")),
+        ];
+        let mut file = String::new();
+        if output == Output::Named {
+            let out = self.user_variable(id, "ECF_OUT").filter(|text| !text.is_empty());
+            let value = |name: &str| self.variable_of(id, name, Output::Unnamed);
+            let out = out.map_or_else(
+                || home.to_owned(),
+                |out| substitute(out, '%', value).unwrap_or_else(|text| text),
+            );
+            file = format!("{out}{path}.{try_no}");
+        }
+        values.extend([
+            ("ECF_JOBOUT", file),
             ("ECF_TRYNO", try_no.to_string()),
             ("ECF_RID", job.rid.to_string()),
             ("ECF_NAME", path),
             ("ECF_PASS", job.password.to_string()),
-        ]
+        ]);
+        values
     }
 
     /// Replaces `%NAME%` and `%NAME:default%` by the variables of a node, values within values
@@ -188,31 +217,40 @@ impl Snapshot {
     /// The text as far as it got, where a variable is missing, a sign has no partner, or values
     /// contain themselves.
     pub fn substitute(&self, id: NodeId, text: &str, sign: char) -> Result<String, String> {
-        let mut text = text.to_owned();
-        let mut from = 0;
-        for _ in 0..SUBSTITUTIONS_LIMIT {
-            let Some(start) = text[from..].find(sign).map(|at| from + at) else { return Ok(text) };
-            let inside = start + sign.len_utf8();
-            let Some(end) = text[inside..].find(sign).map(|at| inside + at) else {
-                return Err(text);
-            };
-            if inside == end {
-                text.replace_range(start..end, "");
-                from = inside;
-                continue;
-            }
-            let (name, default) = match text[inside..end].split_once(':') {
-                Some((name, default)) => (name, Some(default)),
-                None => (&text[inside..end], None),
-            };
-            let value = self.variable(id, name).or_else(|| default.map(str::to_owned));
-            let Some(value) = value else { return Err(text) };
-            text.replace_range(start..end + sign.len_utf8(), &value);
-            from = start;
-            if text.len() > TEXT_LIMIT {
-                return Err(text);
-            }
-        }
-        Err(text)
+        substitute(text, sign, |name| self.variable(id, name))
     }
+}
+
+/// Replaces what stands between signs by its value, as [`Snapshot::substitute`] says.
+fn substitute(
+    text: &str,
+    sign: char,
+    value: impl Fn(&str) -> Option<String>,
+) -> Result<String, String> {
+    let mut text = text.to_owned();
+    let mut from = 0;
+    for _ in 0..SUBSTITUTIONS_LIMIT {
+        let Some(start) = text[from..].find(sign).map(|at| from + at) else { return Ok(text) };
+        let inside = start + sign.len_utf8();
+        let Some(end) = text[inside..].find(sign).map(|at| inside + at) else {
+            return Err(text);
+        };
+        if inside == end {
+            text.replace_range(start..end, "");
+            from = inside;
+            continue;
+        }
+        let (name, default) = match text[inside..end].split_once(':') {
+            Some((name, default)) => (name, Some(default)),
+            None => (&text[inside..end], None),
+        };
+        let value = value(name).or_else(|| default.map(str::to_owned));
+        let Some(value) = value else { return Err(text) };
+        text.replace_range(start..end + sign.len_utf8(), &value);
+        from = start;
+        if text.len() > TEXT_LIMIT {
+            return Err(text);
+        }
+    }
+    Err(text)
 }

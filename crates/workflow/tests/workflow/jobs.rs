@@ -10,6 +10,7 @@ use crate::served::{self, Served};
 const SUITE: &str = "\
 suite s
   edit ECF_TRIES '2'
+  edit ECF_OUT '%ECF_HOME%'
   edit V 'value'
   limit one 1
   family f
