@@ -386,7 +386,7 @@ fn names_that_are_numbers_and_others_have_one_order() {
     let tasks: String = all.iter().map(|name| format!(" task {name}\n")).collect();
     let mut fake = Fake::new(&format!("suite s\n{tasks}endsuite\n"));
     let one = fake.id("/s/1");
-    fake.apply(|rules| rules.order(one, Order::Alphabetic));
+    fake.apply(|rules| rules.order(one, Order::Alphabetic)).expect("no run times are asked for");
     let suite = fake.id("/s");
     let names: Vec<String> =
         fake.tree.children(suite).map(|id| fake.tree.node(id).name.to_string()).collect();
@@ -533,4 +533,48 @@ fn a_limit_that_is_archived_with_its_node_holds_up_no_task() {
     let t = fake.id("/t");
     fake.apply(|rules| rules.archive(t));
     assert_eq!(fake.started(), ["/u/e"]);
+}
+
+#[test]
+fn a_job_that_runs_where_it_is_moved_holds_its_tokens_there() {
+    for ran in [false, true] {
+        let mut fake = Fake::begun(
+            "suite s\n limit l 1\n limit n 1\n family f\n  limit own 1\n  inlimit -n /s:n\n  \
+             task a\n   inlimit /s:l\n   inlimit own\n endfamily\n family g\n endfamily\n \
+             task w\n  inlimit /s:l\n task x\n  inlimit /s/f:own\nendsuite\n",
+        );
+        let (family, to, job) = (fake.id("/s/f"), fake.id("/s/g"), fake.id("/s/f/a"));
+        assert_eq!(fake.started(), ["/s/f/a"]);
+        if ran {
+            fake.apply(|rules| rules.init(job, "1", &[]));
+        }
+        fake.apply(|rules| rules.move_below(family, to)).expect("room");
+        // The limit that it waited for is at another place now, and holds up no one.
+        assert_eq!(fake.started(), ["/s/x"]);
+        let has = |fake: &Fake, line: &str| print(&fake.tree, Style::Net, false).contains(line);
+        for line in ["l 1 # 1 /s/g/f/a", "own 1 # 1 /s/g/f/a", "n 1 # 1 /s/g/f"] {
+            assert!(has(&fake, &format!("limit {line}\n")), "{line}");
+        }
+        fake.complete("/s/g/f/a");
+        assert_eq!(fake.started(), ["/s/w"]);
+        assert!(has(&fake, "limit own 1\n") && has(&fake, "limit n 1\n"));
+    }
+}
+
+#[test]
+fn the_folder_of_outputs_may_name_variables_of_the_nodes_around() {
+    for (out, meant) in [
+        ("%DIR%/%SUITE%%NONE:_%", "/out/s_/s/t.0"),
+        ("%DIR%/%ECF_TRYNO%", "/out/0/s/t.0"),
+        // As ecFlow's server has it that is made of itself.
+        ("%ECF_JOBOUT%", "/s/t.0"),
+        ("%ECF_OUT%", "%ECF_OUT%/s/t.0"),
+    ] {
+        let fake = Fake::begun(&format!(
+            "suite s\n edit ECF_OUT '{out}'\n edit DIR /out\n task t\n  trigger 1 == 0\n\
+             endsuite\n"
+        ));
+        let task = fake.id("/s/t");
+        assert_eq!(fake.tree.variable(task, "ECF_JOBOUT").as_deref(), Some(meant), "{out}");
+    }
 }

@@ -110,6 +110,54 @@ impl Rules<'_> {
         }
     }
 
+    /// Whether a job has taken tokens.
+    fn holds_tokens(&self, id: NodeId) -> bool {
+        let node = self.tree.node(id);
+        if !node.kind.is_job() || !matches!(node.state, State::Active | State::Submitted) {
+            return false;
+        }
+        let path = self.tree.path(id);
+        self.each_limit(id).iter().any(|(_, _, inlimit, at)| {
+            let limit = self.tree.limit(*at, &inlimit.name);
+            let holders = limit.and_then(|limit| limit.holders.as_ref());
+            let is_holder = holders.is_some_and(|holders| holders.contains(&*path));
+            is_holder || inlimit.node_only && inlimit.incremented
+        })
+    }
+
+    /// Gives back the tokens of all jobs at and below a node that is about to be moved, and returns
+    /// the paths below it of those who had some. What others have of limits there is free, too: by
+    /// the node's new place they can't give it back.
+    pub(super) fn leave_to_move(&mut self, id: NodeId) -> Vec<String> {
+        let all: Vec<NodeId> = self.tree.walk(id).collect();
+        let above = self.tree.path(id).len();
+        let holding = all.iter().filter(|job| self.holds_tokens(**job));
+        let holding = holding.map(|job| self.tree.path(*job)[above..].to_owned()).collect();
+        self.leave_all_limits(&all);
+        for id in all {
+            let is_held = |one: &Attribute| match one {
+                Attribute::Limit(limit) => limit.holders.is_some(),
+                _ => false,
+            };
+            if self.tree.node(id).attributes.iter().any(is_held) {
+                self.reset_limits(id);
+            }
+        }
+        holding
+    }
+
+    /// Takes tokens for jobs that run, by their paths below a node that was moved.
+    pub(super) fn take_again(&mut self, moved: NodeId, holding: &[String]) {
+        let above = self.tree.path(moved);
+        for below in holding {
+            let Some(job) = self.tree.find(&format!("{above}{below}")) else { continue };
+            self.take_tokens(job);
+            if self.tree.node(job).state == State::Active {
+                self.give_tokens(job, true);
+            }
+        }
+    }
+
     /// Gives back the tokens that a node, and those above it, hold by themselves where nothing runs
     /// below them any more.
     pub(super) fn leave_limits_upwards(&mut self, id: NodeId) {

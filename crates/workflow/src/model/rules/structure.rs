@@ -4,10 +4,10 @@ use super::super::attribute::{Attribute, Variable};
 use super::super::calendar::Clock;
 use super::super::changes::Aspect;
 use super::super::node::NodeId;
-use super::super::state::{Flag, Kind, ServerState};
+use super::super::state::{Flag, Kind, ServerState, State};
 use super::super::text::{OwnText, Text};
 use super::super::tree::{AddError, DEPTH_LIMIT, Snapshot, Tree};
-use super::change::{Effect, Requeue, Rules};
+use super::change::{Effect, Requeue, RuleError, Rules};
 use super::resolve::{STOPS, TRIES};
 
 /// Why a definition is not loaded, in ecFlow's words.
@@ -155,15 +155,17 @@ impl Rules<'_> {
     }
 
     /// Moves a node, with all below it, under another one. A job that was asked for at or below it
-    /// just before is made where its task is then.
+    /// just before is made where its task is then, and has its tokens there.
     ///
     /// # Errors
     /// There is no room for it there.
     pub fn move_below(&mut self, id: NodeId, parent: NodeId) -> Result<NodeId, LoadError> {
+        self.check_levels(&self.tree.snapshot(), id, parent)?;
+        let holding = self.leave_to_move(id);
         let before = self.tree.snapshot();
-        self.check_levels(&before, id, parent)?;
         self.delete(id);
         let moved = self.put(&before, id, parent, None)?;
+        self.take_again(moved, &holding);
         let (old, new) = (before.path(id), self.tree.path(moved));
         for effect in &mut self.effects {
             if let Effect::Submit(job) = effect
@@ -283,10 +285,13 @@ impl Rules<'_> {
     }
 
     /// Puts a node, or its siblings, into another order.
-    pub fn order(&mut self, id: NodeId, order: Order) {
-        let Some(parent) = self.tree.node(id).parent else { return };
+    ///
+    /// # Errors
+    /// By how long they have run nodes are ordered that are complete.
+    pub fn order(&mut self, id: NodeId, order: Order) -> Result<(), RuleError> {
+        let Some(parent) = self.tree.node(id).parent else { return Ok(()) };
         let mut all: Vec<NodeId> = self.tree.children(parent).collect();
-        let Some(place) = all.iter().position(|child| *child == id) else { return };
+        let Some(place) = all.iter().position(|child| *child == id) else { return Ok(()) };
         let last = all.len() - 1;
         // Numbers come before other names: where they are compared as texts with some names and as
         // numbers with others, there may be no order.
@@ -304,6 +309,14 @@ impl Rules<'_> {
             Order::Alphabetic => all.sort_by_cached_key(name),
             Order::Reverse => all.sort_by_cached_key(|id| std::cmp::Reverse(name(id).2)),
             Order::Runtime => {
+                if all.iter().any(|id| self.tree.node(*id).state != State::Complete) {
+                    let is_root = parent == NodeId::ROOT;
+                    let (who, what) =
+                        if is_root { ("Defs", "suites") } else { ("NodeContainer", "nodes") };
+                    return Err(RuleError::Refused(format!(
+                        "{who}::order: To order by RUNTIME All {what} must be complete"
+                    )));
+                }
                 let ran = |id: &NodeId| {
                     let tasks = self.tree.walk(*id).filter(|id| self.tree.node(*id).kind.is_job());
                     tasks.map(|id| self.tree.node(id).ran.us).sum::<i64>()
@@ -313,6 +326,7 @@ impl Rules<'_> {
         }
         self.tree.reorder(parent, &all);
         self.tree.changed_in(parent, Aspect::Order);
+        Ok(())
     }
 
     /// Moves a child to the place of another one, as `plug` does among siblings.

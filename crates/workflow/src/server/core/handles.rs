@@ -104,7 +104,8 @@ impl Handles {
                 let numbers: Vec<i64> = of_user.map(|(number, _)| *number).collect();
                 if numbers.is_empty() {
                     return Reply::error(format!(
-                        "ClientSuiteMgr::remove_client_suites: cannot find handle for user {name}"
+                        "ClientSuiteMgr::remove_client_suites: user({name}) has no registered \
+                         handles. User dropped? Please refresh GUI/re-register suites"
                     ));
                 }
                 for number in numbers {

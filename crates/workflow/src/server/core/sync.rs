@@ -28,8 +28,8 @@ pub(super) fn sync(
         (_, None) if kind == SyncKind::News => return Told::Reply(Reply::News(News::Full)),
         (_, None) => {
             return Told::Reply(Reply::error(format!(
-                "ClientSuiteMgr::max_change_no: handle({handle}) does not exist. Handle dropped? \
-                 Please refresh GUI/re-register suites"
+                "ClientSuiteMgr::max_change_no: handle({handle}) does not exist in server. Handle \
+                 dropped or Server may have died? Please refresh GUI/re-register suites"
             )));
         }
     };

@@ -197,7 +197,8 @@ fn of_nodes(
                     Order::Down => To::Down,
                     Order::RunTime => To::Runtime,
                 },
-            );
+            )
+            .map_err(|why| why.to_string())?;
             remember(parts, rules, request, path);
             return Ok(Reply::OK);
         }
