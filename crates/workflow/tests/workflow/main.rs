@@ -34,4 +34,5 @@ mod sync;
 mod tls;
 mod turns;
 mod web;
+mod window;
 mod zombies;
