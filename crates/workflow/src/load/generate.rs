@@ -7,6 +7,8 @@
 
 use std::io::{self, Write};
 
+use super::spread::Spread;
+
 /// How many suites there are, at any scale.
 const SUITES: u64 = 18;
 
@@ -97,27 +99,6 @@ fn depth(family: u64) -> usize {
         0 => 1,
         place if (place - 1).is_multiple_of(1 + INNER) => 2,
         _ => 3,
-    }
-}
-
-/// Divides a number of things over places, as evenly as can be.
-#[derive(Clone, Copy, Debug)]
-struct Spread {
-    things: u64,
-    places: u64,
-    place: u64,
-}
-
-impl Spread {
-    fn new(things: u64, places: u64) -> Self {
-        Self { things, places: places.max(1), place: 0 }
-    }
-
-    /// How many the next place has.
-    fn take(&mut self) -> u64 {
-        let before = self.things * self.place / self.places;
-        self.place += 1;
-        self.things * self.place / self.places - before
     }
 }
 

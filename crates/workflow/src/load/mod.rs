@@ -13,8 +13,13 @@
 //! | `ecflow` | the dialect |
 //! | `tree` | another workload: steps about whole trees, and starts of jobs |
 //! | `generate` | a definition of any size, with the counts of ECMWF's own performance tests |
+//! | `builds` | another shape, with the counts of that by which ECMWF measures how jobs are made |
+//! | `spread` | of both: a number of things over places |
+//! | `folder` | the definitions of a folder as one |
 
+mod builds;
 mod ecflow;
+mod folder;
 mod follower;
 mod generate;
 mod made;
@@ -22,11 +27,14 @@ mod numbers;
 mod operations;
 mod requests;
 mod runs;
+mod spread;
 mod target;
 mod tree;
 mod workload;
 
+pub use builds::{generate_builds, write_scripts};
 pub use ecflow::EcFlow;
+pub use folder::of_folder;
 pub use generate::{Counts, SCALES, generate};
 pub use operations::{
     EVENT, GET, INIT_COMPLETE, LABEL, METER, PING, QUERY_LABEL, QUERY_METER, REQUEUE, SYNC,

@@ -22,8 +22,8 @@ Examples:
 
 Clients are ecFlow's, one command a call: ecflow_client --port=3141 --load=x.def. Jobs call
 ecflow_client, too. Called as ecflow_server, ECF_HOME and ECF_PORT count; ECF_LOG, ECF_CHECK,
-ECF_CHECKOLD, ECF_CHECKINTERVAL, ECF_LISTS, ECF_PASSWD, ECF_CUSTOM_PASSWD, ECF_SSL and the
-ECF_..._CMD do always.";
+ECF_CHECKOLD, ECF_CHECKINTERVAL, ECF_LISTS, ECF_PASSWD, ECF_CUSTOM_PASSWD, ECF_TASK_THRESHOLD,
+ECF_PRUNE_NODE_LOG, ECF_SSL and the ECF_..._CMD do always.";
 
 fn sync_policy(text: &str) -> Result<SyncPolicy, String> {
     match text {

@@ -114,6 +114,8 @@ pub struct Environment {
     pub check_mode: CheckMode,
     /// ECF_PRUNE_NODE_LOG: after how many days lines of the edit history go, at a start; 0: none.
     pub history_days: u32,
+    /// ECF_TASK_THRESHOLD: how long it may take to make a job before the log names it.
+    pub task_threshold: Duration,
     /// Seconds between two looks at time attributes: each is a minute of the suites' calendars.
     pub interval_s: u32,
     /// ECF_MICRO and the commands, by their variables.
@@ -172,6 +174,12 @@ impl Environment {
                 format!("ECF_PRUNE_NODE_LOG is {text:?}: it has to be a number of days")
             })?,
         };
+        let threshold_ms = match variable("ECF_TASK_THRESHOLD") {
+            None => 4_000,
+            Some(text) => text.parse::<u32>().map_err(|_| {
+                format!("ECF_TASK_THRESHOLD is {text:?}: it has to be a number of milliseconds")
+            })?,
+        };
         let commands = COMMANDS
             .map(|(name, usual)| (name, variable(name).unwrap_or_else(|| usual.to_owned())));
         Ok(Self {
@@ -187,6 +195,7 @@ impl Environment {
             check_interval_s,
             check_mode: CheckMode::OnTime,
             history_days,
+            task_threshold: Duration::from_millis(threshold_ms.into()),
             interval_s,
             commands: commands.into(),
             starts_jobs: true,

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
 
 use super::core::{CommandKind, Edited, NO_SCRIPT, NOT_MADE, Submission, said, submissions};
 use super::disk::Disk;
@@ -17,8 +18,13 @@ use crate::protocol::Reply;
 use crate::script::{Origin, Scope, Source, job, locate, substitute};
 
 /// Makes the job of a submission and starts it; for other commands, starts them. The owner learns
-/// of each step.
-pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Sender<Message>) {
+/// of each step, and of a job that takes longer to make than is meant.
+pub(super) fn start(
+    submission: Submission,
+    spawner: &Arc<Spawner>,
+    owner: &Sender<Message>,
+    meant: Duration,
+) {
     let Submission { kind, path, try_no, password, .. } = &submission;
     let (kind, path, try_no, password) = (*kind, path.clone(), *try_no, password.clone());
     let tell = {
@@ -30,7 +36,16 @@ pub(super) fn start(submission: Submission, spawner: &Arc<Spawner>, owner: &Send
             let _ = owner.send(Message::Command(end));
         }
     };
-    let command = match prepare(&submission) {
+    let begun = Instant::now();
+    let prepared = prepare(&submission);
+    let took = begun.elapsed();
+    if kind == CommandKind::Job && took > meant {
+        let (path, took, meant) = (&submission.path, took.as_millis(), meant.as_millis());
+        tell(CommandWhat::Slow(format!(
+            "Job generation for task {path} took {took}ms, Exceeds ECF_TASK_THRESHOLD({meant}ms)"
+        )));
+    }
+    let command = match prepared {
         Ok((size, command)) => {
             tell(CommandWhat::Written(size));
             command

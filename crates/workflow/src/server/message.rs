@@ -50,6 +50,8 @@ pub(super) struct CommandEnd {
 /// What has become of a command.
 #[derive(Debug)]
 pub(super) enum CommandWhat {
+    /// To make the job took longer than is meant: what the log says of it.
+    Slow(String),
     /// The job's file is written, with this size where there is one.
     Written(Option<usize>),
     /// The script isn't found.

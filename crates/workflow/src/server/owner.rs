@@ -463,7 +463,8 @@ impl Owner {
                     let is_printed = submission.kind == CommandKind::Job
                         && may_be_printed(|name| submission.scope.any(name));
                     let pool = if is_printed { &self.printed_jobs } else { &self.jobs };
-                    let work = move || job::start(*submission, &spawner, &owner);
+                    let meant = self.environment.task_threshold;
+                    let work = move || job::start(*submission, &spawner, &owner, meant);
                     // The queue has no limit but the number of tasks.
                     let _ = pool.submit(Waker::new(|| {}), work);
                 }

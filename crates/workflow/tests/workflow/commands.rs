@@ -413,7 +413,8 @@ fn jobs_are_the_files_that_ecflow_s_own_module_writes() {
     let file = place.write(
         "s.def",
         &format!(
-            "suite s\n edit ECF_HOME '{home}'\n edit ECF_INCLUDE '%ECF_HOME%'\n family f\n \
+            "suite s\n edit ECF_HOME '{home}'\n edit ECF_INCLUDE '%ECF_HOME%'\n \
+             edit ECF_OUT '%ECF_HOME%/%SUITE%/%ECF_TRYNO%'\n family f\n \
              repeat integer R 3 9\n edit V 'value'\n task a\n task b\n trigger a == complete\n \
              task bad\n task none\n task dummy\n edit ECF_DUMMY_TASK ''\n endfamily\n \
              family g\n defstatus complete\n task off\n endfamily\nendsuite\n"

@@ -186,3 +186,26 @@ fn each_job_is_started_once_however_many_wait_when_the_server_stops() {
     assert_eq!(tasks.iter().map(ran).collect::<Vec<_>>(), [1; 12]);
     server.stop(Duration::from_secs(5));
 }
+
+#[test]
+fn a_job_that_takes_longer_to_make_than_is_meant_is_named() {
+    if program("ecflow_client").is_none() {
+        return;
+    }
+    let place = Place::new();
+    let command = "sleep 0.2; echo echo it";
+    let file =
+        place.write("s.def", &format!("suite s\n edit ECF_SCRIPT_CMD '{command}'\n task t\n"));
+    let _served = Served::by_command(&place, &[], &[("ECF_TASK_THRESHOLD", "100")]);
+    place.told(&[&format!("--load={}", file.display())]);
+    place.told(&["--restart"]);
+    place.told(&["--begin=s"]);
+    place.until("the task's flag", || {
+        place.told(&["--get_state=/s/t"]).contains("flag:threshold")
+    });
+    let log = place.told(&["--log=get"]);
+    let line = log.lines().find(|line| line.contains("Job generation for task /s/t took "));
+    let line = line.expect("a warning");
+    assert!(line.starts_with("WAR:["), "{line}");
+    assert!(line.ends_with("ms, Exceeds ECF_TASK_THRESHOLD(100ms)"), "{line}");
+}

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::super::generate::{Counts, generate};
 use super::super::requests::command;
 use super::names::{Names, node};
 use crate::protocol::Command;
@@ -30,12 +29,8 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// The definition of these counts.
-    pub(super) fn new(counts: &Counts) -> Self {
-        let mut text = Vec::new();
-        // Writing to memory doesn't fail.
-        let _ = generate(counts, &mut text);
-        let definition = String::from_utf8(text).unwrap_or_default();
+    /// What a definition, whose last suite and task wait, says.
+    pub(super) fn new(definition: String) -> Self {
         let names = Names::of(&definition);
         let (suites, tasks) = paths(&definition);
         let path = suites.last().cloned().unwrap_or_default();
@@ -144,11 +139,13 @@ pub(super) fn released(folder: &Path, count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::generate::Counts;
+    use super::super::source::Source;
     use super::*;
 
     #[test]
     fn paths_and_names_are_those_of_the_definition() {
-        let made = Made::new(&Counts::scaled(0.001).expect("a scale"));
+        let made = Made::new(Source::Scaled(Counts::scaled(0.001).expect("a scale")).text());
         assert_eq!((made.suites.len(), made.suites[17].as_str()), (18, "/s17"));
         let replace = String::from_utf8_lossy(&made.replace);
         assert!(replace.contains("suite s17") && !replace.contains("suite s16"), "the last suite");

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `workload` | `[workload]`: how large the tree is, how many jobs |
 //! | `operations` | the steps |
+//! | `source` | which definition: of a scale, of another shape, those of a folder |
 //! | `made` | definitions and paths, made once |
 //! | `names` | the digest by which a tree's nodes are compared |
 //! | `exchange` | one request over a connection of its own |
@@ -31,6 +32,7 @@ mod operations;
 mod others;
 mod process;
 mod site;
+mod source;
 mod starts;
 mod workload;
 

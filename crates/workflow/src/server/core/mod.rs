@@ -47,7 +47,7 @@ use crate::protocol::{
 };
 use filings::Filings;
 use handles::Handles;
-use parts::{JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, STARTED, STATUS_FAILED, submission};
+use parts::{JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, SLOW, STARTED, STATUS_FAILED, submission};
 use statistics::Statistics;
 use unstarted::{Unstarted, Waiting};
 use whole::Whole;
@@ -301,6 +301,7 @@ impl Core {
     pub(super) fn outcome_of(&self, end: &CommandEnd) -> Option<(u8, String)> {
         let path = &end.path;
         Some(match (&end.what, end.kind) {
+            (CommandWhat::Slow(text), _) => (SLOW, text.clone()),
             (CommandWhat::Written(Some(size)), CommandKind::Job) => {
                 (WRITTEN, format!("job_size:{size}"))
             }
@@ -365,7 +366,7 @@ impl Core {
             What::Outcome { code, try_no, path, password, text } => {
                 let of = (*try_no, *password);
                 let is_edited = *code == WRITTEN && self.unstarted.is_edited(path, of);
-                if !matches!(*code, WRITTEN | KILL_FAILED | STATUS_FAILED) {
+                if !matches!(*code, SLOW | WRITTEN | KILL_FAILED | STATUS_FAILED) {
                     self.unstarted.over(path, of);
                 }
                 self.within(record.at_us, record.random, |parts, rules| {

@@ -6,7 +6,7 @@ use crate::server::log::Category;
 
 use super::parts::{
     Definition, Effect, JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts,
-    SCRIPT_NOT_WRITTEN, STATUS_FAILED, WRITTEN,
+    SCRIPT_NOT_WRITTEN, SLOW, STATUS_FAILED, WRITTEN,
 };
 
 /// Reads the definition of a request that has one; on any thread.
@@ -111,6 +111,10 @@ pub(super) fn outcome(
             let blank = if text.is_empty() { "" } else { " " };
             let line = format!(" submitted: {path}{blank}{text}");
             return parts.effects.push(Effect::Log(Category::Change, line));
+        }
+        SLOW => {
+            parts.effects.push(Effect::Log(Category::Warning, text.to_owned()));
+            return rules.alter_flag(id, Flag::Threshold, true);
         }
         SCRIPT_NOT_WRITTEN => {
             parts.effects.push(Effect::Log(Category::Error, text.to_owned()));

@@ -121,6 +121,7 @@ pub(in crate::server) struct Due {
 }
 
 /// What came of a command, as the journal keeps it.
+pub(in crate::server) const SLOW: u8 = 0;
 pub(in crate::server) const WRITTEN: u8 = 1;
 pub(in crate::server) const NO_SCRIPT: u8 = 2;
 pub(in crate::server) const NOT_MADE: u8 = 3;
