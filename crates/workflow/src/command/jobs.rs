@@ -60,10 +60,11 @@ pub(super) fn run(args: &JobsArgs) -> Outcome {
     let started = Clock::now();
     let made = job_files(&tree, out.as_deref());
     let seconds = started.elapsed().as_secs_f64();
+    let per_second = made.written as f64 / seconds.max(f64::MIN_POSITIVE);
     if args.json {
         let all = json!({
             "schema": 1, "written": made.written, "without_script": made.passed,
-            "errors": made.errors, "seconds": seconds,
+            "errors": made.errors, "seconds": seconds, "jobs_per_s": per_second,
         });
         out::print(format_args!("{all}\n"))?;
     } else {
