@@ -46,7 +46,8 @@ impl Drop for Window {
         // The window is a script's child: they are a group.
         let group = format!("-{}", self.window.id());
         let _ = Command::new("kill").args(["-9", "--", &group]).status();
-        let _ = self.screen.kill();
+        // It takes its socket away.
+        let _ = Command::new("kill").arg(self.screen.id().to_string()).status();
         for child in [&mut self.window, &mut self.screen] {
             let _ = child.wait();
         }
