@@ -65,7 +65,10 @@ mod tests {
         let fault = || of_folder(folder.path()).expect_err("a fault");
         write("readme", "no definition");
         assert!(fault().ends_with("no suite in it: definitions are *.def"));
-        write("b.def", "extern /a/t\nsuite b; task t\n  trigger /a/t == complete\nendsuite # of b\n");
+        write(
+            "b.def",
+            "extern /a/t\nsuite b; task t\n  trigger /a/t == complete\nendsuite # of b\n",
+        );
         write("a.def", "suite a\n task t\nendsuite\n");
         let text = of_folder(folder.path()).expect("a definition");
         assert_eq!(

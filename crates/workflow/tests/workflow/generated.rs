@@ -71,8 +71,7 @@ fn jobs_of_the_other_shape_are_those_that_ecflow_s_module_makes() {
     let folder = TempDir::new().expect("a folder");
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (home, file) = (at("home"), at("builds.def"));
-    let (_, error, code) =
-        run(&["gen", "--shape", "builds", "--scripts", &home, "--out", &file]);
+    let (_, error, code) = run(&["gen", "--shape", "builds", "--scripts", &home, "--out", &file]);
     assert_eq!((code, error.as_str()), (0, ""));
     let (out, error, code) =
         run(&["jobs", &file, "--generate-only", "--home", &home, "--out", &at("ours")]);

@@ -200,9 +200,7 @@ fn a_job_that_takes_longer_to_make_than_is_meant_is_named() {
     place.told(&[&format!("--load={}", file.display())]);
     place.told(&["--restart"]);
     place.told(&["--begin=s"]);
-    place.until("the task's flag", || {
-        place.told(&["--get_state=/s/t"]).contains("flag:threshold")
-    });
+    place.until("the task's flag", || place.told(&["--get_state=/s/t"]).contains("flag:threshold"));
     let log = place.told(&["--log=get"]);
     let line = log.lines().find(|line| line.contains("Job generation for task /s/t took "));
     let line = line.expect("a warning");

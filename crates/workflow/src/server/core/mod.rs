@@ -47,7 +47,9 @@ use crate::protocol::{
 };
 use filings::Filings;
 use handles::Handles;
-use parts::{JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, SLOW, STARTED, STATUS_FAILED, submission};
+use parts::{
+    JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, SLOW, STARTED, STATUS_FAILED, submission,
+};
 use statistics::Statistics;
 use unstarted::{Unstarted, Waiting};
 use whole::Whole;

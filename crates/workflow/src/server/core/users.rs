@@ -186,19 +186,20 @@ fn of_nodes(
         Command::Order { path, order } => {
             let found = rules.tree.find(path).filter(|id| *id != NodeId::ROOT);
             let id = found.ok_or_else(|| text::no_node(path))?;
-            rules.order(
-                id,
-                match order {
-                    Order::Top => To::Top,
-                    Order::Bottom => To::Bottom,
-                    Order::Alpha => To::Alphabetic,
-                    Order::Reverse => To::Reverse,
-                    Order::Up => To::Up,
-                    Order::Down => To::Down,
-                    Order::RunTime => To::Runtime,
-                },
-            )
-            .map_err(|why| why.to_string())?;
+            rules
+                .order(
+                    id,
+                    match order {
+                        Order::Top => To::Top,
+                        Order::Bottom => To::Bottom,
+                        Order::Alpha => To::Alphabetic,
+                        Order::Reverse => To::Reverse,
+                        Order::Up => To::Up,
+                        Order::Down => To::Down,
+                        Order::RunTime => To::Runtime,
+                    },
+                )
+                .map_err(|why| why.to_string())?;
             remember(parts, rules, request, path);
             return Ok(Reply::OK);
         }
