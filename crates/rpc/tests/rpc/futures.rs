@@ -1,10 +1,13 @@
 //! Calls as futures: answers that one thread reads and others wait for.
 
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use rpc::client::native::{FutureClient, FutureKind, NativeClient};
+use rpc::client::native::{CallFuture, FutureClient, FutureKind, NativeClient};
 use rpc::protocol::status::Code;
 
 use crate::native::{ADD, ECHO, SLEEP, connect, deaf, field, pause};
@@ -189,6 +192,58 @@ fn an_awaited_call_of_a_server_that_hangs_ends_at_its_deadline() {
     let ended = ended.recv_timeout(Duration::from_secs(30)).expect("it ends");
     assert_eq!(ended.expect_err("no answer").code, Code::DeadlineExceeded);
     drop(server);
+}
+
+/// An executor of one future, which does all that it does within `wake`.
+struct Within {
+    future: Mutex<Option<CallFuture>>,
+    /// It drops the future, and doesn't poll it.
+    drops: bool,
+    ended: Sender<Option<Bytes>>,
+}
+
+impl Within {
+    fn poll(self: &Arc<Self>) -> Poll<()> {
+        let mut place = self.future.lock().expect("whole");
+        let waker = Waker::from(Arc::clone(self));
+        let future = place.as_mut().expect("it is polled until it has its answer");
+        let answer = Pin::new(future).poll(&mut Context::from_waker(&waker));
+        answer.map(|answer| {
+            *place = None;
+            self.ended.send(answer.ok()).expect("it is waited for");
+        })
+    }
+}
+
+impl Wake for Within {
+    fn wake(self: Arc<Self>) {
+        match self.drops {
+            true => {
+                drop(self.future.lock().expect("whole").take());
+                self.ended.send(None).expect("it is waited for");
+            }
+            false => assert!(self.poll().is_ready(), "it is woken for its answer"),
+        }
+    }
+}
+
+#[test]
+fn an_executor_may_poll_a_call_within_wake_and_drop_it_there() {
+    for drops in [false, true] {
+        let server = Served::start(&[]);
+        let client = connect(&format!("tcp:{}", server.address()));
+        let client = FutureClient::of(client, FutureKind::Channel).expect("a thread");
+        let sleep = client.method(SLEEP).expect("sleep");
+        // The reader waits for the server while the future is polled first.
+        let future = client.start(sleep, &pause(Duration::from_millis(300)), None).expect("a call");
+        let (ended, answers) = std::sync::mpsc::channel();
+        let within = Arc::new(Within { future: Mutex::new(Some(future)), drops, ended });
+        let is_pending = within.poll().is_pending();
+        let answer = answers.recv_timeout(Duration::from_secs(30)).expect("it ends");
+        // On a busy host the answer may have come before.
+        assert!(answer.is_some() != drops || !is_pending, "{answer:?}");
+        is_idle(&client);
+    }
 }
 
 #[test]

@@ -8,6 +8,8 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::mem;
+use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -79,7 +81,9 @@ struct Promise {
 }
 
 impl Promise {
-    fn fulfil(self, result: Result<Bytes, Status>) {
+    /// Hands the answer over; returns who is to be woken for it.
+    #[must_use]
+    fn fulfil(self, result: Result<Bytes, Status>) -> Option<Waker> {
         let done = Done { result, at: Instant::now() };
         match self.target {
             Target::Place(place) => {
@@ -90,9 +94,7 @@ impl Promise {
             // It has room for one; a future that is gone needs none.
             Target::Channel(channel) => drop(channel.try_send(done)),
         }
-        if let Some(waker) = self.waker {
-            waker.wake();
-        }
+        self.waker
     }
 }
 
@@ -150,6 +152,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct State {
     session: ClientSession,
     promises: HashMap<u64, Promise>,
+    /// Whose answers have come.
+    woken: Vec<Waker>,
     meter: Meter,
     /// `None` once the connection is to end.
     sender: Option<Arc<Sender>>,
@@ -161,11 +165,12 @@ impl State {
         while let Some(event) = self.session.next_event() {
             let Some(result) = settle(event.what, &mut None) else { continue };
             if let Some(promise) = self.promises.remove(&event.id) {
-                promise.fulfil(result);
+                self.woken.extend(promise.fulfil(result));
             }
         }
         if let Some(status) = self.session.broken() {
-            self.promises.drain().for_each(|(_, promise)| promise.fulfil(Err(status.clone())));
+            let promises = self.promises.drain();
+            self.woken.extend(promises.filter_map(|(_, one)| one.fulfil(Err(status.clone()))));
         }
     }
 
@@ -182,6 +187,43 @@ impl State {
     }
 }
 
+/// The state, locked. Who is to be woken is woken once it is unlocked again: an executor may poll,
+/// or drop a future, within `wake`.
+struct Locked<'a> {
+    // Fields are dropped in this order.
+    state: MutexGuard<'a, State>,
+    woken: Woken,
+}
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.woken.0 = mem::take(&mut self.state.woken);
+    }
+}
+
+/// Woken when it is dropped.
+struct Woken(Vec<Waker>);
+
+impl Drop for Woken {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(Waker::wake);
+    }
+}
+
 #[derive(Debug)]
 struct Connection {
     state: Mutex<State>,
@@ -189,10 +231,14 @@ struct Connection {
 }
 
 impl Connection {
+    fn lock(&self) -> Locked<'_> {
+        Locked { state: lock(&self.state), woken: Woken(Vec::new()) }
+    }
+
     /// Sends all that waits, or what finds room until a time; the thread that reads sends the rest.
     /// It is sent in order, as one thread at a time has the state; no one has it while there is no
     /// room. Whether nothing is left.
-    fn flush<'a>(&'a self, mut state: MutexGuard<'a, State>, until: Option<Instant>) -> bool {
+    fn flush<'a>(&'a self, mut state: Locked<'a>, until: Option<Instant>) -> bool {
         while state.session.broken().is_none() {
             match state.send() {
                 Ok(true) => {}
@@ -210,7 +256,7 @@ impl Connection {
                     let look = now + LOOK;
                     let until = Some(until.map_or(look, |until| until.min(look)));
                     let _ = sender.map(|sender| sender.wait_for_room(until));
-                    state = lock(&self.state);
+                    state = self.lock();
                 }
                 Err(error) => {
                     state.session.breaks(unavailable(format!("the connection broke: {error}")));
@@ -223,7 +269,7 @@ impl Connection {
 
     /// Ends the calls whose deadlines have passed.
     fn expire(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.lock();
         let now = Instant::now();
         state.session.expire(now);
         state.settle();
@@ -238,7 +284,7 @@ impl Connection {
             let now = Instant::now();
             let until = due.map_or(now + look, |due: Instant| due.min(now + look));
             let came = carrier.receive(&mut input, Some(until));
-            let mut state = lock(&self.state);
+            let mut state = self.lock();
             state.meter.traffic.waits = carrier.waits();
             match came {
                 Ok(0) => drop(state.session.closed()),
@@ -281,9 +327,6 @@ pub struct FutureClient {
 ///
 /// The thread that reads ends a call that is awaited at its deadline, or within two seconds of it
 /// where it sleeps; a server that goes on ends it in time.
-///
-/// Its waker is woken while the connection is locked: an executor may not poll within `wake`, nor
-/// drop the future with the waker.
 #[derive(Debug)]
 pub struct CallFuture {
     connection: Arc<Connection>,
@@ -300,7 +343,8 @@ impl FutureClient {
     pub fn of(client: NativeClient, kind: FutureKind) -> io::Result<Self> {
         let NativeClient { mut carrier, session, meter, .. } = client;
         let (peer, sender) = (carrier.peer(), Some(Arc::new(carrier.sender()?)));
-        let state = State { session, promises: HashMap::new(), meter, sender };
+        let (promises, woken) = (HashMap::new(), Vec::new());
+        let state = State { session, promises, woken, meter, sender };
         let connection =
             Arc::new(Connection { state: Mutex::new(state), handed_ns: AtomicU64::new(0) });
         let theirs = Arc::clone(&connection);
@@ -314,7 +358,7 @@ impl FutureClient {
     /// # Errors
     /// When the server has none of this name, or it is one of streams.
     pub fn method(&self, name: &str) -> Result<u32, Status> {
-        unary(&lock(&self.connection.state).session, name)
+        unary(&self.connection.lock().session, name)
     }
 
     /// Begins a call. Where the server takes nothing, it waits for room until the deadline of the
@@ -331,7 +375,7 @@ impl FutureClient {
     ) -> Result<CallFuture, Status> {
         let begin = Begin::within(timeout, Instant::now);
         let deadline = begin.now.zip(timeout).and_then(|(now, time)| now.checked_add(time));
-        let mut state = lock(&self.connection.state);
+        let mut state = self.connection.lock();
         let id = state.session.call(method, request, &begin)?.id;
         let (target, source) = match self.kind {
             FutureKind::Channel => {
@@ -367,23 +411,23 @@ impl FutureClient {
 
     /// Calls that have no end yet, and futures that have no answer.
     pub fn outstanding(&self) -> (usize, usize) {
-        let state = lock(&self.connection.state);
+        let state = self.connection.lock();
         (state.session.outstanding(), state.promises.len())
     }
 
     /// What has passed until now.
     pub fn traffic(&self) -> Traffic {
-        lock(&self.connection.state).meter.traffic
+        self.connection.lock().meter.traffic
     }
 
     /// Notes each write and read from now on.
     pub fn note_steps(&self) {
-        lock(&self.connection.state).meter.note_steps();
+        self.connection.lock().meter.note_steps();
     }
 
     /// Those since, in order, and notes no more; 1,024 at most.
     pub fn take_steps(&self) -> Vec<Step> {
-        lock(&self.connection.state).meter.take_steps()
+        self.connection.lock().meter.take_steps()
     }
 
     /// How long all answers until now took from the thread that has read them to the one that has
@@ -400,7 +444,7 @@ impl FutureClient {
 
 impl Drop for FutureClient {
     fn drop(&mut self) {
-        lock(&self.connection.state).sender = None;
+        self.connection.lock().sender = None;
         if let Some(reader) = self.reader.take() {
             // A thread that panicked has said so.
             let _ = reader.join();
@@ -421,7 +465,7 @@ impl CallFuture {
                 return done.result;
             }
             self.connection.expire();
-            if !lock(&self.connection.state).promises.contains_key(&self.id)
+            if !self.connection.lock().promises.contains_key(&self.id)
                 && let Some(done) = self.source.wait(Some(Instant::now()))
             {
                 return done.result;
@@ -431,7 +475,7 @@ impl CallFuture {
 
     /// Whether the answer has come, so that [`CallFuture::wait`] doesn't wait.
     pub fn is_done(&self) -> bool {
-        !lock(&self.connection.state).promises.contains_key(&self.id)
+        !self.connection.lock().promises.contains_key(&self.id)
     }
 }
 
@@ -439,9 +483,12 @@ impl Future for CallFuture {
     type Output = Result<Bytes, Status>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = lock(&self.connection.state);
+        // A waker is another's code, as its end is: neither is called while the state is locked.
+        let mut waker = Some(context.waker().clone());
+        let mut state = self.connection.lock();
         if let Some(promise) = state.promises.get_mut(&self.id) {
-            promise.waker = Some(context.waker().clone());
+            mem::swap(&mut promise.waker, &mut waker);
+            drop(state);
             return Poll::Pending;
         }
         drop(state);
@@ -460,11 +507,11 @@ impl Future for CallFuture {
 
 impl Drop for CallFuture {
     fn drop(&mut self) {
-        let mut state = lock(&self.connection.state);
-        if state.promises.remove(&self.id).is_some() {
-            state.session.cancel(self.id);
-            state.settle();
-            self.connection.flush(state, Some(Instant::now()));
-        }
+        let mut state = self.connection.lock();
+        // Its waker is dropped at the end, when the state is unlocked.
+        let Some(_promise) = state.promises.remove(&self.id) else { return };
+        state.session.cancel(self.id);
+        state.settle();
+        self.connection.flush(state, Some(Instant::now()));
     }
 }
