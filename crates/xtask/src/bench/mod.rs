@@ -70,13 +70,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// Runs the program and returns the figures as a document shows them.
 fn measure(row: &Row) -> Result<String> {
-    let printed = ask(&format!("{} --wait", row.run))?;
+    let wait = if matches!(row.shown, Shown::Bare) { "" } else { " --wait" };
+    let printed = ask(&format!("{}{wait}", row.run))?;
     // As where each target is optional, and none is installed.
     let has_answers = [" wrong of ", " unchecked"].iter().any(|words| printed.contains(words));
     if row.run.starts_with("run ") && !has_answers {
         bail!("`loadline {}` measured nothing:\n{printed}", row.run);
     }
     let shown = match row.shown {
+        Shown::Bare => return Ok(printed),
         Shown::Printed => format!("```\n$ loadline {}\n{printed}```\n", row.run),
         Shown::Excerpt => format!("```\n$ loadline {}\n{}```\n", row.run, excerpt(&printed)),
         // The program's path is this machine's.

@@ -20,10 +20,15 @@ pub(super) enum Shown {
     Excerpt,
     /// As a table with a line per target and point, for suites of many points.
     Table,
+    /// As the program prints it, without commit and host: it is no figure, and a test compares it.
+    Bare,
 }
 
 /// The row whose figures and picture are in the README.
 pub(super) const PICTURED: &str = "tour";
+
+/// The row that the page of codecs shows.
+const CAPABILITIES: &str = "rpc-capabilities";
 
 impl Row {
     pub(super) fn marker(&self) -> String {
@@ -34,6 +39,7 @@ impl Row {
     pub(super) fn document(&self) -> String {
         match self.name {
             PICTURED => "README.md".to_owned(),
+            CAPABILITIES => "docs/rpc-codecs.md".to_owned(),
             name => format!("docs/benchmarks/{name}.md"),
         }
     }
@@ -136,6 +142,7 @@ pub(super) const ROWS: &[Row] = &[
     programs("rpc-ladder", "run suites/rpc-ladder.toml"),
     programs("rpc-futures", "run suites/rpc-futures.toml"),
     programs("rpc-sizes", "run suites/rpc-sizes.toml"),
+    Row { shown: Shown::Bare, ..rpc(CAPABILITIES, "rpc codecs") },
     rpc("rpc-codecs", "run suites/rpc-codecs.toml"),
     rpc("rpc-codecs-small", "run suites/rpc-codecs-small.toml"),
     rpc("rpc-codecs-arrays", "run suites/rpc-codecs-arrays.toml"),

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::document::{block, commit_of};
-use super::rows::{ROWS, Row};
+use super::rows::{ROWS, Row, Shown};
 use crate::process::{output, repository, succeeds};
 
 /// Prints a line for each row whose figures are stale, and their number.
@@ -25,6 +25,9 @@ pub(super) fn list() -> Result<()> {
 
 /// The reason why a row's figures are stale; `None` when they are not.
 fn why(row: &Row) -> Result<Option<String>> {
+    if matches!(row.shown, Shown::Bare) {
+        return Ok(None);
+    }
     let document = row.document();
     let text = fs::read_to_string(repository().join(&document)).context(document)?;
     let figures = block(&text, &row.marker()).unwrap_or_default();
