@@ -174,6 +174,10 @@ fn why_counts_what_a_call_does_and_names_nagle_where_it_is_planted() {
         assert!(plain[side][key].as_f64().is_some_and(|value| value > 0.0), "{side}: {plain}");
     }
     assert!(!plain["cause"].as_str().expect("a cause").contains("Nagle"), "{plain}");
+    let of = |side: &serde_json::Value, key: &str| side[key].as_f64().expect("a time");
+    let off = ["server_ns", "core_ns", "wake_up_ns"].map(|key| of(&plain["off"], key));
+    let rest = of(plain, "mean_ns") - of(&plain["here"], "cpu_ns");
+    assert!((off.iter().sum::<f64>() - rest.max(0.0)).abs() <= 1.0, "the whole of it: {plain}");
     let right = serde_json::json!([{ "write": 34 }, { "read": 34 }]);
     assert_eq!(plain["in_order"], right, "{plain}");
     assert!(plain["look_up_ns"].as_f64().is_some_and(|took| took > 0.0), "{plain}");

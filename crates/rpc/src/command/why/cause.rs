@@ -76,6 +76,17 @@ pub(super) struct Idle {
     pub(super) server: Option<f64>,
 }
 
+/// What becomes of the time that this side is not on its CPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Off {
+    /// The server works.
+    pub(super) server_ns: f64,
+    /// A side could run, and its core has something else to do.
+    pub(super) core_ns: f64,
+    /// Neither can: one of them is being woken, or bytes are on their way.
+    pub(super) wake_up_ns: f64,
+}
+
 /// A call, in the mean; what isn't known is `None`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
@@ -118,6 +129,21 @@ impl Facts {
     pub(super) fn off_cpu_ns(&self) -> Option<f64> {
         let server = self.server.map_or(0.0, |side| side.cpu_ns);
         self.here.map(|here| (self.mean_ns - here.cpu_ns - server).max(0.0))
+    }
+
+    /// The same by its cause, with the server's work; nothing where there is no server, or it
+    /// isn't seen.
+    pub(super) fn off(&self) -> Option<Off> {
+        let (here, server) = (self.here?, self.server?);
+        let off_cpu_ns = self.off_cpu_ns()?;
+        // On one core a side is also ready while the other one works.
+        let beside = |side: Side, other: Side| match self.cores {
+            Some(Cores::One(_)) => (side.ready_ns - other.cpu_ns).max(0.0),
+            _ => side.ready_ns,
+        };
+        let core_ns = (beside(here, server) + beside(server, here)).min(off_cpu_ns);
+        let server_ns = server.cpu_ns.min((self.mean_ns - here.cpu_ns).max(0.0));
+        Some(Off { server_ns, core_ns, wake_up_ns: off_cpu_ns - core_ns })
     }
 
     /// What takes the time, as far as the figures show it: what matters most comes first.
@@ -358,6 +384,21 @@ mod tests {
             futex_ns: 1e3,
             idle: Idle::default(),
         }
+    }
+
+    #[test]
+    fn the_time_off_the_cpu_is_divided_by_its_cause() {
+        let side = |cpu_ns, ready_ns| Some(Side { cpu_ns, ready_ns, switches: 1.0 });
+        let of = |here, server, cores| Facts { here, server, cores, ..facts(60e3, 1.0, 0.0) }.off();
+        let off = |server_ns, core_ns, wake_up_ns| Some(Off { server_ns, core_ns, wake_up_ns });
+        let two = Some(Cores::Two);
+        assert_eq!(of(side(20e3, 3e3), side(15e3, 2e3), two), off(15e3, 5e3, 20e3));
+        // The rest of the time on one core is what neither side's work explains.
+        let one = Some(Cores::One(0));
+        assert_eq!(of(side(20e3, 18e3), side(15e3, 9e3), one), off(15e3, 3e3, 22e3));
+        // Two clocks may say more than there is.
+        assert_eq!(of(side(50e3, 30e3), side(15e3, 0.0), two), off(10e3, 0.0, 0.0));
+        assert_eq!(of(side(20e3, 0.0), None, two), None);
     }
 
     fn first(facts: Facts) -> String {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::ping::seen::Seen;
 use super::super::ping::show::time;
-use super::cause::{Cores, Facts, Side};
+use super::cause::{Cores, Facts, Off, Side};
 use super::host::Floors;
 use super::parts::LookUp;
 use crate::client::native::Step;
@@ -65,6 +65,19 @@ fn in_order(steps: &[Step]) -> String {
         }
     });
     words.collect::<Vec<_>>().join(", then ")
+}
+
+/// What a profile of this side doesn't show.
+fn off_by_cause(off: Off) -> String {
+    let Off { server_ns, core_ns, wake_up_ns } = off;
+    format!(
+        "Off this side's CPU {}: the server works {}, a core has other work {}, wake-ups and the \
+         way {}",
+        time(server_ns + core_ns + wake_up_ns),
+        time(server_ns),
+        time(core_ns),
+        time(wake_up_ns)
+    )
 }
 
 /// The rows of the table: what, this side's, and the server's.
@@ -129,6 +142,9 @@ pub(super) fn text(address: &str, shown: &Shown<'_>) -> String {
     for [name, here, server] in rows(facts) {
         let row = format!("  {name:<26}{here:>20}{server:>20}");
         let _ = writeln!(out, "{}", row.trim_end());
+    }
+    if let Some(off) = facts.off() {
+        let _ = writeln!(out, "\n  {}", off_by_cause(off));
     }
     if !steps.is_empty() {
         let _ = writeln!(out, "\n  One call, in order: {}", in_order(steps));
@@ -210,6 +226,9 @@ pub(super) fn json(address: &str, shown: &Shown<'_>) -> String {
         "note": note,
         "whole": facts.is_whole,
         "off_cpu_ns": facts.off_cpu_ns(),
+        "off": facts.off().map(|off| json!({
+            "server_ns": off.server_ns, "core_ns": off.core_ns, "wake_up_ns": off.wake_up_ns,
+        })),
         "look_up_ns": facts.look_up_ns,
         "encode_ns": facts.encode_ns,
         "decode_ns": facts.decode_ns,
