@@ -4,11 +4,13 @@
 //!
 //! A check is a suite that is run again and again, and a judge of all its runs. The runs are kept
 //! in a ledger of their own, so that what was measured yesterday is not measured again: stop it
-//! whenever you like, and go on later.
+//! whenever you like, and go on later. `rpc-why` is the one without a suite: it takes three minutes,
+//! and keeps nothing.
 
 mod burner;
 mod checks;
 mod runs;
+mod why;
 
 use std::time::{Duration, Instant};
 
@@ -49,8 +51,8 @@ const DOCUMENT: &str = "docs/benchmarks/credibility.md";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     for name in &args.names {
-        if !CHECKS.iter().any(|check| check.name == name) {
-            let known: Vec<_> = CHECKS.iter().map(|check| check.name).collect();
+        let known: Vec<_> = CHECKS.iter().map(|check| check.name).chain([why::NAME]).collect();
+        if !known.contains(&&name[..]) {
             bail!("there is no check \"{name}\"; there are {}", known.join(", "));
         }
     }
@@ -58,9 +60,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     run_command(crate::step::cargo().args(cargo))?;
     let mut runs = Runs::open(args.fresh)?;
     let until = args.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
-    let wanted =
-        |check: &&Check| args.names.is_empty() || args.names.iter().any(|n| n == check.name);
-    for check in CHECKS.iter().filter(wanted) {
+    let wanted = |name: &str| args.names.is_empty() || args.names.iter().any(|n| n == name);
+    for check in CHECKS.iter().filter(|check| wanted(check.name)) {
         if !args.list {
             measure(check, &mut runs, args.runs, until)?;
         }
@@ -71,6 +72,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if !args.list && seen.count() > 0 {
             write(check, &text)?;
         }
+    }
+    let is_over = until.is_some_and(|until| Instant::now() >= until);
+    match wanted(why::NAME) {
+        true if args.list => println!("{}: a run of each plant takes 15 s", why::NAME),
+        true if !is_over => why::check(args.runs)?,
+        _ => {}
     }
     Ok(())
 }
