@@ -149,6 +149,7 @@ pub(super) const ROWS: &[Row] = &[
     rpc("rpc-codecs-chain", "run suites/rpc-codecs-chain.toml"),
     programs("rpc-codecs-python", "run suites/rpc-codecs-python.toml"),
     rpc("rpc-grpc-regression", "run suites/rpc-grpc-regression.toml"),
+    programs("rpc-protobuf-regression", "run suites/rpc-protobuf-regression.toml"),
     conditions("conditions-next", "run suites/conditions-next.toml"),
     conditions("conditions-insert", "run suites/conditions-insert.toml"),
     conditions("conditions-nopayloaddb", "run suites/conditions-nopayloaddb.toml"),
