@@ -162,6 +162,50 @@ fn any_method_is_called_from_its_schema_and_answers_are_compared_or_unchecked() 
 }
 
 #[test]
+fn a_server_that_wants_a_token_is_loaded_with_it_in_metadata_or_in_the_greeting() {
+    let tokens = tempfile::NamedTempFile::new().expect("a file");
+    let token = "a-token-of-16-bytes-and-more";
+    std::fs::write(tokens.path(), format!("{token}\n")).expect("written");
+    let target = |name: &str, speaks: &str| {
+        format!(
+            "[[target]]\nname = \"{name}\"\nserve = \"rpc\"\noptions = {{ token_file = {:?} }}\n\
+             speaks = {{ {speaks} }}\n",
+            tokens.path()
+        )
+    };
+    let frames = target("frames", &format!("frames = {{ token = \"{token}\" }}"));
+    let grpc = format!(
+        "grpc = {{ metadata = {{ authorization = \"Bearer {token}\" }}, deadline = \"50s\" }}"
+    );
+    let grpc = if OURS.is_empty() { String::new() } else { target("grpc", &grpc) };
+    let rest = "mix = { unary = 1, add = 1 }\n[[clients]]\nconnections = 2\npipeline = 3\n\
+                timeout = \"60s\"\n";
+    for trial in answers_of(&format!("{frames}{grpc}"), &[], rest) {
+        assert_eq!((&trial["validity"], &trial["refused"]), (&"valid".into(), &0.into()), "{trial:#}");
+    }
+    if OURS.is_empty() {
+        return;
+    }
+    // Without it each call is refused, and with a deadline that has passed before it comes.
+    let rest = "operation = \"unary\"\n[[clients]]\nconnections = 1\ntimeout = \"60s\"\n";
+    for (speaks, name) in [("grpc = {}", "UNAUTHENTICATED"), (
+        &format!(
+            "grpc = {{ metadata = {{ authorization = \"Bearer {token}\" }}, deadline = \"1ns\" }}"
+        ),
+        "DEADLINE_EXCEEDED",
+    )] {
+        let place = Place::with(&suite(&target("grpc", speaks), &[], rest));
+        let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
+        let (json, said) = (stdout(&output), stderr(&output));
+        assert!(format!("{json}{said}").contains(name), "{speaks}: {json}{said}");
+    }
+    let place = Place::with(&suite(&target("grpc", "grpc = { metadata = { Te = \"x\" } }"), &[], rest));
+    let said = stderr(&place.loadline(&["run", "suite.toml", "--wait"]));
+    assert!(said.contains("speaks.grpc.metadata") || said.contains("suite.toml"), "{said}");
+    assert!(said.contains("\"Te\" can't be sent"), "{said}");
+}
+
+#[test]
 fn an_answer_that_is_not_as_the_suite_says_is_wrong_and_no_schema_is_an_error() {
     if OURS.is_empty() {
         return;

@@ -18,6 +18,7 @@ use crate::protocol::native::greeting::{ClientGreeting, Method, ServerGreeting};
 /// The client side of one connection.
 #[derive(Debug)]
 pub struct Frames {
+    token: Bytes,
     calls: Calls,
     /// What the server's greeting says; `None` until it has come.
     server: Option<Server>,
@@ -47,8 +48,9 @@ fn broken(what: impl std::fmt::Display) -> ProtocolError {
 }
 
 impl Frames {
-    pub(super) fn new(target: Target) -> Self {
+    pub(super) fn new(token: Bytes, target: Target) -> Self {
         Self {
+            token,
             calls: Calls::new(target),
             server: None,
             numbers: Vec::new(),
@@ -253,7 +255,8 @@ impl Frames {
 impl Dialect for Frames {
     fn opened(&mut self, _: Ns, _: &mut Events, out: &mut Output) -> Result<(), ProtocolError> {
         let mut greeting = BytesMut::new();
-        ClientGreeting { max_message: u32::MAX, token: Bytes::new() }.encode(&mut greeting);
+        let token = self.token.clone();
+        ClientGreeting { max_message: u32::MAX, token }.encode(&mut greeting);
         out.put(&greeting);
         Ok(())
     }

@@ -11,6 +11,7 @@ use super::any::{Learning, REFLECTION};
 use super::call::Call;
 use super::calls::{Calls, MAX_ANSWER_BYTES, OWN, Target, put};
 use super::operations::BIDI;
+use super::options::GrpcOptions;
 use crate::protocol::http2::frame::{code, code_name};
 use crate::protocol::http2::{Client, Streams};
 
@@ -18,6 +19,8 @@ use crate::protocol::http2::{Client, Streams};
 #[derive(Debug)]
 pub struct Grpc {
     authority: String,
+    /// What each call says beside its message.
+    fields: Vec<(String, String)>,
     http2: Client,
     calls: Calls,
     after: After,
@@ -57,10 +60,12 @@ struct Hearing<'a> {
 }
 
 impl Grpc {
-    pub(super) fn new(authority: String, target: Target) -> Self {
-        let http2 = client(&authority, &target);
+    pub(super) fn new(options: &GrpcOptions, target: Target) -> Self {
+        let (authority, fields) = (options.authority.clone(), options.fields());
+        let http2 = Client::new(&authority, &paths(&target), &fields);
         Self {
             authority,
+            fields,
             http2,
             calls: Calls::new(target),
             after: After::default(),
@@ -213,10 +218,6 @@ fn paths(target: &Target) -> Vec<&str> {
     own.chain(REFLECTION.into_iter().filter(|_| target.made.is_learnt())).collect()
 }
 
-fn client(authority: &str, target: &Target) -> Client {
-    Client::new(authority, &paths(target))
-}
-
 impl std::fmt::Debug for Question {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Question").field("ended", &self.ended).finish_non_exhaustive()
@@ -349,7 +350,7 @@ impl Dialect for Grpc {
     }
 
     fn repeat(&mut self, _: &mut Output) {
-        self.http2 = client(&self.authority, &self.calls.target);
+        self.http2 = Client::new(&self.authority, &paths(&self.calls.target), &self.fields);
         self.blocked.clear();
     }
 

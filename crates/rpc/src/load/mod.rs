@@ -4,6 +4,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `spec` | `[workload]`: how large messages are, and how many a stream has |
+//! | `options` | `speaks`: metadata and deadline of each call, or a token |
 //! | `operations` | the operations and their methods |
 //! | `made` | what calls say and what right answers are, byte for byte |
 //! | `totals` | what a server's total should be: calls done twice, or not at all, are found |
@@ -22,6 +23,7 @@ mod frames;
 mod grpc;
 mod made;
 mod operations;
+mod options;
 mod spec;
 mod totals;
 
@@ -43,11 +45,12 @@ pub static SERVICE: Service = Service {
             "gRPC over HTTP/2, in cleartext by prior knowledge.",
             Reach::Stream,
         )
-        .with_options::<spec::Options>(),
+        .with_options::<options::GrpcOptions>(),
         DialectRow::new(
             spec::FRAMES,
             "Own frames, on the same port: single calls and totals.",
             Reach::Stream,
-        ),
+        )
+        .with_options::<options::FramesOptions>(),
     ],
 };

@@ -13,6 +13,7 @@ use super::frames::Frames;
 use super::grpc::Grpc;
 use super::made::{BODIES, Made};
 use super::operations::{BIDI, CALL, CLIENT_STREAM, OPERATIONS, SERVER_STREAM};
+use super::options::{FramesOptions, GrpcOptions};
 use super::totals::Totals;
 
 /// The most bytes of one message's payload.
@@ -54,19 +55,6 @@ struct Spec {
 
 fn hundred() -> usize {
     100
-}
-
-/// `speaks = { grpc = { authority = "example.org" } }`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Options {
-    /// Which server is asked for, where several share an address.
-    #[serde(default = "localhost")]
-    authority: String,
-}
-
-fn localhost() -> String {
-    "localhost".to_owned()
 }
 
 /// Reads the part of a suite that belongs to calls.
@@ -133,6 +121,7 @@ impl Workload for Rpc {
     }
 
     fn dialect(self: Arc<Self>, speaks: &Speaks) -> Result<Box<dyn Dialect>, ProtocolError> {
+        let wrong = |error: SpecError| ProtocolError::new(error.to_string());
         if speaks.dialect.name == FRAMES {
             let is_stream = |one: &&usize| [SERVER_STREAM, CLIENT_STREAM, BIDI].contains(*one);
             if let Some(operation) = self.0.operations.iter().find(is_stream) {
@@ -144,11 +133,10 @@ impl Workload for Rpc {
                 let words = "own frames have no reflection: say proto = \"FILE\"";
                 return Err(ProtocolError::new(words));
             }
-            return Ok(Box::new(Frames::new(self.0.clone())));
+            let token = speaks.read::<FramesOptions>().map_err(wrong)?.token();
+            return Ok(Box::new(Frames::new(token, self.0.clone())));
         }
-        let options = speaks.read::<Options>();
-        let Options { authority } =
-            options.map_err(|error| ProtocolError::new(error.to_string()))?;
-        Ok(Box::new(Grpc::new(authority, self.0.clone())))
+        let options = speaks.read::<GrpcOptions>().map_err(wrong)?;
+        Ok(Box::new(Grpc::new(&options, self.0.clone())))
     }
 }

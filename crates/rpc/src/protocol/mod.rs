@@ -15,5 +15,4 @@ pub(crate) mod prefix;
 pub(crate) mod proto;
 pub mod status;
 pub(crate) mod table;
-#[cfg(feature = "grpc")]
 pub(crate) mod timeout;

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 /// The longest that is kept: the most hours that can be written are 11,408 years, which some clocks
 /// can't add up.
+#[cfg(feature = "grpc")]
 const MOST: Duration = Duration::from_secs(366 * 24 * 3_600 * 100);
 
 /// The digits that may be written.
 const DIGITS: usize = 8;
 
 /// The time that is written; `None` where it is none.
+#[cfg(feature = "grpc")]
 pub(crate) fn parse(written: &[u8]) -> Option<Duration> {
     let (unit, digits) = written.split_last()?;
     if digits.is_empty() || digits.len() > DIGITS || !digits.iter().all(u8::is_ascii_digit) {
@@ -47,7 +49,7 @@ pub(crate) fn format(time: Duration) -> String {
     UNITS.into_iter().find_map(written).unwrap_or_else(|| format!("{most}H"))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "grpc"))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

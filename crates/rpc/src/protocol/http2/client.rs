@@ -118,10 +118,10 @@ fn unpadded(head: Head, mut payload: &[u8]) -> Option<&[u8]> {
 }
 
 impl Client {
-    /// A connection that asks `paths` of the server called `authority`.
-    pub fn new(authority: &str, paths: &[&str]) -> Self {
+    /// A connection that asks `paths` of the server called `authority`, each with these fields.
+    pub fn new(authority: &str, paths: &[&str], fields: &[(String, String)]) -> Self {
         Self {
-            heads: RequestHeads::new(authority, paths),
+            heads: RequestHeads::new(authority, paths, fields),
             ids: Ids::default(),
             streams: Vec::new(),
             next: 1,

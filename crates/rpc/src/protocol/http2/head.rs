@@ -1,11 +1,16 @@
 //! The header block of a request, as gRPC's own clients write it: in full the first time on a
 //! connection, and as indices of the server's table from then on. Data plane.
 
+use std::borrow::Cow;
+
 use super::hpack::{put_integer, put_text};
 
 /// The table that every server has unless it says otherwise. One that has less gets every block in
 /// full.
 const TABLE_BYTES: u32 = 4096;
+
+/// What an entry of the table takes beside its name and value.
+const ENTRY_BYTES: usize = 32;
 
 /// The first index behind the static table.
 const FIRST_INDEX: usize = 62;
@@ -24,15 +29,23 @@ const HTTP: u8 = 0x86;
 #[derive(Debug)]
 struct Field {
     index: usize,
-    name: &'static str,
+    name: Cow<'static, str>,
     value: Vec<u8>,
+    /// The table has room for it beside the others, which stay there: indices count on that.
+    has_room: bool,
     /// Its number among those that were put into the server's table.
     entry: Option<usize>,
 }
 
 impl Field {
-    fn new(index: usize, name: &'static str, value: &[u8]) -> Self {
-        Self { index, name, value: value.to_vec(), entry: None }
+    fn new(index: usize, name: impl Into<Cow<'static, str>>, value: &[u8]) -> Self {
+        Self { index, name: name.into(), value: value.to_vec(), has_room: true, entry: None }
+    }
+
+    /// At most what its entry takes: no name of the static table that is used is longer than 32.
+    fn most_bytes(&self) -> usize {
+        let name = if self.index == 0 { self.name.len() } else { ENTRY_BYTES };
+        name + self.value.len() + ENTRY_BYTES
     }
 
     #[inline]
@@ -41,7 +54,7 @@ impl Field {
             // The newest entry has the first index.
             return put_integer(0x80, 7, FIRST_INDEX + *entries - 1 - entry, into);
         }
-        if has_table {
+        if has_table && self.has_room {
             put_integer(0x40, 6, self.index, into);
             self.entry = Some(*entries);
             *entries += 1;
@@ -60,6 +73,7 @@ impl Field {
 pub(super) struct RequestHeads {
     paths: Vec<Field>,
     same: [Field; 4],
+    more: Vec<Field>,
     /// How many fields the server's table has.
     entries: usize,
     has_table: bool,
@@ -68,9 +82,13 @@ pub(super) struct RequestHeads {
 }
 
 impl RequestHeads {
-    pub(super) fn new(authority: &str, paths: &[&str]) -> Self {
+    /// Of requests to these paths, each of which has these fields beside its own.
+    pub(super) fn new(authority: &str, paths: &[&str], fields: &[(String, String)]) -> Self {
         let agent = concat!("loadline/", env!("CARGO_PKG_VERSION"));
-        Self {
+        let more = |(name, value): &(String, String)| {
+            Field::new(0, name.clone(), value.as_bytes())
+        };
+        let mut heads = Self {
             paths: paths.iter().map(|path| Field::new(PATH, "", path.as_bytes())).collect(),
             same: [
                 Field::new(AUTHORITY, "", authority.as_bytes()),
@@ -78,18 +96,29 @@ impl RequestHeads {
                 Field::new(CONTENT_TYPE, "", b"application/grpc"),
                 Field::new(USER_AGENT, "", agent.as_bytes()),
             ],
+            more: fields.iter().map(more).collect(),
             entries: 0,
             has_table: true,
             says_size: false,
-        }
+        };
+        let mut room = TABLE_BYTES as usize;
+        heads.all().for_each(|field| {
+            let left = room.checked_sub(field.most_bytes());
+            field.has_room = left.is_some();
+            room = left.unwrap_or(room);
+        });
+        heads
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Field> {
+        self.same.iter_mut().chain(&mut self.paths).chain(&mut self.more)
     }
 
     /// The server has said how large its table is.
     pub(super) fn set_table(&mut self, bytes: u32) {
         if bytes < TABLE_BYTES && self.has_table {
             (self.has_table, self.says_size, self.entries) = (false, true, 0);
-            let all = self.paths.iter_mut().chain(&mut self.same);
-            all.for_each(|field| field.entry = None);
+            self.all().for_each(|field| field.entry = None);
         }
     }
 
@@ -100,13 +129,13 @@ impl RequestHeads {
             into.push(0x20);
         }
         into.extend_from_slice(&[POST, HTTP]);
-        let Self { paths, same, entries, has_table, .. } = self;
+        let Self { paths, same, more, entries, has_table, .. } = self;
         let path = paths.get_mut(path);
         debug_assert!(path.is_some(), "every operation has a path");
         if let Some(field) = path {
             field.put(entries, *has_table, into);
         }
-        same.iter_mut().for_each(|field| field.put(entries, *has_table, into));
+        same.iter_mut().chain(more).for_each(|field| field.put(entries, *has_table, into));
     }
 }
 
@@ -116,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_second_request_is_seven_bytes_and_a_small_table_has_none() {
-        let mut heads = RequestHeads::new("localhost", &["/a.B/C", "/a.B/D"]);
+        let mut heads = RequestHeads::new("localhost", &["/a.B/C", "/a.B/D"], &[]);
         let mut put = |path| {
             let mut block = Vec::new();
             heads.put(path, &mut block);
@@ -139,5 +168,24 @@ mod tests {
         block.clear();
         heads.put(0, &mut block);
         assert!(block.starts_with(b"\x83\x86\x04"), "it is sent once");
+    }
+
+    #[test]
+    fn fields_of_each_request_are_indices_from_the_second_one_on_as_far_as_the_table_has_room() {
+        let large = "y".repeat(3_900);
+        let fields = [("x-a", "1"), ("x-large", &large[..]), ("x-b", "2")];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut heads = RequestHeads::new("localhost", &["/a.B/C"], &fields);
+        let mut put = || {
+            let mut block = Vec::new();
+            heads.put(0, &mut block);
+            block
+        };
+        let first = put();
+        let large = [&b"\x00\x07x-large\x7f"[..], b"\xbd\x1d", large.as_bytes()].concat();
+        let right = [&b"\x40\x03x-a\x011"[..], &large, b"\x40\x03x-b\x012"].concat();
+        assert!(first.ends_with(&right), "{first:?}");
+        let second = [&[0x83, 0x86, 0xc4, 0xc3, 0xc2, 0xc1, 0xc0, 0xbf][..], &large, &[0xbe]];
+        assert_eq!(put(), second.concat());
     }
 }
