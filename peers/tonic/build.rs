@@ -7,7 +7,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let descriptors = protox::compile(files, [folder])?;
     // Payloads and what is echoed are not copied, as in our own server.
     tonic_prost_build::configure()
-        .build_client(false)
         .bytes(".")
         .compile_fds(descriptors)?;
     Ok(())

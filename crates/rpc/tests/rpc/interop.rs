@@ -1,4 +1,5 @@
-//! Our client against servers of other libraries: Go's of the interoperability tests, and tonic's.
+//! Our client against servers of other libraries, Go's of the interoperability tests and tonic's;
+//! and tonic's client against our server.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -12,7 +13,7 @@ use rpc::protocol::metadata::Metadata;
 use rpc::protocol::status::Code;
 
 use crate::peers::{built, go};
-use crate::served::{lines, rpc, rpc_with, said};
+use crate::served::{Served, lines, rpc, rpc_with, said};
 
 /// How long a server may take until it accepts connections.
 const READY_TIME: Duration = Duration::from_secs(60);
@@ -179,6 +180,16 @@ fn our_client_finds_gos_interoperability_server_as_it_is_described() {
     let call = ["call", &server.1, method, late, "--timeout", "100ms", "--proto"];
     let out = rpc(&[&call[..], &[&proto.display().to_string()]].concat());
     assert_eq!(out.status.code(), Some(68), "{}", said(&out));
+}
+
+#[test]
+fn tonics_client_finds_our_server_as_it_should_be() {
+    let Some(program) = built("tonic-client") else { return };
+    let server = Served::start(&[]);
+    let mut command = Command::new(program);
+    let out = command.arg(format!("http://{}", server.socket())).output().expect("it runs");
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success() && text == "all is right\n", "{text}{}", said(&out));
 }
 
 #[test]
