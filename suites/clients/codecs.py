@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Encodes or decodes messages of Python's codecs, compares every one, and prints what it took.
 
-usage: codecs.py upb|pickle|msgpack encode|decode MESSAGES MILLISECONDS
+usage: codecs.py upb|pickle|msgpack encode|decode COUNT MILLISECONDS [messages|doubles]
 
-The message is that of `suites/rpc-codecs.toml`: as many small messages within one.
+The message is that of `suites/rpc-codecs.toml`, as many small messages within one, or of
+`suites/rpc-codecs-arrays.toml`, as many numbers with a fraction.
 """
 
 import gc
@@ -14,6 +15,9 @@ import sys
 import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+# The field that has them.
+FIELDS = {"messages": "samples", "doubles": "reals"}
 
 
 def small(at):
@@ -26,25 +30,25 @@ def small(at):
     }
 
 
-def upb(messages):
+def upb(kind, values):
     sys.path.insert(0, os.path.join(ROOT, "crates", "rpc", "proto"))
     import grpc
     from google.protobuf.internal import api_implementation
 
     assert api_implementation.Type() == "upb", api_implementation.Type()
     table = grpc.protos("loadline/rpc/v1/table.proto")
-    sample = table.Sample(samples=[table.Sample(**one) for one in messages])
+    sample = table.Sample(**{FIELDS[kind]: values})
     return sample, table.Sample.SerializeToString, table.Sample.FromString
 
 
-def pickled(messages):
-    return {"samples": messages}, lambda value: pickle.dumps(value, 5), pickle.loads
+def pickled(kind, values):
+    return {FIELDS[kind]: values}, lambda value: pickle.dumps(value, 5), pickle.loads
 
 
-def packed(messages):
+def packed(kind, values):
     import msgpack
 
-    return {"samples": messages}, msgpack.packb, msgpack.unpackb
+    return {FIELDS[kind]: values}, msgpack.packb, msgpack.unpackb
 
 
 def collections():
@@ -65,15 +69,17 @@ def collections():
 
 def main():
     codec, operation, count, ms = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    kind = sys.argv[5] if len(sys.argv) > 5 else "messages"
+    one = {"messages": small, "doubles": lambda at: at / 1024 + 1}[kind]
     make = {"upb": upb, "pickle": pickled, "msgpack": packed}[codec]
-    value, encode, decode = make([small(at) for at in range(count)])
+    value, encode, decode = make(kind, [one(at) for at in range(count)])
     data = encode(value)
     call, argument = (encode, value) if operation == "encode" else (decode, data)
 
     def check():
         result = call(argument)
         if (decode(result) if operation == "encode" else result) != value:
-            sys.exit(f"{codec} {operation} of {count} messages: another message came back")
+            sys.exit(f"{codec} {operation} of {count} {kind}: another message came back")
 
     check()
     # As many calls as take 25 µs are a sample, so that the clock's own time is small.
