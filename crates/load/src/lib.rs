@@ -10,10 +10,11 @@
 //! | `mix`, `stream` | which operation comes next, and the operations of one slot |
 //! | `counters` | how a service is asked for its own counters |
 //! | `advisor` | what a target says of its statements and waits, and what would help |
+//! | [`tls`] | encryption below a dialect, and whom it trusts, with the feature `tls` |
 //! | [`kv`] | keys, values and versions, for services that keep values by key |
 //! | [`null`] | a service with nothing in it |
 //!
-//! Nothing here opens a socket or reads a clock. What is called per operation ([`Stream`],
+//! Nothing here opens a socket, and nothing but certificates reads a file or a clock. What is called per operation ([`Stream`],
 //! [`Dialect`], [`kv::Oracle`], [`Events`]) allocates nothing after warm-up.
 
 mod advisor;
@@ -30,6 +31,8 @@ mod scenario;
 mod service;
 mod speaks;
 mod stream;
+#[cfg(feature = "tls")]
+pub mod tls;
 mod workload;
 
 pub use advisor::{Advice, Advisor, Conclusion, MAX_STATEMENTS, Statement};

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use crate::protocol::{Body, Ending, Part, Responses};
 use wire::{Input, Ns, Output, ProtocolError};
 
+use ::load::tls::Spoken;
 use ::load::{Dialect, Events, Op, Tag};
 
 use super::answer::{Answer, too_large};
 use super::limits::MAX_BODY_BYTES;
 use super::request::Request;
 use super::requests::Requests;
-use super::tls::Spoken;
 
 /// A request that is not answered yet.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use ::load::kv::Keys;
+use ::load::tls::Spoken;
 use ::load::{Dialect, Events, Op, Tag};
 use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream};
@@ -23,7 +24,6 @@ use super::pipe::Pipe;
 use super::prototype::Prototype;
 use super::request::Request;
 use super::requests::{LONGEST_KEY_BYTES, Requests};
-use super::tls::Spoken;
 
 /// What a server may send of one answer, and of all of a connection, before more is asked for. An
 /// answer is checked as it comes, so that this bounds what a read brings, not what is kept.

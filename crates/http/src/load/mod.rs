@@ -10,7 +10,6 @@
 //! | `answer` | whether an answer is right, found while its bytes pass by |
 //! | `dialect` | a connection of HTTP/1.1 |
 //! | `http2`, `prototype`, `pipe` | a connection of HTTP/2, by a library |
-//! | `tls`, `trust` | encryption below either, and whom it trusts |
 //! | `workload`, `options` | which of these a target is reached by |
 //! | `codec`, `metrics` | the codec as operations in a process; counters as Prometheus text |
 
@@ -26,16 +25,14 @@ mod prototype;
 mod request;
 mod requests;
 mod spec;
-mod tls;
-mod trust;
 mod workload;
 
+pub use ::load::tls::{Trust, fault_of, secured};
 pub use codec::CODECS;
 pub use dialect::Http;
 pub use limits::{MAX_BODY_BYTES, MAX_REQUESTS, MAX_SAID_BYTES, MAX_UNREAD_BYTES};
 pub use metrics::Metrics;
 pub use requests::Requests;
-pub use trust::{Trust, fault_of, secured};
 
 use ::load::{DialectRow, Reach, Service};
 

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
+use ::load::tls::TlsOptions;
 use serde::Deserialize;
-
-use super::trust::Trust;
 
 /// The options of `speaks = { http = { … } }`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -16,14 +15,6 @@ pub(super) struct Options {
     pub(super) tls: Option<TlsOptions>,
     /// The `host` of requests that don't state one; `localhost` unless stated.
     pub(super) host: Option<String>,
-}
-
-/// The options of TLS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TlsOptions {
-    pub(super) trust: Trust,
-    /// Whom the server's certificate has to be for; the host of the requests unless stated.
-    pub(super) name: Option<String>,
 }
 
 /// The options as written.
@@ -60,27 +51,18 @@ impl TryFrom<Written> for Options {
             Some(2) => true,
             Some(other) => return Err(format!("version {other} is not spoken: write 1 or 2")),
         };
-        if !tls && (ca.is_some() || insecure || name.is_some()) {
-            return Err("`ca`, `insecure` and `name` are of TLS: add tls = true".to_owned());
-        }
-        let trust = match (ca, insecure) {
-            (Some(_), true) => {
-                let message = "`ca` says whom to trust, `insecure` that anyone is: say one of them";
-                return Err(message.to_owned());
-            }
-            (Some(file), false) => Trust::Authorities(file),
-            (None, true) => Trust::Any,
-            (None, false) => Trust::System,
-        };
+        let tls = TlsOptions::of(tls, ca, insecure, name)?;
         if let Some(host) = host.as_ref().filter(|host| !is_host(host)) {
             return Err(format!("host {host:?} is none: write HOST or HOST:PORT"));
         }
-        Ok(Self { is_http2, tls: tls.then_some(TlsOptions { trust, name }), host })
+        Ok(Self { is_http2, tls, host })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ::load::tls::Trust;
+
     use super::*;
 
     fn read(text: &str) -> Result<Options, String> {

@@ -4,18 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use ::load::kv::Draws;
+use ::load::tls::{HTTP_1, HTTP_2, Secure, Spoken, host_of};
 use ::load::{Dialect, Draw, Operation, Part, Speaks, SpecError, Workload};
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use wire::ProtocolError;
 
 use super::dialect::Http;
 use super::http2::Http2;
-use super::options::{Options, TlsOptions};
+use super::options::Options;
 use super::prototype::Prototype;
 use super::requests::Requests;
-use super::tls::{Spoken, Tls};
-use super::trust::{HTTP_1, HTTP_2, server_name};
 
 /// Reads a suite's requests; files that they name are read from where the suite is.
 pub(super) fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
@@ -38,7 +35,7 @@ struct Web {
 struct Way {
     /// As this target is asked.
     requests: Arc<Requests>,
-    tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    tls: Option<Secure>,
     /// The requests as HTTP/2 says them, where it is spoken.
     prototypes: Option<Arc<[Prototype]>>,
 }
@@ -53,11 +50,10 @@ impl Way {
         };
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let prototypes = options.is_http2.then(|| Prototype::all(&requests, scheme)).transpose()?;
-        let tls = options.tls.map(|TlsOptions { trust, name }| -> Result<_, ProtocolError> {
+        let tls = options.tls.map(|tls| {
             let protocol = if options.is_http2 { HTTP_2 } else { HTTP_1 };
-            let config = trust.config(folder, protocol)?;
-            let name = name.map_or_else(|| host(&requests), Ok)?;
-            Ok((Arc::new(config), server_name(&name)?))
+            let host = if tls.name.is_none() { host(&requests)? } else { "" };
+            tls.secure(folder, protocol, host)
         });
         let tls = tls.transpose()?;
         Ok(Self { requests, tls, prototypes: prototypes.map(Arc::from) })
@@ -65,7 +61,7 @@ impl Way {
 }
 
 /// The host that all requests are asked of, without its port.
-fn host(requests: &Requests) -> Result<String, ProtocolError> {
+fn host(requests: &Requests) -> Result<&str, ProtocolError> {
     let mut hosts: Vec<&str> = requests.requests.iter().map(|one| one.parts.host()).collect();
     hosts.dedup();
     let [host] = hosts[..] else {
@@ -74,11 +70,7 @@ fn host(requests: &Requests) -> Result<String, ProtocolError> {
              certificate is for",
         ));
     };
-    let host = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    Ok(host.trim_start_matches('[').trim_end_matches(']').to_owned())
+    Ok(host_of(host))
 }
 
 impl Workload for Web {
@@ -105,7 +97,7 @@ impl Workload for Web {
         };
         Ok(match &way.tls {
             None => spoken,
-            Some((config, name)) => Box::new(Tls::new(config, name, spoken)),
+            Some(secure) => secure.encrypt(spoken),
         })
     }
 }

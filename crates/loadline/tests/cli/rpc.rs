@@ -181,28 +181,78 @@ fn a_server_that_wants_a_token_is_loaded_with_it_in_metadata_or_in_the_greeting(
     let rest = "mix = { unary = 1, add = 1 }\n[[clients]]\nconnections = 2\npipeline = 3\n\
                 timeout = \"60s\"\n";
     for trial in answers_of(&format!("{frames}{grpc}"), &[], rest) {
-        assert_eq!((&trial["validity"], &trial["refused"]), (&"valid".into(), &0.into()), "{trial:#}");
+        assert_eq!(
+            (&trial["validity"], &trial["refused"]),
+            (&"valid".into(), &0.into()),
+            "{trial:#}"
+        );
     }
     if OURS.is_empty() {
         return;
     }
     // Without it each call is refused, and with a deadline that has passed before it comes.
     let rest = "operation = \"unary\"\n[[clients]]\nconnections = 1\ntimeout = \"60s\"\n";
-    for (speaks, name) in [("grpc = {}", "UNAUTHENTICATED"), (
-        &format!(
-            "grpc = {{ metadata = {{ authorization = \"Bearer {token}\" }}, deadline = \"1ns\" }}"
+    for (speaks, name) in [
+        ("grpc = {}", "UNAUTHENTICATED"),
+        (
+            &format!(
+                "grpc = {{ metadata = {{ authorization = \"Bearer {token}\" }}, deadline = \"1ns\" }}"
+            ),
+            "DEADLINE_EXCEEDED",
         ),
-        "DEADLINE_EXCEEDED",
-    )] {
+    ] {
         let place = Place::with(&suite(&target("grpc", speaks), &[], rest));
         let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
         let (json, said) = (stdout(&output), stderr(&output));
         assert!(format!("{json}{said}").contains(name), "{speaks}: {json}{said}");
     }
-    let place = Place::with(&suite(&target("grpc", "grpc = { metadata = { Te = \"x\" } }"), &[], rest));
+    let place =
+        Place::with(&suite(&target("grpc", "grpc = { metadata = { Te = \"x\" } }"), &[], rest));
     let said = stderr(&place.loadline(&["run", "suite.toml", "--wait"]));
     assert!(said.contains("speaks.grpc.metadata") || said.contains("suite.toml"), "{said}");
     assert!(said.contains("\"Te\" can't be sent"), "{said}");
+}
+
+#[test]
+fn an_encrypted_server_is_loaded_where_its_certificate_is_trusted() {
+    if OURS.is_empty() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = rcgen::generate_simple_self_signed(["my.test".to_owned()]).expect("made");
+    let [cert, key] = ["server.pem", "server.key"].map(|name| folder.path().join(name));
+    std::fs::write(&cert, made.cert.pem()).expect("written");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    let target = |name: &str, grpc: &str| {
+        format!(
+            "[[target]]\nname = \"{name}\"\nserve = \"rpc\"\n\
+             options = {{ tls_cert = {cert:?}, tls_key = {key:?} }}\n\
+             speaks = {{ grpc = {{ {grpc} }} }}\n"
+        )
+    };
+    let trusts = format!("tls = true, ca = {cert:?}");
+    let ours = [
+        target("authority", &format!("{trusts}, authority = \"my.test:443\"")),
+        target("name", &format!("{trusts}, name = \"my.test\"")),
+        target("any", "tls = true, insecure = true"),
+    ];
+    let rest = "mix = { unary = 2, add = 1, server-stream = 1, client-stream = 1, bidi = 1 }\n\
+                bytes = 3_000\nmessages = 9\n[[clients]]\nconnections = 3\npipeline = 5\n\
+                timeout = \"60s\"\n";
+    for trial in answers_of(&ours.concat(), &[], rest) {
+        assert_eq!(trial["validity"], "valid", "{trial:#}");
+        assert!(trial["operations"].as_u64() > Some(0), "{trial:#}");
+    }
+    for (grpc, words) in [
+        ("tls = true, name = \"my.test\"", "no authority that is trusted has signed"),
+        (&trusts, "say the name that it has with name"),
+        ("", "the target"),
+    ] {
+        let place = Place::with(&suite(&target("grpc", grpc), &[], rest));
+        let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
+        let (json, said) = (stdout(&output), stderr(&output));
+        assert!(format!("{json}{said}").contains(words), "{grpc}: {json}{said}");
+    }
 }
 
 #[test]

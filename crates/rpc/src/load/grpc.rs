@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use load::tls::Spoken;
 use load::{Dialect, Events, Op, Tag};
 use wire::{Input, Ns, Output, ProtocolError};
 
@@ -13,14 +14,12 @@ use super::calls::{Calls, MAX_ANSWER_BYTES, OWN, Target, put};
 use super::operations::BIDI;
 use super::options::GrpcOptions;
 use crate::protocol::http2::frame::{code, code_name};
-use crate::protocol::http2::{Client, Streams};
+use crate::protocol::http2::{Asks, Client, Streams};
 
 /// The client side of one connection.
 #[derive(Debug)]
 pub struct Grpc {
-    authority: String,
-    /// What each call says beside its message.
-    fields: Vec<(String, String)>,
+    asks: Asks,
     http2: Client,
     calls: Calls,
     after: After,
@@ -61,12 +60,14 @@ struct Hearing<'a> {
 
 impl Grpc {
     pub(super) fn new(options: &GrpcOptions, target: Target) -> Self {
-        let (authority, fields) = (options.authority.clone(), options.fields());
-        let http2 = Client::new(&authority, &paths(&target), &fields);
+        let asks = Asks {
+            authority: options.authority.clone(),
+            is_encrypted: options.is_encrypted(),
+            fields: options.fields(),
+        };
         Self {
-            authority,
-            fields,
-            http2,
+            http2: Client::new(&asks, &paths(&target)),
+            asks,
             calls: Calls::new(target),
             after: After::default(),
             answers: Answers::default(),
@@ -296,6 +297,13 @@ impl Streams for Hearing<'_> {
     }
 }
 
+impl Spoken for Grpc {
+    /// The windows bound what is sent and not answered.
+    fn check_unsent(&self, _: usize) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+}
+
 impl Dialect for Grpc {
     fn opened(&mut self, _: Ns, _: &mut Events, out: &mut Output) -> Result<(), ProtocolError> {
         self.http2.open(out);
@@ -350,7 +358,7 @@ impl Dialect for Grpc {
     }
 
     fn repeat(&mut self, _: &mut Output) {
-        self.http2 = Client::new(&self.authority, &paths(&self.calls.target), &self.fields);
+        self.http2 = Client::new(&self.asks, &paths(&self.calls.target));
         self.blocked.clear();
     }
 

@@ -42,7 +42,7 @@ pub static SERVICE: Service = Service {
     dialects: &[
         DialectRow::new(
             "grpc",
-            "gRPC over HTTP/2, in cleartext by prior knowledge.",
+            "gRPC over HTTP/2, in cleartext by prior knowledge, or over TLS.",
             Reach::Stream,
         )
         .with_options::<options::GrpcOptions>(),

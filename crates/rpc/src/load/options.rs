@@ -1,10 +1,13 @@
-//! What a target's `speaks` says of calls: metadata and a deadline, or a token.
+//! What a target's `speaks` says of calls: encryption, metadata and a deadline, or a token.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use base::units::Span;
 use bytes::Bytes;
+use load::tls::{HTTP_2, Secure, TlsOptions, host_of};
 use serde::Deserialize;
+use wire::ProtocolError;
 
 use crate::protocol::metadata::{from_base64, is_binary, is_name};
 use crate::protocol::native::greeting::MOST_TOKEN_BYTES;
@@ -32,23 +35,63 @@ const RESERVED: [&str; 10] = [
 
 /// `speaks = { grpc = { authority = "example.org", metadata = { … }, deadline = "1s" } }`
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Written")]
 pub(super) struct GrpcOptions {
+    pub(super) authority: String,
+    metadata: Sent,
+    deadline: Option<Span>,
+    tls: Option<TlsOptions>,
+}
+
+/// The options as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
     /// Which server is asked for, where several share an address.
     #[serde(default = "localhost")]
-    pub(super) authority: String,
+    authority: String,
     /// What each call says beside its message.
     #[serde(default)]
     metadata: Sent,
     /// How long the server may take for a call.
     deadline: Option<Span>,
+    #[serde(default)]
+    tls: bool,
+    /// A PEM file with the authorities that are trusted instead of the system's.
+    ca: Option<PathBuf>,
+    /// Whether any certificate is taken.
+    #[serde(default)]
+    insecure: bool,
+    /// Whom the server's certificate has to be for; the host of the authority unless stated.
+    name: Option<String>,
 }
 
 fn localhost() -> String {
     "localhost".to_owned()
 }
 
+impl TryFrom<Written> for GrpcOptions {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let Written { authority, metadata, deadline, tls, ca, insecure, name } = written;
+        let tls = TlsOptions::of(tls, ca, insecure, name)?;
+        Ok(Self { authority, metadata, deadline, tls })
+    }
+}
+
 impl GrpcOptions {
+    /// How connections are encrypted, if they are. Files are relative to `folder`.
+    pub(super) fn secure(&self, folder: &Path) -> Result<Option<Secure>, ProtocolError> {
+        let secure = |tls: &TlsOptions| tls.secure(folder, HTTP_2, host_of(&self.authority));
+        self.tls.as_ref().map(secure).transpose()
+    }
+
+    /// The scheme that requests name.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// The fields of each call, as they are sent.
     pub(super) fn fields(&self) -> Vec<(String, String)> {
         let deadline = self.deadline.map(|span| timeout::format(span.duration()));
@@ -87,7 +130,9 @@ impl TryFrom<BTreeMap<String, String>> for Sent {
         let bytes = |(name, value): (&String, &String)| name.len() + value.len() + FIELD_BYTES;
         let bytes: usize = fields.iter().map(bytes).sum();
         if bytes > MOST_BYTES {
-            return Err(format!("{bytes} bytes are more than {MOST_BYTES}, each field with 32 more"));
+            return Err(format!(
+                "{bytes} bytes are more than {MOST_BYTES}, each field with 32 more"
+            ));
         }
         Ok(Self(fields.into_iter().collect()))
     }
@@ -167,6 +212,9 @@ mod tests {
         }
         let long = format!("metadata = {{ x = '{}' }}", "y".repeat(MOST_BYTES - 32));
         assert!(read::<GrpcOptions>(&long).expect_err("too long").starts_with("8193 bytes are"));
+        let why = read::<GrpcOptions>("insecure = true").expect_err("without TLS");
+        assert!(why.contains("add tls = true"), "{why}");
+        assert!(read::<GrpcOptions>("tls = true\nca = 'a.pem'").expect("options").is_encrypted());
         let long = format!("token = '{}'", "y".repeat(513));
         assert!(read::<FramesOptions>(&long).expect_err("too long").contains("513"));
     }

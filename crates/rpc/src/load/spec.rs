@@ -1,8 +1,9 @@
 //! `[workload]`: how large messages are, and how many a call that streams has.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use load::tls::Secure;
 use load::{Dialect, Draw, Operation, Part, Speaks, SpecError, UniformDraw, Workload};
 use serde::Deserialize;
 use wire::ProtocolError;
@@ -81,12 +82,64 @@ pub(super) fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
     }
     let made = Arc::new(made);
     let target = Target { made, totals: Arc::default(), operations: Arc::default() };
-    Ok(Arc::new(Rpc(target)))
+    Ok(Arc::new(Rpc::new(target, part.folder.to_owned())))
 }
 
 /// The workload of one target.
 #[derive(Debug)]
-struct Rpc(Target);
+struct Rpc {
+    target: Target,
+    /// Where the suite is.
+    folder: PathBuf,
+    /// Made for the first connection of gRPC and shared by all.
+    way: OnceLock<Result<Way, ProtocolError>>,
+}
+
+/// How a target of gRPC is asked.
+#[derive(Debug)]
+struct Way {
+    options: GrpcOptions,
+    secure: Option<Secure>,
+}
+
+impl Rpc {
+    fn new(target: Target, folder: PathBuf) -> Self {
+        Self { target, folder, way: OnceLock::new() }
+    }
+
+    fn grpc(&self, speaks: &Speaks) -> Result<Box<dyn Dialect>, ProtocolError> {
+        let way = self.way.get_or_init(|| {
+            let options: GrpcOptions = speaks.read().map_err(|why| wrong(&why))?;
+            Ok(Way { secure: options.secure(&self.folder)?, options })
+        });
+        let Way { options, secure } = way.as_ref().map_err(ProtocolError::clone)?;
+        let grpc = Box::new(Grpc::new(options, self.target.clone()));
+        Ok(match secure {
+            None => grpc,
+            Some(secure) => secure.encrypt(grpc),
+        })
+    }
+
+    fn frames(&self, speaks: &Speaks) -> Result<Box<dyn Dialect>, ProtocolError> {
+        let target = &self.target;
+        let is_stream = |one: &&usize| [SERVER_STREAM, CLIENT_STREAM, BIDI].contains(*one);
+        if let Some(operation) = target.operations.iter().find(is_stream) {
+            let name = &OPERATIONS[*operation].name;
+            let words = format!("own frames carry no stream, and {name} is one: speak grpc");
+            return Err(ProtocolError::new(words));
+        }
+        if target.made.is_learnt() && target.operations.contains(&CALL) {
+            let words = "own frames have no reflection: say proto = \"FILE\"";
+            return Err(ProtocolError::new(words));
+        }
+        let options: FramesOptions = speaks.read().map_err(|why| wrong(&why))?;
+        Ok(Box::new(Frames::new(options.token(), target.clone())))
+    }
+}
+
+fn wrong(error: &SpecError) -> ProtocolError {
+    ProtocolError::new(error.to_string())
+}
 
 impl Workload for Rpc {
     fn operations(&self) -> &[Operation] {
@@ -95,11 +148,11 @@ impl Workload for Rpc {
 
     fn check(&self, operations: &[usize]) -> Result<(), SpecError> {
         let streams = operations.iter().any(|one| [SERVER_STREAM, BIDI].contains(one));
-        if streams && self.0.made.bytes == 0 {
+        if streams && self.target.made.bytes == 0 {
             let why = "streams of answers need a size: say bytes = 8";
             return Err(SpecError::new("workload.bytes", why));
         }
-        if operations.contains(&CALL) && !self.0.made.has_call() {
+        if operations.contains(&CALL) && !self.target.made.has_call() {
             let why = "the operation call needs a method: say method = \"package.Service/Method\"";
             return Err(SpecError::new("workload.operation", why));
         }
@@ -107,13 +160,14 @@ impl Workload for Rpc {
     }
 
     fn message_bytes(&self) -> u64 {
-        self.0.made.bytes as u64
+        self.target.made.bytes as u64
     }
 
     fn begin(self: Arc<Self>, operations: &[usize]) -> Arc<dyn Workload> {
         // What a server's reflection says is that server's.
-        let (made, totals) = (Made::clone(&self.0.made).into(), Arc::new(Totals::default()));
-        Arc::new(Self(Target { made, totals, operations: operations.into() }))
+        let (made, totals) = (Made::clone(&self.target.made).into(), Arc::new(Totals::default()));
+        let target = Target { made, totals, operations: operations.into() };
+        Arc::new(Self::new(target, self.folder.clone()))
     }
 
     fn draw(&self, _: u64) -> Box<dyn Draw> {
@@ -121,22 +175,9 @@ impl Workload for Rpc {
     }
 
     fn dialect(self: Arc<Self>, speaks: &Speaks) -> Result<Box<dyn Dialect>, ProtocolError> {
-        let wrong = |error: SpecError| ProtocolError::new(error.to_string());
-        if speaks.dialect.name == FRAMES {
-            let is_stream = |one: &&usize| [SERVER_STREAM, CLIENT_STREAM, BIDI].contains(*one);
-            if let Some(operation) = self.0.operations.iter().find(is_stream) {
-                let name = &OPERATIONS[*operation].name;
-                let words = format!("own frames carry no stream, and {name} is one: speak grpc");
-                return Err(ProtocolError::new(words));
-            }
-            if self.0.made.is_learnt() && self.0.operations.contains(&CALL) {
-                let words = "own frames have no reflection: say proto = \"FILE\"";
-                return Err(ProtocolError::new(words));
-            }
-            let token = speaks.read::<FramesOptions>().map_err(wrong)?.token();
-            return Ok(Box::new(Frames::new(token, self.0.clone())));
+        match speaks.dialect.name == FRAMES {
+            true => self.frames(speaks),
+            false => self.grpc(speaks),
         }
-        let options = speaks.read::<GrpcOptions>().map_err(wrong)?;
-        Ok(Box::new(Grpc::new(&options, self.0.clone())))
     }
 }

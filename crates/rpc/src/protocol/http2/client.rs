@@ -10,7 +10,7 @@ use wire::{Input, Output, ProtocolError};
 use super::frame::{
     HEAD_BYTES, Head, MAX_FRAME_BYTES, PREFACE, code, code_name, flag, kind, setting,
 };
-use super::head::RequestHeads;
+use super::head::{Asks, RequestHeads};
 use super::ids::Ids;
 
 /// The most bytes of a header block; its fields decoded may have as many.
@@ -118,10 +118,10 @@ fn unpadded(head: Head, mut payload: &[u8]) -> Option<&[u8]> {
 }
 
 impl Client {
-    /// A connection that asks `paths` of the server called `authority`, each with these fields.
-    pub fn new(authority: &str, paths: &[&str], fields: &[(String, String)]) -> Self {
+    /// A connection that asks for `paths`.
+    pub fn new(asks: &Asks, paths: &[&str]) -> Self {
         Self {
-            heads: RequestHeads::new(authority, paths, fields),
+            heads: RequestHeads::new(asks, paths),
             ids: Ids::default(),
             streams: Vec::new(),
             next: 1,

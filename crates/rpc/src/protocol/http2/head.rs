@@ -23,6 +23,18 @@ const USER_AGENT: usize = 58;
 
 const POST: u8 = 0x83;
 const HTTP: u8 = 0x86;
+const HTTPS: u8 = 0x87;
+
+/// What all requests of a connection say beside their paths.
+#[derive(Clone, Debug)]
+pub struct Asks {
+    /// Which server is asked for, where several share an address.
+    pub authority: String,
+    /// Whether TLS is below.
+    pub is_encrypted: bool,
+    /// Metadata, as it is sent.
+    pub fields: Vec<(String, String)>,
+}
 
 /// A field that is the same in all requests, and how it begins: an index of the static table, or 0
 /// and a name.
@@ -71,6 +83,7 @@ impl Field {
 /// The header blocks of one connection's requests.
 #[derive(Debug)]
 pub(super) struct RequestHeads {
+    scheme: u8,
     paths: Vec<Field>,
     same: [Field; 4],
     more: Vec<Field>,
@@ -82,21 +95,20 @@ pub(super) struct RequestHeads {
 }
 
 impl RequestHeads {
-    /// Of requests to these paths, each of which has these fields beside its own.
-    pub(super) fn new(authority: &str, paths: &[&str], fields: &[(String, String)]) -> Self {
+    /// Of requests to these paths.
+    pub(super) fn new(asks: &Asks, paths: &[&str]) -> Self {
         let agent = concat!("loadline/", env!("CARGO_PKG_VERSION"));
-        let more = |(name, value): &(String, String)| {
-            Field::new(0, name.clone(), value.as_bytes())
-        };
+        let more = |(name, value): &(String, String)| Field::new(0, name.clone(), value.as_bytes());
         let mut heads = Self {
+            scheme: if asks.is_encrypted { HTTPS } else { HTTP },
             paths: paths.iter().map(|path| Field::new(PATH, "", path.as_bytes())).collect(),
             same: [
-                Field::new(AUTHORITY, "", authority.as_bytes()),
+                Field::new(AUTHORITY, "", asks.authority.as_bytes()),
                 Field::new(0, "te", b"trailers"),
                 Field::new(CONTENT_TYPE, "", b"application/grpc"),
                 Field::new(USER_AGENT, "", agent.as_bytes()),
             ],
-            more: fields.iter().map(more).collect(),
+            more: asks.fields.iter().map(more).collect(),
             entries: 0,
             has_table: true,
             says_size: false,
@@ -128,7 +140,7 @@ impl RequestHeads {
         if std::mem::take(&mut self.says_size) {
             into.push(0x20);
         }
-        into.extend_from_slice(&[POST, HTTP]);
+        into.extend_from_slice(&[POST, self.scheme]);
         let Self { paths, same, more, entries, has_table, .. } = self;
         let path = paths.get_mut(path);
         debug_assert!(path.is_some(), "every operation has a path");
@@ -143,9 +155,15 @@ impl RequestHeads {
 mod tests {
     use super::*;
 
+    impl Asks {
+        pub(in crate::protocol::http2) fn of(authority: &str) -> Self {
+            Self { authority: authority.to_owned(), is_encrypted: false, fields: Vec::new() }
+        }
+    }
+
     #[test]
     fn the_second_request_is_seven_bytes_and_a_small_table_has_none() {
-        let mut heads = RequestHeads::new("localhost", &["/a.B/C", "/a.B/D"], &[]);
+        let mut heads = RequestHeads::new(&Asks::of("localhost"), &["/a.B/C", "/a.B/D"]);
         let mut put = |path| {
             let mut block = Vec::new();
             heads.put(path, &mut block);
@@ -174,8 +192,9 @@ mod tests {
     fn fields_of_each_request_are_indices_from_the_second_one_on_as_far_as_the_table_has_room() {
         let large = "y".repeat(3_900);
         let fields = [("x-a", "1"), ("x-large", &large[..]), ("x-b", "2")];
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let mut heads = RequestHeads::new("localhost", &["/a.B/C"], &fields);
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let asks = Asks { is_encrypted: true, fields, ..Asks::of("localhost") };
+        let mut heads = RequestHeads::new(&asks, &["/a.B/C"]);
         let mut put = || {
             let mut block = Vec::new();
             heads.put(0, &mut block);
@@ -185,7 +204,7 @@ mod tests {
         let large = [&b"\x00\x07x-large\x7f"[..], b"\xbd\x1d", large.as_bytes()].concat();
         let right = [&b"\x40\x03x-a\x011"[..], &large, b"\x40\x03x-b\x012"].concat();
         assert!(first.ends_with(&right), "{first:?}");
-        let second = [&[0x83, 0x86, 0xc4, 0xc3, 0xc2, 0xc1, 0xc0, 0xbf][..], &large, &[0xbe]];
+        let second = [&[0x83, 0x87, 0xc4, 0xc3, 0xc2, 0xc1, 0xc0, 0xbf][..], &large, &[0xbe]];
         assert_eq!(put(), second.concat());
     }
 }

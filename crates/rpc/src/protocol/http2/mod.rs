@@ -32,3 +32,4 @@ mod huffman;
 mod ids;
 
 pub use client::{Client, Streams};
+pub use head::Asks;

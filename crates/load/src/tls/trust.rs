@@ -18,9 +18,10 @@ use rustls::{
 };
 use wire::ProtocolError;
 
-/// The names of the protocols in a handshake (ALPN, RFC 7301).
-pub(super) const HTTP_1: &[u8] = b"http/1.1";
-pub(super) const HTTP_2: &[u8] = b"h2";
+/// The name of HTTP/1.1 in a handshake (ALPN, RFC 7301).
+pub const HTTP_1: &[u8] = b"http/1.1";
+/// The same of HTTP/2.
+pub const HTTP_2: &[u8] = b"h2";
 
 /// The largest file of authorities; a system's own has 200 KiB.
 const MAX_PEM_BYTES: u64 = 16 << 20;
@@ -239,7 +240,7 @@ pub(super) fn fault(error: &Error) -> ProtocolError {
 
 /// That the server doesn't speak the version of HTTP that it was offered.
 pub(super) const OTHER_VERSION: &str = "TLS: the server does not speak this version of HTTP \
-    (ALPN): leave `version` out for HTTP/1.1, or say version = 2";
+    (ALPN); where any web service is loaded: leave `version` out for HTTP/1.1, or say version = 2";
 
 /// A connection for a first question in HTTP/1.1, with the handshake done. It is as patient as its
 /// socket.

@@ -2,15 +2,19 @@
 //! that encrypted connections are loaded by the same event loop. rustls keeps buffers of its own,
 //! so an encrypted connection allocates where a plain one does not.
 
+mod trust;
+
 use std::io::{self, IoSlice, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::load::{Dialect, Events, Op, Tag};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use wire::{Input, Ns, Output, ProtocolError};
 
-use super::trust::{ENDED, HTTP_2, OTHER_VERSION, fault};
+use crate::{Dialect, Events, Op, Tag};
+use trust::{ENDED, OTHER_VERSION, fault, server_name};
+pub use trust::{HTTP_1, HTTP_2, Trust, fault_of, secured};
 
 /// What the dialect above may leave unread, decrypted: the head of an answer, by far.
 const MAX_DECRYPTED_BYTES: usize = 1 << 20;
@@ -19,7 +23,7 @@ const MAX_DECRYPTED_BYTES: usize = 1 << 20;
 const MAX_PIECES: usize = 16;
 
 /// A dialect that may be encrypted: what it says leaves its own output at once.
-pub(super) trait Spoken: Dialect {
+pub trait Spoken: Dialect {
     /// Checks the bytes that wait to be sent, encrypted or not.
     ///
     /// # Errors
@@ -27,10 +31,84 @@ pub(super) trait Spoken: Dialect {
     fn check_unsent(&self, bytes: usize) -> Result<(), ProtocolError>;
 }
 
-/// Encrypts what `inner` says.
-pub(super) struct Tls {
+/// What a suite says of TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// Which certificates are taken.
+    pub trust: Trust,
+    /// Whom the server's certificate has to be for; the host that is asked unless stated.
+    pub name: Option<String>,
+}
+
+impl TlsOptions {
+    /// Of the keys `tls`, `ca`, `insecure` and `name`; none where TLS is not spoken.
+    ///
+    /// # Errors
+    /// When they contradict each other.
+    pub fn of(
+        tls: bool,
+        ca: Option<PathBuf>,
+        insecure: bool,
+        name: Option<String>,
+    ) -> Result<Option<Self>, String> {
+        if !tls && (ca.is_some() || insecure || name.is_some()) {
+            return Err("`ca`, `insecure` and `name` are of TLS: add tls = true".to_owned());
+        }
+        let trust = match (ca, insecure) {
+            (Some(_), true) => {
+                let message = "`ca` says whom to trust, `insecure` that anyone is: say one of them";
+                return Err(message.to_owned());
+            }
+            (Some(file), false) => Trust::Authorities(file),
+            (None, true) => Trust::Any,
+            (None, false) => Trust::System,
+        };
+        Ok(tls.then_some(Self { trust, name }))
+    }
+
+    /// How connections are encrypted that offer `protocol` (ALPN) to the server called `host`. The
+    /// file of authorities is relative to `folder`. It is made once for all connections: reading
+    /// authorities takes milliseconds.
+    ///
+    /// # Errors
+    /// When there are no authorities that can be read, or the name can't be one.
+    pub fn secure(
+        &self,
+        folder: &Path,
+        protocol: &[u8],
+        host: &str,
+    ) -> Result<Secure, ProtocolError> {
+        let config = Arc::new(self.trust.config(folder, protocol)?);
+        Ok(Secure { config, name: server_name(self.name.as_deref().unwrap_or(host))? })
+    }
+}
+
+/// How connections to a server are encrypted.
+#[derive(Clone, Debug)]
+pub struct Secure {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+}
+
+impl Secure {
+    /// Encrypts what a connection says.
+    pub fn encrypt(&self, inner: Box<dyn Spoken>) -> Box<dyn Dialect> {
+        Box::new(Tls::new(self.clone(), inner))
+    }
+}
+
+/// The host of an authority, `HOST:PORT`, as certificates have it.
+pub fn host_of(authority: &str) -> &str {
+    let host = match authority.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => authority,
+    };
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// Encrypts what `inner` says.
+struct Tls {
+    secure: Secure,
     inner: Box<dyn Spoken>,
     /// None until the connection is made.
     connection: Option<ClientConnection>,
@@ -42,14 +120,9 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    pub(super) fn new(
-        config: &Arc<ClientConfig>,
-        name: &ServerName<'static>,
-        inner: Box<dyn Spoken>,
-    ) -> Self {
+    fn new(secure: Secure, inner: Box<dyn Spoken>) -> Self {
         Self {
-            config: Arc::clone(config),
-            name: name.clone(),
+            secure,
             inner,
             connection: None,
             is_open: false,
@@ -97,7 +170,7 @@ impl Tls {
             }
             if !self.is_open && !connection.is_handshaking() {
                 let chosen = connection.alpn_protocol();
-                if self.config.alpn_protocols[..] == [HTTP_2] && chosen != Some(HTTP_2) {
+                if self.secure.config.alpn_protocols[..] == [HTTP_2] && chosen != Some(HTTP_2) {
                     return Err(ProtocolError::new(OTHER_VERSION));
                 }
                 self.is_open = true;
@@ -126,7 +199,8 @@ impl Dialect for Tls {
         _events: &mut Events,
         out: &mut Output,
     ) -> Result<(), ProtocolError> {
-        let connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone());
+        let Secure { config, name } = self.secure.clone();
+        let connection = ClientConnection::new(config, name);
         let mut connection = connection.map_err(|error| fault(&error))?;
         // The engine bounds what is under way.
         connection.set_buffer_limit(None);
