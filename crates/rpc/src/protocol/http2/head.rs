@@ -83,6 +83,7 @@ impl Field {
 /// The header blocks of one connection's requests.
 #[derive(Debug)]
 pub(super) struct RequestHeads {
+    /// As an index of the static table.
     scheme: u8,
     paths: Vec<Field>,
     same: [Field; 4],
