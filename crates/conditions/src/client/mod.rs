@@ -14,7 +14,7 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use crate::protocol::{
-    BASE, CompactBody, CompactedBody, ErrorBody, INSERT_TYPE, REVISION, percent_encode,
+    BASE, CompactBody, CompactedBody, ErrorBody, FORM_TYPE, INSERT_TYPE, REVISION, percent_encode,
 };
 use encrypted::{agent, config};
 
@@ -22,6 +22,13 @@ pub use encrypted::Trust;
 
 /// The most bytes of an answer: more than a server sends.
 const MAX_ANSWER_BYTES: u64 = 512 << 20;
+
+/// The most bytes of parameters that are asked in a query: a server reads a head of 16 KiB, and
+/// what is between may read less.
+const MAX_QUERY_BYTES: usize = 8 << 10;
+
+/// What is also asked with the parameters in a body.
+const IN_BODY: [&str; 6] = ["/find", "/browse", "/count", "/diff", "/explain", "/export"];
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +141,7 @@ impl Client {
     /// # Errors
     /// When there is no answer, or it is a refusal, or leads elsewhere.
     pub fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Response, ClientError> {
-        self.read(self.ask(path, parameters))
+        self.read(self.ask(path, parameters, false))
     }
 
     /// The same, unless the answer is still that of `tag`: then there is none.
@@ -163,17 +170,36 @@ impl Client {
         self.get("/slice", &[parameters, &at_once].concat())
     }
 
-    fn ask(&self, path: &str, parameters: &[(&str, String)]) -> Answered {
-        self.agent.get(self.url(path, parameters)).call()
+    /// Asks in a query, or in a body where that is too long for a head.
+    fn ask(&self, path: &str, parameters: &[(&str, String)], is_endless: bool) -> Answered {
+        let query = query(parameters);
+        match query.len() > MAX_QUERY_BYTES && IN_BODY.contains(&path) {
+            true => {
+                let asked = self.limited(self.posting(path), is_endless);
+                asked.content_type(FORM_TYPE).send(&query)
+            }
+            false => self.limited(self.agent.get(self.url(path, parameters)), is_endless).call(),
+        }
+    }
+
+    /// A request whose answer may take as long as a client waits or, where it `is_endless`, in
+    /// which no silence is longer.
+    fn limited<B>(
+        &self,
+        request: ureq::RequestBuilder<B>,
+        is_endless: bool,
+    ) -> ureq::RequestBuilder<B> {
+        if !is_endless {
+            return request;
+        }
+        let silence = Some(self.timeout);
+        let limited = request.config().timeout_global(None).timeout_connect(silence);
+        limited.timeout_per_read(silence).timeout_per_write(silence).build()
     }
 
     fn url(&self, path: &str, parameters: &[(&str, String)]) -> String {
-        let mut url = format!("{}{BASE}{path}", self.origin);
-        for (place, (name, value)) in parameters.iter().enumerate() {
-            let mark = if place == 0 { '?' } else { '&' };
-            url.push_str(&format!("{mark}{name}={}", percent_encode(value)));
-        }
-        url
+        let mark = if parameters.is_empty() { "" } else { "?" };
+        format!("{}{BASE}{path}{mark}{}", self.origin, query(parameters))
     }
 
     /// Asks `path`, and writes the answer as it comes; returns its length. It may be of any length:
@@ -187,11 +213,7 @@ impl Client {
         parameters: &[(&str, String)],
         out: &mut dyn Write,
     ) -> anyhow::Result<u64> {
-        let silence = Some(self.timeout);
-        let asked = self.agent.get(self.url(path, parameters)).config().timeout_global(None);
-        let asked = asked.timeout_connect(silence).timeout_per_read(silence);
-        let asked = asked.timeout_per_write(silence).build().call();
-        let mut answer = asked.map_err(|why| self.broken(why))?;
+        let mut answer = self.ask(path, parameters, true).map_err(|why| self.broken(why))?;
         if !answer.status().is_success() {
             return Ok(self.read(Ok(answer))?.body.len() as u64);
         }
@@ -311,6 +333,12 @@ impl Client {
         });
         Err(ClientError::Refused { status, body })
     }
+}
+
+/// Parameters as a query or a form has them.
+fn query(parameters: &[(&str, String)]) -> String {
+    let written = parameters.iter().map(|(name, value)| format!("{name}={}", percent_encode(value)));
+    written.collect::<Vec<_>>().join("&")
 }
 
 /// What a library says of a connection, in words that name what to do.

@@ -251,6 +251,31 @@ fn what_a_time_shows_is_explained() {
 }
 
 #[test]
+fn any_number_of_channels_can_be_named() {
+    let place = Place::with("/many", &["--column", "v=int32"]);
+    for channel in ["3", "4", "59998"] {
+        place.does(&["insert", "/many", "--channel", channel, "--since", "5", "v=7"]);
+    }
+    // 170 kB of ranges: a request's head has room for 16 KiB.
+    let even: Vec<_> = (0..30_000).map(|number| (2 * number).to_string()).collect();
+    let even = even.join(",");
+    let found = place.get("/find", &[("folder", "/many"), ("t", "5"), ("channels", &even)]);
+    let channels: Vec<_> = found["objects"].as_array().expect("a list").iter().collect();
+    assert_eq!(channels.len(), 2, "{found}");
+    for words in [
+        &["get", "/many", "5"][..],
+        &["browse", "/many"],
+        &["browse", "/many", "--count"],
+        &["explain", "/many", "5"],
+        &["diff", "/many"],
+    ] {
+        place.does(&[words, &["--channels", &even]].concat());
+    }
+    let exported = place.export("even.jsonl", &["/many", "--channels", &even]);
+    assert_eq!(exported.lines().count(), 2, "{exported}");
+}
+
+#[test]
 fn a_refusal_is_json_where_that_is_asked_for() {
     let place = Place::with("/f", &["--column", "v=int32"]);
     let error = typed_error(&place.at(), &["get", "/none", "1"]);

@@ -58,6 +58,9 @@ pub const ARROW_TYPE: &str = "application/vnd.apache.arrow.stream";
 /// The type of the binary form of an insertion.
 pub const INSERT_TYPE: &str = "application/vnd.loadline.conditions-insert";
 
+/// The type of a question's parameters in a body (WHATWG URL, 5).
+pub const FORM_TYPE: &str = "application/x-www-form-urlencoded";
+
 /// What a change may have at most, as the server keeps it: more is inserted in parts.
 pub const MAX_CHANGE_BYTES: usize = 16 << 20;
 

@@ -15,16 +15,15 @@ use super::receive::{Room, receive};
 use super::shared::Shared;
 use crate::model::{Change, Numbers, Refusal, State};
 use crate::protocol::{
-    Bulk, ChannelBody, CloneBody, ColumnBody, DeleteBody, FolderBody, INSERT_TYPE, Incoming,
-    LockBody, MAX_BODY_BYTES, MAX_COLUMN_BYTES, MadeBody, PickBody, RenameBody, SetBody, TagBody,
-    TruncateBody, decode_insert, numbers, time_us,
+    Bulk, ChannelBody, CloneBody, ColumnBody, DeleteBody, FORM_TYPE, FolderBody, INSERT_TYPE,
+    Incoming, LockBody, MAX_BODY_BYTES, MAX_COLUMN_BYTES, MadeBody, PickBody, RenameBody, SetBody,
+    TagBody, TruncateBody, decode_insert, numbers, time_us,
 };
 
 /// The type of a body in JSON.
 const JSON: &str = "application/json";
 
-/// The type of a question's parameters in a body (WHATWG URL, 5), and the most bytes of them.
-const FORM: &str = "application/x-www-form-urlencoded";
+/// The most bytes of a question's parameters in a body.
 const FORM_BYTES: usize = 4 << 20;
 
 /// The longest body that the thread of connections takes apart itself: to pass it on to another
@@ -126,7 +125,7 @@ pub(super) async fn body<B: DeserializeOwned>(app: &App, request: Request) -> Re
 
 /// The parameters of a question in a body, written as in a query, and the room that they take.
 pub(super) async fn form(app: &App, request: Request) -> Result<(String, Room), Fault> {
-    kind(request.headers(), &[FORM])?;
+    kind(request.headers(), &[FORM_TYPE])?;
     let length = length(request.headers())?;
     if length > FORM_BYTES {
         let error = format!("parameters of {length} bytes: {FORM_BYTES} bytes are the most");
