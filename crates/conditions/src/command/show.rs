@@ -393,12 +393,18 @@ fn slice_text(folders: &[Answer]) -> String {
 
 fn why_text(told: &Json) -> String {
     let mut lines = Vec::new();
+    let picked: Vec<_> = list_of(told, "picked").map(text_of).collect();
+    if !picked.is_empty() {
+        lines.push(vec!["picked".to_owned(), picked.join(", which picks ")]);
+    }
     for channel in list_of(told, "channels") {
         let shown = &channel["shown"];
+        let date = shown["time_us"].as_i64().map(jiff::Timestamp::from_microsecond);
+        let date = date.and_then(Result::ok).map_or(String::new(), |date| format!(" ({date})"));
         let words = match shown.is_null() {
             true => "nothing is shown".to_owned(),
             false => format!(
-                "[{}, {}) of revision {}, shown over [{}, {}) since revision {}",
+                "[{}, {}) of revision {}{date}, shown over [{}, {}) since revision {}",
                 shown["since"],
                 end_text(shown["until"].as_u64().unwrap_or(MAX_TIME)),
                 shown["revision"],
@@ -483,6 +489,23 @@ mod tests {
         let lines = [["a".to_owned(), "b".to_owned()].to_vec(), vec![long.clone()]];
         let expected = format!("a  b\n{long}\n");
         assert_eq!(aligned(&lines), expected);
+    }
+
+    #[test]
+    fn an_explanation_names_the_change_with_its_date_and_what_global_tags_pick() {
+        let shown = json!({
+            "since": 0, "until": MAX_TIME, "revision": 9, "time_us": 1_795_891_696_962_258_u64,
+            "shown_since": 5, "shown_until": 7, "shown_from_revision": 23,
+        });
+        let told = json!({
+            "picked": ["a", "b"],
+            "channels": [{ "channel": 1, "shown": shown }, { "channel": 2, "shown": null }],
+        });
+        let expected = "picked     a, which picks b\n\
+                        channel 1  [0, open) of revision 9 (2026-11-28T18:48:16.962258Z), \
+                        shown over [5, 7) since revision 23\n\
+                        channel 2  nothing is shown\n";
+        assert_eq!(why_text(&told), expected);
     }
 
     #[test]

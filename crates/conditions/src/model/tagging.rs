@@ -174,6 +174,24 @@ impl State {
         }
     }
 
+    /// The tags through which a global tag shows something of a folder, each picked by the one
+    /// before it; none where another view is asked, or nothing is picked.
+    ///
+    /// # Errors
+    /// When a tag that was picked at the view's revision has been deleted since.
+    pub fn picked(&self, view: View, folder: &str) -> Result<Vec<&str>, Refusal> {
+        let mut picked = Vec::new();
+        let Of::Global(id) = view.of else { return Ok(picked) };
+        let mut tag = self.global(id)?.1;
+        while let Shows::Picks(picks) = &tag.shows {
+            let Some((path, id)) = picks.at(folder, view.revision).0 else { break };
+            let name = self.tags.name(id, path).ok_or_else(|| no_number(id))?;
+            tag = self.tag(name)?;
+            picked.push(name);
+        }
+        Ok(picked)
+    }
+
     /// The global tag of this number: a change makes one at most, and no other tag.
     fn global(&self, id: Revision) -> Result<(&str, &Tag), Refusal> {
         let mut named = self.tags.names.range((id, String::new())..);

@@ -111,6 +111,8 @@ pub struct ChannelView<'a> {
 pub struct ExplainView<'a> {
     /// The folder.
     pub folder: &'a str,
+    /// The tags through which a global tag shows it, each picked by the one before.
+    pub picked: Vec<&'a str>,
     /// What each of its channels shows.
     pub channels: Vec<ShownView>,
 }

@@ -267,11 +267,13 @@ pub(super) fn explain(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fa
     let path = needed(params.folder.clone(), "folder")?;
     let time = needed(params.t, "t")?;
     let version = version(&state, params, &path)?;
+    let view = state.view(params.tag.as_deref(), revision(&state, params)?, &path)?;
+    let picked = state.picked(view, &path)?;
     let folder = state.folder(&path)?;
     let mut channels = Vec::new();
     for channel in folder.channels_of(&params.selection)? {
         let shown = state.explain(&path, channel, time, version)?;
         channels.push(ShownView { channel, shown });
     }
-    Ok(json_bytes(&ExplainView { folder: &path, channels })?)
+    Ok(json_bytes(&ExplainView { folder: &path, picked, channels })?)
 }

@@ -353,6 +353,18 @@ fn a_global_tag_shows_what_the_tags_show_that_it_picks() {
     let asked = [("folder", "/det/a".to_owned()), ("t", "5".to_owned()), ("tag", "all".to_owned())];
     let found = client(at).get_json("/find", &asked).expect("an answer");
     assert_eq!(found["objects"][0]["records"], json!([[1.0]]));
+    change(at, "/tags", &json!({ "name": "of-det", "path": "/det", "picks": ["second"] }));
+    change(at, "/tags", &json!({ "name": "over", "path": "/", "picks": ["of-det"] }));
+    for (tag, picked) in [
+        ("all", vec!["first"]),
+        ("over", vec!["of-det", "second"]),
+        ("second", vec![]),
+        ("HEAD", vec![]),
+    ] {
+        let asked = [&asked[..2], &[("tag", tag.to_owned())]].concat();
+        let told = client(at).get_json("/explain", &asked).expect("an answer");
+        assert_eq!(told["picked"], json!(picked), "{tag}");
+    }
 }
 
 #[test]
