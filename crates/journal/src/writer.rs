@@ -32,6 +32,22 @@ pub enum SyncPolicy {
     Never,
 }
 
+/// As options have it: `always`, `never`, or a time such as `500ms`.
+impl std::str::FromStr for SyncPolicy {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "always" => Ok(Self::Always),
+            "never" => Ok(Self::Never),
+            _ => match text.parse::<base::units::Span>() {
+                Ok(span) => Ok(Self::Every(span.duration())),
+                Err(_) => Err("it has to be always, never, or a time such as 500ms"),
+            },
+        }
+    }
+}
+
 /// How a journal is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use base::units::{ByteCount, Span};
+use journal::SyncPolicy;
 use service::{CommonArgs, DataArgs, ListenArgs, TlsArgs, socket_address};
 
 use super::shared::SharedArgs;
@@ -40,6 +41,17 @@ pub(crate) struct ConditionsArgs {
     /// starts longer, less writes more
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
     pub(super) seal_after: ByteCount,
+
+    /// When a change is on the disk: before it is answered (always), this long after it (500ms), or
+    /// when the system likes (never). However it is, a crash of the server alone loses nothing that
+    /// was answered; one of the machine loses what was not on the disk
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "always",
+        conflicts_with = "metadata"
+    )]
+    pub(super) sync: SyncPolicy,
 
     #[command(flatten)]
     pub(super) shared: SharedArgs,

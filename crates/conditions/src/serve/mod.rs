@@ -38,7 +38,7 @@ impl Run for ConditionsArgs {
         let bound = BoundConditions::bind(settings.collect::<Result<_, _>>()?)?;
         let connections = raise_descriptor_limit(self.max_connections, 2);
         let limits = HttpLimits { connections, idle: self.idle_timeout.duration() };
-        let mut bound = bound.seal_after(self.seal_after.bytes).limited(limits);
+        let mut bound = bound.seal_after(self.seal_after.bytes).synced(self.sync).limited(limits);
         if let Some(tls) = tls {
             bound = bound.encrypted(&tls, self.encryption.handshake_timeout());
         }

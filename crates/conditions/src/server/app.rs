@@ -162,6 +162,7 @@ mod tests {
 
     use axum::extract::State as Extract;
     use axum::routing::get;
+    use journal::SyncPolicy;
     use serde_json::json;
     use service::{BoundHttp, Face, HttpServer, HttpSettings};
 
@@ -186,7 +187,7 @@ mod tests {
     /// begun, and goes on when it may.
     fn serve(begun: Sender<()>, may_end: Receiver<()>) -> Served {
         let data = tempfile::tempdir().expect("a folder");
-        let store = Store::open(data.path(), u64::MAX).expect("a store");
+        let store = Store::open(data.path(), u64::MAX, SyncPolicy::Always).expect("a store");
         let storage = Storage::open(data.path()).expect("a storage");
         let app = Arc::new(App::new(store.shared(), store.writer(), storage));
         let channels = Arc::new(Mutex::new((begun, may_end)));
@@ -293,7 +294,7 @@ mod tests {
     #[test]
     fn files_that_are_fetched_hold_up_no_question() {
         let data = tempfile::tempdir().expect("a folder");
-        let store = Store::open(data.path(), u64::MAX).expect("a store");
+        let store = Store::open(data.path(), u64::MAX, SyncPolicy::Always).expect("a store");
         let ((begun, begins), (ends, may_end)) = (channel(), channel());
         let origin = Arc::new(Slow { begun, may_end: Mutex::new(may_end) });
         let storage = Storage::open_copies(data.path(), origin).expect("a storage");

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use journal::FaultyDisk;
+use journal::{FaultyDisk, SyncPolicy};
 
 use super::segments::Segments;
 use super::store::Store;
@@ -15,8 +15,12 @@ use crate::model::{
 const FOLDERS: [&str; 2] = ["/a", "/b"];
 
 fn open(disk: &FaultyDisk) -> anyhow::Result<Store> {
+    open_synced(disk, SyncPolicy::Always)
+}
+
+fn open_synced(disk: &FaultyDisk, sync: SyncPolicy) -> anyhow::Result<Store> {
     let disk = Arc::new(disk.clone());
-    Store::open_on(disk.clone(), Segments::in_memory(disk), u64::MAX, u64::MAX)
+    Store::open_on(disk.clone(), Segments::in_memory(disk), (u64::MAX, u64::MAX), sync)
 }
 
 pub(super) fn make(store: &Store, change: Change) -> Result<u64, String> {
@@ -146,10 +150,26 @@ fn a_failed_fsync_or_a_full_disk_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
+fn what_need_not_be_on_the_disk_is_answered_without_and_survives_a_kill() {
+    for (sync, is_made) in [(SyncPolicy::Always, false), (SyncPolicy::Never, true)] {
+        let disk = FaultyDisk::default();
+        let store = open_synced(&disk, sync).expect("a store");
+        folder(&store, "/a").expect("a folder");
+        disk.fail_sync_after(0);
+        assert_eq!(insert(&store, "/a", 0).is_ok(), is_made, "{sync:?}");
+        if is_made {
+            let store = open(&disk.after_kill()).expect("a store");
+            assert_eq!(count(&store, "/a"), Ok(1));
+        }
+    }
+}
+
+#[test]
 fn a_seal_whose_snapshot_has_no_room_leaves_no_segments() {
     let (disk, folder_of_segments) = (FaultyDisk::default(), FaultyDisk::default());
     let in_memory = Segments::in_memory(Arc::new(folder_of_segments.clone()));
-    let store = Store::open_on(Arc::new(disk.clone()), in_memory, u64::MAX, u64::MAX);
+    let (disk_too, never) = (Arc::new(disk.clone()), (u64::MAX, u64::MAX));
+    let store = Store::open_on(disk_too, in_memory, never, SyncPolicy::Always);
     let store = store.expect("a store");
     folder(&store, "/a").expect("a folder");
     insert(&store, "/a", 0).expect("a change");

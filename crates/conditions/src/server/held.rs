@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt as _;
-use journal::{Disk, DiskFile, FaultyDisk};
+use journal::{Disk, DiskFile, FaultyDisk, SyncPolicy};
 
 use super::crash::{count, folder, insert, make, segments};
 use super::log::{Followed, Log, NewBase, NotWritten};
@@ -71,14 +71,16 @@ impl Disk for Hooked {
 
 fn open(disk: &FaultyDisk, seal_after: u64) -> Store {
     let disk = Arc::new(disk.clone());
-    Store::open_on(disk.clone(), Segments::in_memory(disk), seal_after, u64::MAX).expect("a store")
+    let segments = Segments::in_memory(disk.clone());
+    Store::open_on(disk, segments, (seal_after, u64::MAX), SyncPolicy::Always).expect("a store")
 }
 
 /// A store that seals when it is asked to, or after these bytes, of which there may be as many.
 fn open_hooked(disk: &FaultyDisk, hook: Hook, seal_after: u64, most: u64) -> Store {
     let segments = Arc::new(Hooked { disk: disk.clone(), hook: Mutex::new(hook) });
     let segments = Segments::in_memory(segments);
-    Store::open_on(Arc::new(disk.clone()), segments, seal_after, most).expect("a store")
+    let disk = Arc::new(disk.clone());
+    Store::open_on(disk, segments, (seal_after, most), SyncPolicy::Always).expect("a store")
 }
 
 /// Waits, on a disk that is fast, until a snapshot of the journal is there.

@@ -43,6 +43,7 @@ use axum::Router;
 use axum::extract::State as Extract;
 use axum::http::{StatusCode, header};
 use axum::routing::{MethodRouter, get, post};
+use journal::SyncPolicy;
 use service::{BoundHttp, HttpLimits, HttpServer, HttpSettings, metrics};
 
 use crate::nopayload::server::{router as nopayload, storage::Storage};
@@ -76,6 +77,7 @@ pub const SEAL_AFTER_BYTES: u64 = 64 << 20;
 pub struct BoundConditions {
     bound: Vec<BoundHttp>,
     seal_after: u64,
+    sync: SyncPolicy,
 }
 
 /// A running server.
@@ -95,13 +97,19 @@ impl BoundConditions {
     /// When an address can't be had; the error names it.
     pub fn bind(addresses: Vec<HttpSettings>) -> anyhow::Result<Self> {
         let bound = addresses.into_iter().map(BoundHttp::bind).collect::<Result<_, _>>()?;
-        Ok(Self { bound, seal_after: SEAL_AFTER_BYTES })
+        Ok(Self { bound, seal_after: SEAL_AFTER_BYTES, sync: SyncPolicy::Always })
     }
 
     /// Seals what is in memory once it has this many bytes.
     #[must_use]
     pub fn seal_after(self, bytes: u64) -> Self {
         Self { seal_after: bytes, ..self }
+    }
+
+    /// Has changes on the disk when this says, unless several servers share the data.
+    #[must_use]
+    pub fn synced(self, sync: SyncPolicy) -> Self {
+        Self { sync, ..self }
     }
 
     /// Has these limits of connections at each address.
@@ -129,7 +137,7 @@ impl BoundConditions {
              directory, or say --metadata and --segments",
             data.display()
         );
-        let store = Store::open(data, self.seal_after)?;
+        let store = Store::open(data, self.seal_after, self.sync)?;
         let app = Arc::new(App::new(store.shared(), store.writer(), Storage::open(data)?));
         let router = router(app.clone());
         let quick = Arc::new(quick::Little(app.clone()));

@@ -5,7 +5,7 @@
 //! what was sealed is exchanged. That is work in memory, and in the mapped segments with the pieces
 //! that a change covers: the system may have to read those from the disk, and an object over many
 //! pieces takes the longer, the more there are. Changes become durable before that, without the
-//! lock: what a reader sees is durable.
+//! lock: what a reader sees is durable, unless the [`SyncPolicy`] is another.
 //!
 //! When enough has come it is sealed ([`super::sealing`]): the journal's snapshot then names the
 //! segments, and a start reads what came since. When too much has come before that is done, changes
@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use journal::{Directory, Disk, Journal, MAX_RECORD_BYTES, Options};
+use journal::{Directory, Disk, Journal, MAX_RECORD_BYTES, Options, SyncPolicy};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::log::{BaseError, Log, NotWritten, OwnJournal};
@@ -147,7 +147,7 @@ impl Store {
     ///
     /// # Errors
     /// When it can't be read, or holds what can't be applied.
-    pub(super) fn open(data: &Path, seal_after: u64) -> anyhow::Result<Self> {
+    pub(super) fn open(data: &Path, seal_after: u64, sync: SyncPolicy) -> anyhow::Result<Self> {
         let [journal, segments] = folders(data);
         for folder in [&journal, &segments] {
             std::fs::create_dir_all(folder)
@@ -157,19 +157,19 @@ impl Store {
         let synced = File::open(data).and_then(|folder| folder.sync_all());
         synced.with_context(|| format!("{} can't be made durable", data.display()))?;
         let disk = Arc::new(Directory::new(journal));
-        Self::open_on(disk, Segments::of(segments), seal_after, most_unsealed(seal_after))
+        Self::open_on(disk, Segments::of(segments), (seal_after, most_unsealed(seal_after)), sync)
     }
 
-    /// Opens a journal with its segments. `most` bytes may be there that aren't sealed.
+    /// Opens a journal with its segments; what may be there unsealed is as in [`Store::begin`].
     pub(super) fn open_on(
         disk: Arc<dyn Disk>,
         segments: Segments,
-        seal_after: u64,
-        most: u64,
+        sealed: (u64, u64),
+        sync: SyncPolicy,
     ) -> anyhow::Result<Self> {
         let mut reading = Reading::new(&segments);
-        let (journal, report) =
-            Journal::open(disk, Options::default(), |entry| reading.apply(entry), |_| {})?;
+        let options = Options { sync, ..Options::default() };
+        let (journal, report) = Journal::open(disk, options, |entry| reading.apply(entry), |_| {})?;
         let logged = reading.logged;
         let state = reading.finish().map_err(|why| anyhow::anyhow!("the snapshot: {why}"))?;
         if let Some(dropped) = &report.dropped {
@@ -185,7 +185,7 @@ impl Store {
         segments.sweep(state.segments())?;
         tracing::info!(revision = state.revision(), "the journal is read");
         let log = Box::new(OwnJournal::new(journal, logged));
-        Self::begin(Shared::new(state), log, segments, (seal_after, most))
+        Self::begin(Shared::new(state), log, segments, sealed)
     }
 
     /// Goes on from a state that has all that is in the log. What is not sealed is once there are

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use base::units::{ByteCount, Span};
+use base::units::ByteCount;
 use journal::SyncPolicy;
 use service::{CommonArgs, ListenArgs, ThreadArgs, TlsArgs, socket_address};
 
@@ -24,17 +24,6 @@ Clients are ecFlow's, one command a call: ecflow_client --port=3141 --load=x.def
 ecflow_client, too. Called as ecflow_server, ECF_HOME and ECF_PORT count; ECF_LOG, ECF_CHECK,
 ECF_CHECKOLD, ECF_CHECKINTERVAL, ECF_LISTS, ECF_PASSWD, ECF_CUSTOM_PASSWD, ECF_TASK_THRESHOLD,
 ECF_PRUNE_NODE_LOG, ECF_SSL and the ECF_..._CMD do always.";
-
-fn sync_policy(text: &str) -> Result<SyncPolicy, String> {
-    match text {
-        "always" => Ok(SyncPolicy::Always),
-        "never" => Ok(SyncPolicy::Never),
-        _ => match text.parse::<Span>() {
-            Ok(span) => Ok(SyncPolicy::Every(span.duration())),
-            Err(_) => Err("it has to be always, never, or a time such as 500ms".to_owned()),
-        },
-    }
-}
 
 /// Arguments of `loadline serve workflow`.
 #[derive(Debug, clap::Args)]
@@ -80,7 +69,7 @@ pub(crate) struct WorkflowArgs {
     /// When a change is on the disk: before it is answered (always), this long after it (500ms), or
     /// when the system likes (never). However it is, a crash of the server alone loses nothing that
     /// was answered; one of the machine loses what was not on the disk
-    #[arg(long, value_name = "WHEN", default_value = "always", value_parser = sync_policy)]
+    #[arg(long, value_name = "WHEN", default_value = "always")]
     pub(super) sync: SyncPolicy,
 
     /// When lines of the log are written: each by a write of its own (write), at the end of the
