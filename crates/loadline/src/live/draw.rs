@@ -85,13 +85,15 @@ impl Page {
         let place = self.plain(&format!("{}{round}   {}", state.point, state.activity));
         let (remains, is_least) = state.left(at);
         let remains = match (is_least, remains.is_zero()) {
+            _ if state.prepared.is_some() => "of the preparation".to_owned(),
             (false, _) => format!("{} left", time(remains)),
             (true, false) => format!("at least {} left", time(remains)),
             (true, true) => "the first round".to_owned(),
         };
-        let words = format!(" {:3.0} %  {remains}", state.done.clamp(0.0, 1.0) * 100.0);
+        let share = state.prepared.unwrap_or(state.done).clamp(0.0, 1.0);
+        let words = format!(" {:3.0} %  {remains}", share * 100.0);
         let bar = self.width.saturating_sub(words.chars().count()).min(40);
-        let full = (state.done.clamp(0.0, 1.0) * bar as f64).round() as usize;
+        let full = (share * bar as f64).round() as usize;
         let bar = format!("{}{}", "█".repeat(full), "░".repeat(bar - full));
         let bar = Span::styled(bar, self.style(Style::new().fg(Color::Green)));
         vec![first, place, Line::from(vec![bar, Span::raw(words)])]

@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) round: u32,
     pub(super) activity: String,
     pub(super) done: f64,
+    /// While data are prepared, the share of them.
+    pub(super) prepared: Option<f64>,
     /// When it was last known how much time was left, and how much it was.
     left: Option<(Duration, Duration)>,
     /// How long the plan takes at least.
@@ -267,6 +269,7 @@ impl State {
             round: 0,
             activity: "beginning".to_owned(),
             done: 0.0,
+            prepared: None,
             left: None,
             least: plan.shortest().duration(),
             targets: plan.targets().iter().map(side).collect(),
@@ -284,6 +287,7 @@ impl State {
             RunEvent::Activity(activity) => self.place(at, activity),
             RunEvent::Preparing { target, begun, parts } => {
                 self.activity = preparing(target, *begun, *parts);
+                self.prepared = Some(*begun as f64 / (*parts).max(1) as f64);
             }
             RunEvent::Note(text) => self.say(text),
             RunEvent::SliceBegins { target, second } => self.begins(*target, *second),
@@ -308,6 +312,7 @@ impl State {
             words.clone_into(&mut self.activity);
         }
         self.round = round;
+        self.prepared = None;
         self.done = done;
         if left.is_some() {
             self.left = left.map(|left| (at, left));

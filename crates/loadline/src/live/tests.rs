@@ -122,6 +122,17 @@ fn a_usual_terminal_shows_where_the_run_is_and_every_figure() {
 }
 
 #[test]
+fn data_that_are_prepared_have_a_bar_of_their_own() {
+    let mut state = begun(&["loadline"]);
+    let event = RunEvent::Preparing { target: "loadline", begun: 2_500, parts: 10_000 };
+    fold(&mut state, &event);
+    let bar = format!("{}{}  25 %  of the preparation", "█".repeat(10), "░".repeat(30));
+    has(&drawn(&state, 80, 24, false), &["preparing loadline, 2,500 of 10,000 parts", &bar]);
+    place(&mut state, "16 conns", 1, "measuring loadline, slice 1 of 10");
+    has(&drawn(&state, 80, 24, false), &[&format!("{}   0 %", "░".repeat(40))]);
+}
+
+#[test]
 fn a_small_terminal_shows_what_matters_most() {
     let lines = drawn(&running(), 40, 12, false);
     has(
