@@ -6,8 +6,11 @@ use std::io::{ErrorKind, Read as _, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
 use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
@@ -284,6 +287,17 @@ impl Client {
         serde_json::from_slice(&response.body).map_err(|why| self.unreadable(why))
     }
 
+    /// Refuses bytes that are not those of the digest that the server states.
+    fn check(&self, stated: Option<&str>, body: &[u8]) -> Result<(), ClientError> {
+        let digest = || format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)));
+        match stated.filter(|stated| *stated != digest()) {
+            Some(stated) => {
+                Err(self.unreadable(format!("its bytes are not those of the digest {stated}")))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn unreadable(&self, why: impl ToString) -> ClientError {
         ClientError::Unreadable { server: self.server.clone(), why: why.to_string() }
     }
@@ -318,13 +332,14 @@ impl Client {
             value.to_str().ok().map(str::to_owned)
         };
         let revision = header(REVISION).and_then(|text| text.parse().ok());
-        let (digest, tag) = (header("repr-digest"), header("etag"));
+        let (stated, tag) = (header("repr-digest"), header("etag"));
         let length = answer.body().content_length().unwrap_or(0).min(MAX_ANSWER_BYTES);
         let mut body = Vec::with_capacity(length as usize);
         let mut reader = answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).reader();
         reader.read_to_end(&mut body).map_err(|why| broken(why.into()))?;
         if status < 300 {
-            return Ok(Response { body, revision, digest, tag });
+            self.check(stated.as_deref(), &body)?;
+            return Ok(Response { body, revision, tag });
         }
         let body = serde_json::from_slice(&body).unwrap_or_else(|_| ErrorBody {
             error: format!("{} answers with status {status}", self.server),
@@ -393,6 +408,16 @@ mod tests {
         let answer = client.get_json("/folders", &[]);
         thread.join().expect("done");
         answer
+    }
+
+    #[test]
+    fn other_bytes_than_the_server_states_are_refused() {
+        let of = |bytes: &str| STANDARD.encode(Sha256::digest(bytes));
+        let right = format!("200 OK\r\nRepr-Digest: sha-256=:{}:", of("{}"));
+        assert_eq!(answered(&right).expect("an answer"), serde_json::json!({}));
+        let wrong = format!("200 OK\r\nRepr-Digest: sha-256=:{}:", of("[]"));
+        let why = answered(&wrong).expect_err("refused").to_string();
+        assert!(why.contains("not those of the digest sha-256"), "{why}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What clients and caches have already, and for how long they may keep it.
 
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
@@ -17,7 +17,7 @@ pub(super) struct Digest {
     /// As an entity tag.
     pub(super) tag: HeaderValue,
     /// As `Content-Digest` and `Repr-Digest` (RFC 9530).
-    pub(super) field: HeaderValue,
+    field: HeaderValue,
 }
 
 impl Digest {
@@ -25,6 +25,12 @@ impl Digest {
         let text = STANDARD.encode(Sha256::digest(bytes));
         let [tag, field] = [format!("\"{text}\""), format!("sha-256=:{text}:")].map(value);
         Self { tag, field }
+    }
+
+    /// The headers with the digest of an answer whose content is the whole of what it represents.
+    pub(super) fn fields(&self) -> [(HeaderName, HeaderValue); 2] {
+        ["content-digest", "repr-digest"]
+            .map(|name| (HeaderName::from_static(name), self.field.clone()))
     }
 
     /// Whether the client has these bytes already.

@@ -127,14 +127,14 @@ impl Answered {
         let kept = [
             (HeaderName::from_static(REVISION), revision),
             (header::CACHE_CONTROL, HeaderValue::from_static(kept)),
-            (header::ETAG, digest.tag),
+            (header::ETAG, digest.tag.clone()),
         ];
         if is_known {
             app.counts.not_modified.fetch_add(1, Relaxed);
             return Ok(quick::answer(StatusCode::NOT_MODIFIED, kept, Bytes::new()));
         }
         let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-        let headers = kept.into_iter().chain(kind);
+        let headers = kept.into_iter().chain(kind).chain(digest.fields());
         Ok(quick::answer(StatusCode::OK, headers, app.unsent.hold(bytes)?))
     }
 }

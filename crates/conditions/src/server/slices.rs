@@ -361,7 +361,7 @@ fn answered<'a>(
     lists: impl Iterator<Item = &'a str>,
 ) -> http::Response<Bytes> {
     let is_known = digest.is_known(lists);
-    let tag = [(header::ETAG, digest.tag)];
+    let tag = [(header::ETAG, digest.tag.clone())];
     if is_known {
         app.counts.not_modified.fetch_add(1, Relaxed);
         return quick::answer(StatusCode::NOT_MODIFIED, tag, Bytes::new());
@@ -372,12 +372,8 @@ fn answered<'a>(
         Format::Arrow => ARROW_TYPE,
         _ => "application/json",
     };
-    // The same bytes are the whole of the content and of what it represents.
-    let described = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
-        (HeaderName::from_static("content-digest"), digest.field.clone()),
-        (HeaderName::from_static("repr-digest"), digest.field),
-    ];
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static(kind))];
+    let described = kind.into_iter().chain(digest.fields());
     quick::answer(StatusCode::OK, tag.into_iter().chain(described), bytes)
 }
 

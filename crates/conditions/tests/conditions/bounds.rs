@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 use crate::served::{change, folder, get, insert, post, serve};
 
@@ -87,6 +88,12 @@ fn a_cache_keeps_an_answer_of_a_revision_and_asks_again_for_one_of_the_head() {
         let answer = get(at, &asked, &[("if-none-match", tag)]);
         assert!([200, 304].contains(&answer.status), "{question}: {answer:?}");
         assert_eq!(answer.status == 304, answer.body.is_empty(), "{question}");
+        if answer.status == 200 {
+            let digest = STANDARD.encode(Sha256::digest(&answer.body));
+            for name in ["content-digest", "repr-digest"] {
+                assert_eq!(answer.header(name), format!("sha-256=:{digest}:"), "{question}");
+            }
+        }
         answer
     };
     let of_revision = format!("t=3&revision={revision}");
