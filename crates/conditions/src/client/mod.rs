@@ -69,8 +69,6 @@ pub struct Response {
     pub body: Vec<u8>,
     /// The revision that it was made at, where the server says so.
     pub revision: Option<u64>,
-    /// Its digest, as `sha-256=:BASE64:`.
-    pub digest: Option<String>,
     /// Its tag (`ETag`), by which the same answer is known again.
     pub tag: Option<String>,
 }
