@@ -8,6 +8,7 @@ use super::csv;
 use super::export::NO_PARQUET;
 use super::input::{self, Named};
 use super::parts::{self, Parts, Sending};
+use crate::client::ClientError;
 use crate::model::ColumnSpec;
 use crate::protocol::{BatchBody, InsertBody, ObjectBody, time};
 
@@ -124,15 +125,38 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
     };
     let is_binary = format == FileFormat::Bin;
     let sending = Sending { most_objects: batch, skip, is_binary, is_dry: dry_run };
+    let new_tag = new_tag(context, named.folder.as_deref(), named.tag.as_deref())?;
     let sent = parts::send(&context.client, &path, sending, fill)?;
+    let new_tag = new_tag.filter(|_| sent.revision.is_some());
     let json = serde_json::json!({
         "schema": 1, "objects": sent.objects, "parts": sent.parts, "revision": sent.revision,
-        "dry_run": dry_run,
+        "dry_run": dry_run, "new_tag": new_tag,
     });
     let parts = if sent.parts > 1 { format!(" in {} parts", sent.parts) } else { String::new() };
     let at = sent.revision.map_or(String::new(), |revision| format!(", revision {revision}"));
     let end = if dry_run { " can be sent; nothing is inserted" } else { "" };
-    context.print(&json, &format!("{}{parts}{at}{end}", many(sent.objects, "object")))
+    let made = made(new_tag);
+    context.print(&json, &format!("{}{parts}{at}{end}{made}", many(sent.objects, "object")))
+}
+
+/// The tag that an insertion makes because it isn't there, such as one that is misspelt.
+fn new_tag<'a>(
+    context: &Context,
+    folder: Option<&str>,
+    tag: Option<&'a str>,
+) -> Result<Option<&'a str>, ClientError> {
+    let Some((folder, tag)) = folder.zip(tag) else { return Ok(None) };
+    let asked = [("folder", folder.to_owned()), ("tag", tag.to_owned()), ("since", "max".into())];
+    match context.client.get_json("/count", &asked) {
+        Err(ClientError::Refused { status: 404, .. }) => Ok(Some(tag)),
+        // What else is wrong with it the insertion finds.
+        Err(ClientError::Refused { .. }) | Ok(_) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn made(new_tag: Option<&str>) -> String {
+    new_tag.map_or(String::new(), |tag| format!(", with the new tag {tag:?}"))
 }
 
 fn insert_one(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
@@ -144,10 +168,13 @@ fn insert_one(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
     let (channel, until) = (args.channel, args.until);
     let object = ObjectBody { channel, since, until, values, records: None };
     let (tag, only_tag) = (args.tag, args.only_tag);
-    let batch = BatchBody { folder, tag, only_tag, objects: vec![object] };
+    let new_tag = new_tag(context, Some(&folder), tag.as_deref())?;
+    let batch = BatchBody { folder, tag: tag.clone(), only_tag, objects: vec![object] };
     let revision = context.client.post("/objects", &InsertBody { batches: vec![batch] })?;
-    let json = serde_json::json!({ "schema": 1, "objects": 1, "revision": revision });
-    context.print(&json, &format!("1 object, revision {revision}"))
+    let json = serde_json::json!({
+        "schema": 1, "objects": 1, "revision": revision, "new_tag": new_tag,
+    });
+    context.print(&json, &format!("1 object, revision {revision}{}", made(new_tag)))
 }
 
 /// The columns that a folder has now.
@@ -156,4 +183,26 @@ fn columns(context: &Context, folder: &str) -> anyhow::Result<Vec<ColumnSpec>> {
     let own = all.into_iter().find(|(path, _)| path == folder);
     let why = || BadInput(format!("{folder} is a folder set: name a folder"));
     Ok(own.ok_or_else(why)?.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::client::Client;
+    use crate::command::tests::Place;
+
+    #[test]
+    fn a_tag_that_an_insertion_makes_is_named() {
+        let place = Place::with("/f", &["--multi", "--column", "v=int32"]);
+        let client = Client::new(&place.at(), None, Duration::from_secs(60));
+        let context = Context { client, json: false };
+        let insert = ["insert", "/f", "--since", "1", "v=7", "--tag", "t"];
+        assert_eq!(new_tag(&context, Some("/f"), Some("t")).expect("known"), Some("t"));
+        place.does(&insert);
+        assert_eq!(new_tag(&context, Some("/f"), Some("t")).expect("known"), None);
+        assert_eq!(new_tag(&context, Some("/f"), Some("HEAD")).expect("known"), None);
+        assert_eq!(made(Some("t")), ", with the new tag \"t\"");
+    }
 }

@@ -35,7 +35,7 @@ fn typed_error(at: &str, words: &[&str]) -> anyhow::Error {
 }
 
 /// A server, and a folder for files.
-struct Place {
+pub(super) struct Place {
     files: tempfile::TempDir,
     server: ConditionsServer,
 }
@@ -51,13 +51,13 @@ impl Place {
     }
 
     /// With a folder of these columns.
-    fn with(path: &str, more: &[&str]) -> Self {
+    pub(super) fn with(path: &str, more: &[&str]) -> Self {
         let place = Self::new();
         place.does(&[&["create", path], more].concat());
         place
     }
 
-    fn at(&self) -> String {
+    pub(super) fn at(&self) -> String {
         self.server.addresses()[0].to_string()
     }
 
@@ -70,7 +70,7 @@ impl Place {
         self.file(name)
     }
 
-    fn does(&self, words: &[&str]) {
+    pub(super) fn does(&self, words: &[&str]) {
         typed(&self.at(), words).expect("done");
     }
 
