@@ -5,6 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// Where the programs of PostgreSQL lie.
+pub(crate) const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+
 /// A PostgreSQL with a folder of its own.
 pub(crate) struct Server {
     process: Child,
@@ -28,7 +31,7 @@ impl Drop for Server {
 
 /// Starts a server, or skips the test where PostgreSQL is not installed.
 pub(crate) fn server(settings: &[&str]) -> Option<Server> {
-    if !Path::new("/usr/lib/postgresql/15/bin/postgres").exists() {
+    if !Path::new(PROGRAMS).join("postgres").exists() {
         testing::skip("postgresql is not installed (`cargo xtask peers` installs the peers)");
         return None;
     }

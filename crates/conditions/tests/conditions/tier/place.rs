@@ -13,9 +13,10 @@ use service::{Face, HttpSettings};
 use wire::{TlsStream, TlsTrust};
 
 use crate::kill::{Killed, program, serve_on, start_as};
-use crate::postgres_server::{self, server};
+use crate::postgres_server::{self, PROGRAMS, server};
 
 const METADATA: &str = "CONDITIONS_TEST_METADATA";
+const SEGMENTS: &str = "CONDITIONS_TEST_SEGMENTS";
 const ENDPOINT: &str = "CONDITIONS_TEST_ENDPOINT";
 const COPIES: &str = "CONDITIONS_TEST_COPIES";
 const SEAL_AFTER: &str = "CONDITIONS_TEST_SEAL_AFTER";
@@ -33,7 +34,7 @@ fn settings() -> TierSettings {
         metadata: text(METADATA),
         password: None,
         metadata_authorities: pem(METADATA_CA),
-        segments: "s3://conditions/shared".to_owned(),
+        segments: text(SEGMENTS),
         endpoint: Some(text(ENDPOINT)),
         endpoint_authorities: pem(ENDPOINT_CA),
         cache_bytes: 1 << 30,
@@ -73,7 +74,12 @@ pub(super) struct Place {
     s3: Moto,
     folder: tempfile::TempDir,
     authorities: Option<Authorities>,
+    /// The database, and what the names of objects begin with.
+    names: (&'static str, &'static str),
 }
+
+/// What servers share unless it is restored.
+const NAMES: (&str, &str) = ("postgres", "shared");
 
 /// Files of the authorities that vouch for PostgreSQL and for S3.
 #[derive(Clone)]
@@ -93,6 +99,12 @@ impl Drop for Moto {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Runs a program to its end.
+fn done(command: &mut Command) {
+    let output = command.output().expect("it is installed");
+    assert!(output.status.success(), "{output:?}");
 }
 
 fn python() -> Option<PathBuf> {
@@ -150,7 +162,7 @@ impl Place {
         let made = ureq::put(format!("{}/conditions", s3.address)).send_empty();
         assert_eq!(made.expect("a bucket").status(), 200);
         let folder = tempfile::tempdir().expect("a folder");
-        Some(Self { postgres, s3, folder, authorities: None })
+        Some(Self { postgres, s3, folder, authorities: None, names: NAMES })
     }
 
     /// A place that is reached encrypted.
@@ -166,7 +178,8 @@ impl Place {
             [set("ssl_cert_file", &metadata.0), set("ssl_key_file", &metadata.1), "ssl=on".into()];
         let postgres = server(&settings.each_ref().map(String::as_str))?;
         let authorities = Authorities { metadata: metadata.0, endpoint: endpoint.0 };
-        let place = Self { postgres, s3, folder, authorities: Some(authorities) };
+        let authorities = Some(authorities);
+        let place = Self { postgres, s3, folder, authorities, names: NAMES };
         place.make_bucket();
         Some(place)
     }
@@ -218,8 +231,8 @@ impl Place {
 
     fn command_of(&self, what: &str, copies: &str, seal_after: u64) -> Command {
         let mut command = program(&format!("tier::place::{what}"));
-        let metadata = format!("postgres://postgres@{}/postgres", self.postgres.address);
-        command.env(METADATA, metadata).env(ENDPOINT, &self.s3.address);
+        command.env(METADATA, self.metadata()).env(ENDPOINT, &self.s3.address);
+        command.env(SEGMENTS, format!("s3://conditions/{}", self.names.1));
         command.env(COPIES, self.folder.path().join(copies));
         command.env(SEAL_AFTER, seal_after.to_string());
         command.env("AWS_ACCESS_KEY_ID", "any").env("AWS_SECRET_ACCESS_KEY", "any");
@@ -251,8 +264,11 @@ impl Place {
     }
 
     pub(super) fn postgres(&self) -> postgres::Client {
-        let text = format!("postgres://postgres@{}/postgres", self.postgres.address);
-        postgres::Client::connect(&text, NoTls).expect("a connection")
+        postgres::Client::connect(&self.metadata(), NoTls).expect("a connection")
+    }
+
+    fn metadata(&self) -> String {
+        format!("postgres://postgres@{}/{}", self.postgres.address, self.names.0)
     }
 
     /// The revision through which segments stand for all changes.
@@ -272,21 +288,56 @@ impl Place {
 
     /// Puts other bytes in an object's place.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) {
-        let script = "import boto3, sys
-client = boto3.client('s3', endpoint_url=sys.argv[1])
-client.put_object(Bucket='conditions', Key=sys.argv[2], Body=open(sys.argv[3], 'rb').read())";
         let content = self.folder.path().join("content");
         std::fs::write(&content, bytes).expect("written");
-        let mut put = Command::new(python().expect("it is installed"));
-        put.args(["-c", script, &self.s3.address, name]).arg(content);
-        put.env("AWS_ACCESS_KEY_ID", "any").env("AWS_SECRET_ACCESS_KEY", "any");
-        let done = put.env("AWS_DEFAULT_REGION", "us-east-1").output().expect("Python");
-        assert!(done.status.success(), "{done:?}");
+        let put = "client.put_object(Bucket='conditions', Key=sys.argv[2],
+                  Body=open(sys.argv[3], 'rb').read())";
+        self.boto(put, &[name, content.to_str().expect("text")]);
+    }
+
+    /// Has Python do this with a `client` of the service of S3.
+    fn boto(&self, script: &str, words: &[&str]) {
+        let begin = "import boto3, sys\nclient = boto3.client('s3', endpoint_url=sys.argv[1])\n";
+        let mut command = Command::new(python().expect("it is installed"));
+        command.args(["-c", &format!("{begin}{script}"), &self.s3.address]).args(words);
+        command.env("AWS_ACCESS_KEY_ID", "any").env("AWS_SECRET_ACCESS_KEY", "any");
+        done(command.env("AWS_DEFAULT_REGION", "us-east-1"));
+    }
+
+    /// Dumps the database.
+    pub(super) fn dump(&self) {
+        let dump = self.folder.path().join("dump");
+        done(Command::new(format!("{PROGRAMS}/pg_dump")).args(["-Fc", "-f"]).arg(dump).args([
+            "-d",
+            &self.metadata(),
+        ]));
+    }
+
+    /// Copies all objects.
+    pub(super) fn copy_objects(&self) {
+        let script = "
+for page in client.get_paginator('list_objects_v2').paginate(Bucket='conditions', Prefix='shared/'):
+    for one in page['Contents']:
+        source = {'Bucket': 'conditions', 'Key': one['Key']}
+        name = one['Key'].replace('shared/', 'copied/', 1)
+        client.copy_object(Bucket='conditions', Key=name, CopySource=source)";
+        self.boto(script, &[]);
+    }
+
+    /// Restores the dump into another database: it and the copies of objects are what is shared
+    /// from now on.
+    pub(super) fn restore(&mut self) {
+        self.postgres().batch_execute("CREATE DATABASE restored").expect("a database");
+        self.names = ("restored", "copied");
+        let dump = self.folder.path().join("dump");
+        let mut restore = Command::new(format!("{PROGRAMS}/pg_restore"));
+        done(restore.args(["-d", &self.metadata()]).arg(dump));
     }
 
     /// The names of all segments in the bucket.
     pub(super) fn objects(&self) -> Vec<String> {
-        let url = format!("{}/conditions?list-type=2&prefix=shared/segments/", self.s3.address);
+        let of = format!("{}/segments/", self.names.1);
+        let url = format!("{}/conditions?list-type=2&prefix={of}", self.s3.address);
         let listed = ureq::get(url).call().expect("a list").body_mut().read_to_string();
         let listed = listed.expect("text");
         let names = listed.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next());
