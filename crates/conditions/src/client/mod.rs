@@ -350,7 +350,8 @@ impl Client {
 
 /// Parameters as a query or a form has them.
 fn query(parameters: &[(&str, String)]) -> String {
-    let written = parameters.iter().map(|(name, value)| format!("{name}={}", percent_encode(value)));
+    let written =
+        parameters.iter().map(|(name, value)| format!("{name}={}", percent_encode(value)));
     written.collect::<Vec<_>>().join("&")
 }
 

@@ -45,12 +45,7 @@ pub(crate) struct ConditionsArgs {
     /// When a change is on the disk: before it is answered (always), this long after it (500ms), or
     /// when the system likes (never). However it is, a crash of the server alone loses nothing that
     /// was answered; one of the machine loses what was not on the disk
-    #[arg(
-        long,
-        value_name = "WHEN",
-        default_value = "always",
-        conflicts_with = "metadata"
-    )]
+    #[arg(long, value_name = "WHEN", default_value = "always", conflicts_with = "metadata")]
     pub(super) sync: SyncPolicy,
 
     #[command(flatten)]

@@ -307,10 +307,12 @@ impl Place {
     /// Dumps the database.
     pub(super) fn dump(&self) {
         let dump = self.folder.path().join("dump");
-        done(Command::new(format!("{PROGRAMS}/pg_dump")).args(["-Fc", "-f"]).arg(dump).args([
-            "-d",
-            &self.metadata(),
-        ]));
+        done(
+            Command::new(format!("{PROGRAMS}/pg_dump"))
+                .args(["-Fc", "-f"])
+                .arg(dump)
+                .args(["-d", &self.metadata()]),
+        );
     }
 
     /// Copies all objects.
