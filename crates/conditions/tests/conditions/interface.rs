@@ -353,17 +353,29 @@ fn a_global_tag_shows_what_the_tags_show_that_it_picks() {
     let asked = [("folder", "/det/a".to_owned()), ("t", "5".to_owned()), ("tag", "all".to_owned())];
     let found = client(at).get_json("/find", &asked).expect("an answer");
     assert_eq!(found["objects"][0]["records"], json!([[1.0]]));
-    change(at, "/tags", &json!({ "name": "of-det", "path": "/det", "picks": ["second"] }));
+}
+
+#[test]
+fn an_explanation_names_the_tags_that_global_ones_pick() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/det/a", "multi");
+    insert(at, "/det/a", 1, (0, None), 1.0);
+    change(at, "/tags", &json!({ "name": "own", "path": "/det/a" }));
+    change(at, "/tags", &json!({ "name": "of-det", "path": "/det", "picks": ["own"] }));
     change(at, "/tags", &json!({ "name": "over", "path": "/", "picks": ["of-det"] }));
     for (tag, picked) in [
-        ("all", vec!["first"]),
-        ("over", vec!["of-det", "second"]),
-        ("second", vec![]),
+        ("over", vec!["of-det", "own"]),
+        ("of-det", vec!["own"]),
+        ("own", vec![]),
         ("HEAD", vec![]),
     ] {
-        let asked = [&asked[..2], &[("tag", tag.to_owned())]].concat();
+        let asked = [("folder", "/det/a"), ("t", "5"), ("tag", tag)];
+        let asked = asked.map(|(name, value)| (name, value.to_owned()));
         let told = client(at).get_json("/explain", &asked).expect("an answer");
         assert_eq!(told["picked"], json!(picked), "{tag}");
+        assert_eq!(told["channels"][0]["shown"]["revision"], 2, "{tag}");
     }
 }
 
