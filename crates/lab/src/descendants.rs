@@ -2,7 +2,7 @@
 //! prctl(2)) finds here also what became a daemon or leads a session of its own, as the parent of
 //! an orphan is then this process. Control plane.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Result;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, pidfd_send_signal,
-    set_child_subreaper, wait,
+    set_child_subreaper, wait, waitpid,
 };
 
 /// The period at which processes that are to end are looked for.
@@ -29,12 +29,19 @@ pub(crate) fn adopt() -> Result<()> {
 
 /// Sends a signal to every process that descends from this one.
 pub(crate) fn signal_all(signal: Signal) {
+    signal_all_but(&BTreeSet::new(), signal);
+}
+
+/// The same without these children of it and what descends from them.
+fn signal_all_but(spared: &BTreeSet<i32>, signal: Signal) {
     let parents = parents();
-    let (own, most) = (getpid().as_raw_nonzero().get(), parents.len());
+    let own = getpid().as_raw_nonzero().get();
     let above = |pid: &i32| parents.get(pid).copied();
     // Numbers that are given anew while they are read could make a circle.
-    let descends =
-        |pid: i32| std::iter::successors(above(&pid), above).take(most).any(|parent| parent == own);
+    let descends = |pid: i32| {
+        let line = std::iter::successors(Some(pid), above).take(parents.len());
+        line.take_while(|one| !spared.contains(one)).any(|one| above(&one) == Some(own))
+    };
     for (pid, parent) in parents.iter().filter(|(pid, _)| descends(**pid)) {
         send(*pid, *parent, signal);
     }
@@ -43,8 +50,29 @@ pub(crate) fn signal_all(signal: Signal) {
 /// Sends a signal to the children of this process, adopted ones among them.
 pub(crate) fn signal_children(signal: Signal) {
     let own = getpid().as_raw_nonzero().get();
-    for (pid, parent) in parents().into_iter().filter(|(_, parent)| *parent == own) {
-        send(pid, parent, signal);
+    children().for_each(|pid| send(pid, own, signal));
+}
+
+/// The children of this process, adopted ones among them.
+pub(crate) fn children() -> impl Iterator<Item = i32> {
+    let own = getpid().as_raw_nonzero().get();
+    parents().into_iter().filter(move |(_, parent)| *parent == own).map(|(pid, _)| pid)
+}
+
+/// Kills the descendants that are left, but for these children and what descends from them, and
+/// waits for the others. Nothing else in this process may wait for a child meanwhile.
+pub(crate) fn kill_all_but(spared: &BTreeSet<i32>) {
+    let has_ended = |pid: i32| {
+        let number = Pid::from_raw(pid);
+        !matches!(number.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG)), Some(Ok(None)))
+    };
+    let started = Instant::now();
+    // What descends from a child that is left becomes a child when that one ends.
+    while children().filter(|pid| !spared.contains(pid)).filter(|pid| !has_ended(*pid)).count() > 0
+        && started.elapsed() < KILLED_WITHIN
+    {
+        signal_all_but(spared, Signal::KILL);
+        sleep(LOOK_EVERY);
     }
 }
 
@@ -57,7 +85,7 @@ pub(crate) fn end_all(grace: Duration) {
             Ok(Some(_)) | Err(Errno::INTR) => continue,
             Err(_) => return,
             Ok(None) if started.elapsed() > grace + KILLED_WITHIN => return,
-            Ok(None) if started.elapsed() >= grace => signal_all(Signal::KILL),
+            Ok(None) if started.elapsed() > grace => signal_all(Signal::KILL),
             Ok(None) if !is_asked => {
                 is_asked = true;
                 signal_all(Signal::TERM);

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use findings::Summary;
+use lab::deploy::Orphans;
 use lab::plan::{Plan, Point, Target};
 use lab::run::{Ending, Extras, RunError, RunOptions};
 use ledger::{Ledger, RunId};
@@ -143,8 +144,7 @@ pub(crate) fn measure_with(
     let before = ledger.last_run().map_err(|error| storage.failure(error))?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let mut live = Live::begin(plan, how.plain, &storage);
-    // Without it a supervisor that is killed leaves daemons behind: rare enough to go on.
-    let _ = lab::deploy::adopt_orphans();
+    let orphans = Orphans::adopt();
     let measured = run(RunOptions {
         plan,
         exe: &exe,
@@ -158,7 +158,7 @@ pub(crate) fn measure_with(
         progress: &mut |progress| live.show(progress),
     });
     drop(live);
-    lab::deploy::end_orphans();
+    orphans.end();
     drop(lock);
     let &HowArgs { json, verbose, cost, explain, .. } = how;
     let shown = Form { json, verbose, cost, explain };

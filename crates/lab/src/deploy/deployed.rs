@@ -74,8 +74,8 @@ impl Deployed {
     }
 
     /// Whether its supervisor was killed: what it starts from now on may outlive it.
-    pub fn is_alone(&mut self) -> bool {
-        self.process.as_mut().is_some_and(|(process, _)| process.is_alone())
+    pub fn is_unsupervised(&mut self) -> bool {
+        self.process.as_mut().is_some_and(|(process, _)| process.is_unsupervised())
     }
 
     /// Stops every process of its group, until [`Deployed::resume`]. A stopped group is ended as

@@ -15,4 +15,4 @@ pub use deployer::Deployer;
 pub use error::DeployError;
 pub(crate) use program::{missing_program, program_file};
 pub(crate) use supervisor::{NO_PROGRAM, Supervised};
-pub use supervisor::{adopt_orphans, end_orphans, run_supervised, supervise_main};
+pub use supervisor::{Orphans, run_supervised, supervise_main};

@@ -7,6 +7,7 @@
 //! there when all is to end in good order, the number of the signal that does so, and kills all
 //! that is left when the lab's end of the socket closes, for whatever reason.
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -104,7 +105,7 @@ impl Supervised {
     }
 
     /// Whether the supervisor has been killed, so that nothing but the lab ends the command.
-    pub(crate) fn is_alone(&mut self) -> bool {
+    pub(crate) fn is_unsupervised(&mut self) -> bool {
         matches!(self.supervisor.try_wait(), Ok(Some(status)) if status.signal().is_some())
     }
 
@@ -148,17 +149,27 @@ fn is_nothing_yet(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Makes this process the parent of what a killed supervisor leaves behind.
-///
-/// # Errors
-/// The system's.
-pub fn adopt_orphans() -> std::io::Result<()> {
-    descendants::adopt()
+/// What killed supervisors leave behind: from now on this process is their parent.
+#[derive(Debug)]
+pub struct Orphans {
+    /// The children that were there before: a shell that has become this program leaves it its
+    /// jobs, such as the server that is to be measured.
+    inherited: BTreeSet<i32>,
 }
 
-/// Kills every process that descends from this one: for a program that is about to end.
-pub fn end_orphans() {
-    descendants::end_all(Duration::ZERO);
+impl Orphans {
+    /// Adopts them. Where the system doesn't let that be, daemons of a supervisor that is killed go
+    /// on running: rare enough to measure all the same.
+    pub fn adopt() -> Self {
+        let inherited = descendants::children().collect();
+        let _ = descendants::adopt();
+        Self { inherited }
+    }
+
+    /// Kills them, and whatever else the lab has started: for a program that is about to end.
+    pub fn end(self) {
+        descendants::kill_all_but(&self.inherited);
+    }
 }
 
 /// Runs a command to its end, by `exe`, this program, and with what `set` adds: its folder, its

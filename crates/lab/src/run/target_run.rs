@@ -138,12 +138,12 @@ impl TargetRun {
             (false, 0) => None,
             (false, _) => self.end_of_target(),
         };
-        let alone = self.deployed.as_mut().and_then(|deployed| {
-            let is_alone = deployed.is_alone();
-            is_alone.then(|| format!("the supervisor of {} was killed", deployed.name))
+        let unsupervised = self.deployed.as_mut().and_then(|deployed| {
+            let is_unsupervised = deployed.is_unsupervised();
+            is_unsupervised.then(|| format!("the supervisor of {} was killed", deployed.name))
         });
-        let is_over = broken || alone.is_some();
-        if let Some(how) = died.or(alone) {
+        let is_over = broken || unsupervised.is_some();
+        if let Some(how) = died.or(unsupervised) {
             self.trial.fail(FailedAt::Measure, how);
         }
         is_over

@@ -91,7 +91,7 @@ fn a_target_that_dies_makes_its_trial_invalid_with_its_last_words() {
     let event = format!("[[event]]\nat = \"10ms\"\ndo = [\"sh\", \"-c\", \"{kill}\"]");
     let place = Place::with(&suite(&target, "2s", &event));
     let output = place.loadline(&["run", "suite.toml", "--wait"]);
-    // A busy host may have had no answer before.
+    // Of a busy host the end may come long after the connections broke.
     assert!([1, 4].contains(&code(&output)), "nothing valid was measured: {}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("these are the last words"), "{text}");
@@ -243,6 +243,24 @@ fn what_a_killed_supervisor_has_left_ends_with_the_run_which_says_so() {
     assert_eq!(processes_with(&sleepers), [0_u32; 0], "a session of its own");
     let report = place.loadline(&["report", "last"]);
     assert!(stdout(&report).contains("the supervisor of ours was killed"), "{}", stdout(&report));
+}
+
+/// A script that starts a server and then becomes the lab hands it that server as a child.
+#[test]
+fn what_was_started_before_the_run_goes_on_after_it() {
+    let (target, marker) = (marked(37).0, unique(38));
+    let place = Place::with(&suite(&target, "60ms", ""));
+    std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
+    let exe = env!("CARGO_BIN_EXE_loadline");
+    let script = format!("(exec sleep {marker}) & exec {exe} run suite.toml --wait");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).current_dir(place.path());
+    shell.env("LOADLINE_LOCK", place.path().join("loadline.lock"));
+    let mut shell = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("sh runs");
+    assert_eq!(await_end(&mut shell).code(), Some(0));
+    let sleepers = processes_with(&format!("sleep\0{marker}"));
+    sleepers.iter().for_each(|process| send_signal("-KILL", *process));
+    assert_eq!(sleepers.len(), 1, "it was started before");
 }
 
 #[test]
