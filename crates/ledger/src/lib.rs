@@ -67,7 +67,7 @@ pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};
 pub use history::PastRun;
 pub use ids::{FingerprintId, PointId, RoundId, RunId, SeriesId, SuiteId, TargetId, TrialId};
 pub use merge::Merged;
-pub use open::Ledger;
+pub use open::{Ledger, make_directory};
 pub use process::ProcessMark;
 pub use read::{RunView, TrialValues};
 pub use rows::{

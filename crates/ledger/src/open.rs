@@ -1,6 +1,8 @@
 //! Opening a ledger.
 
+use std::fs::DirBuilder;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -33,8 +35,7 @@ impl Ledger {
     pub fn open(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
         if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            std::fs::create_dir_all(directory)
-                .map_err(|source| LedgerError::Directory { path: directory.to_owned(), source })?;
+            make_directory(directory)?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -86,6 +87,16 @@ impl Ledger {
         schema::create(&mut connection, Path::new(":memory:"))?;
         Ok(Ledger { connection })
     }
+}
+
+/// Makes the directory of a ledger where there is none. A ledger holds commands: not every user may
+/// write to it, even where the umask, such as that of some containers of CI, lets them.
+///
+/// Fails when it can't be made.
+pub fn make_directory(directory: &Path) -> Result<(), LedgerError> {
+    const NOT_BY_ALL: u32 = 0o775;
+    let made = DirBuilder::new().recursive(true).mode(NOT_BY_ALL).create(directory);
+    made.map_err(|source| LedgerError::Directory { path: directory.to_owned(), source })
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, LedgerError> {

@@ -111,7 +111,7 @@ fn build(args: &LadderArgs, plan: &mut Plan) -> Result<(), Failure> {
     let Some(command) = args.build.as_deref() else {
         return Err(Failure::Usage("rungs with commits need --build \"COMMAND\"".to_owned()));
     };
-    let folder = Storage::find(args.how.ledger.as_deref())?.builds();
+    let folder = Storage::find(args.how.ledger.as_deref())?.builds()?;
     for index in 0..plan.targets().len() {
         let Some(revision) = commit(&plan.targets()[index]) else { continue };
         let built = builds::build(&folder, &revision, command)?;

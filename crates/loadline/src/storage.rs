@@ -39,8 +39,10 @@ impl Storage {
 
     /// The ledger that was asked for, or the nearest `.loadline` upward, or one here.
     ///
-    /// A ledger is a program: its runs hold the commands that `rerun` starts. One that another
-    /// user may have written is refused, unless it was asked for by name.
+    /// A ledger is a program: its runs hold the commands that `rerun` starts. One that belongs to
+    /// another user or that every user may write to is refused, unless it was asked for by name.
+    /// Those of its group are trusted: a umask of 002 and a group for each user are the rule on
+    /// many systems.
     pub(crate) fn find(ledger: Option<&Path>) -> Result<Self, Failure> {
         if let Some(ledger) = ledger {
             return Ok(Self::named(ledger));
@@ -63,8 +65,8 @@ impl Storage {
     }
 }
 
-/// Why another user than this one and root may have written what is there, if so. A link is as
-/// good as who made it and what it leads to.
+/// Why what is there may be the work of a stranger, who is neither this user, root, nor of its
+/// group, if so. A link is as good as who made it and what it leads to.
 fn strangers(path: &Path) -> Option<String> {
     const WRITTEN_BY_ALL: u32 = 0o002;
     let found = [path.symlink_metadata(), path.metadata()];
@@ -95,9 +97,11 @@ impl Storage {
         }
     }
 
-    /// Where commits are built, a folder for each.
-    pub(crate) fn builds(&self) -> PathBuf {
-        self.logs.with_file_name("builds")
+    /// Where commits are built, a folder for each, beside the ledger that will be there.
+    pub(crate) fn builds(&self) -> Result<PathBuf, Failure> {
+        let builds = self.logs.with_file_name("builds");
+        ledger::make_directory(&builds)?;
+        Ok(builds)
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn vary(args: &CompareArgs, commits: &str, plan: &mut Plan) -> Result
     };
     let (earlier, later) = builds::two_of(commits)?;
     let storage = Storage::find(args.how.ledger.as_deref())?;
-    let folder = storage.builds();
+    let folder = storage.builds()?;
     let built: Vec<Built> = [later, earlier]
         .iter()
         .map(|revision| builds::build(&folder, revision, command))

@@ -10,6 +10,9 @@ use ledger::{
     RunRow, RunState, SuiteRow, TargetRow, TrialRow, Validity,
 };
 
+/// Where it is looked for.
+const LEDGER: &str = ".loadline/ledger.sqlite";
+
 /// Writes a ledger with runs that started at these times.
 pub(crate) fn with_runs(path: &Path, started: &[&str]) -> PathBuf {
     let mut ledger = Ledger::open(path).expect("a ledger");
@@ -231,6 +234,20 @@ fn what_is_not_built_in_is_named_with_its_feature() {
 }
 
 #[test]
+fn a_ledger_that_is_made_where_every_file_may_be_written_by_all_is_taken_again() {
+    let place = Place::with("");
+    let exe = env!("CARGO_BIN_EXE_loadline");
+    let script = format!("umask 0; exec {exe} try --wait --for 100ms --ledger {LEDGER} -- true");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).current_dir(place.path());
+    shell.env("LOADLINE_LOCK", place.path().join("loadline.lock"));
+    let tried = shell.output().expect("sh runs");
+    assert!([0, 4].contains(&code(&tried)), "{}", stderr(&tried));
+    let list = place.command(&["ledger", "list"]).output().expect("it runs");
+    assert_eq!(code(&list), 0, "{}", stderr(&list));
+}
+
+#[test]
 fn a_ledger_that_another_user_may_have_written_is_taken_only_by_its_name() {
     let place = place();
     let ledger = with_runs(&place.ledger(), &["2026-01-01T00:00:00Z"]);
@@ -240,7 +257,7 @@ fn a_ledger_that_another_user_may_have_written_is_taken_only_by_its_name() {
             place.refuses(&arguments, 2, said);
         }
         place.refuses(&["rerun", "last"], 2, &format!("--ledger {}", ledger.display()));
-        let named = place.loadline(&["ledger", "list", "--ledger", ".loadline/ledger.sqlite"]);
+        let named = place.loadline(&["ledger", "list", "--ledger", LEDGER]);
         assert_eq!(code(&named), 0, "{}", stderr(&named));
     };
     for (path, mode) in [(&folder, 0o755), (&ledger, 0o644)] {
