@@ -24,9 +24,6 @@ impl Ledger {
         let Some(target) = target else { return Ok(false) };
         let sql = "UPDATE rung SET decision = ?2, reason = ?3 WHERE target_id = ?1";
         self.connection.execute(sql, params![target, decision, reason])?;
-        // It was of the run without this decision.
-        let sql = "UPDATE run SET outcome = NULL, conclusion = NULL WHERE id = ?1";
-        self.connection.execute(sql, params![run])?;
         Ok(true)
     }
 }

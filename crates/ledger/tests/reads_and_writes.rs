@@ -197,7 +197,7 @@ fn slow_requests_are_limited_and_figures_of_calls_are_all_kept() {
     assert_eq!((view.values.len(), &view.values[0]), (2, &wall));
 }
 
-/// What the report of a run said is kept with it, until a decision on one of its rungs changes it.
+/// What the report of a run said is kept with it.
 #[test]
 fn a_conclusion_is_kept_with_its_run() {
     let mut ledger = Ledger::in_memory().unwrap();

@@ -61,6 +61,12 @@ fn a_decision_is_kept_with_its_reason_and_a_later_one_replaces_it() {
     assert!(decide(&mut bench, "batched", Decision::Kept, "half the calls"));
     assert!(!decide(&mut bench, "peer", Decision::Kept, "it is no rung"));
     let summary = bench.finish();
+    let kept = |bench: &Bench| bench.ledger.runs().unwrap().remove(0).conclusion;
+    bench.ledger.conclude(run, &report::concluded(&summary)).unwrap();
+    let before = kept(&bench);
+    decide(&mut bench, "sharded", Decision::Kept, "it costs nothing");
+    assert!(before.is_some() && kept(&bench) == before, "verdicts decide what a run concludes");
+    assert_eq!(before, Some(report::concluded(&bench.summary())));
     let text = report::text(&summary, false);
     assert!(text.contains("      kept: half the calls\n") && !text.contains("too soon"), "{text}");
     let json = report::json(&summary);
