@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use wire::Address;
 
 use crate::placeholders;
@@ -113,14 +114,19 @@ pub(super) fn remove_stale_sockets(folder: &Path) {
         });
         let Some(process) = process else { continue };
         let has_ended = !Path::new(&format!("/proc/{process}")).exists();
-        let refuses = || {
-            let error = UnixStream::connect(entry.path()).err();
-            error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-        };
-        if has_ended && refuses() {
+        if has_ended && refuses(&entry.path()) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
+}
+
+/// Whether nothing listens on a socket. Where something does and takes no connection, none is
+/// waited for.
+fn refuses(socket: &Path) -> bool {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+    let connected = stream.and_then(|stream| connect(stream, &SocketAddrUnix::new(socket)?));
+    connected == Err(Errno::CONNREFUSED)
 }
 
 impl Drop for Site {
@@ -131,26 +137,51 @@ impl Drop for Site {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixListener;
 
+    use rustix::net::{bind, listen};
+
     use super::*;
+
+    /// A socket that is listened on and has no room for a connection more, with those that it has.
+    fn full_listener(path: &Path) -> Vec<OwnedFd> {
+        let socket = || {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("a socket")
+        };
+        let address = SocketAddrUnix::new(path).expect("a path");
+        let mut all = vec![socket()];
+        bind(&all[0], &address).expect("bound");
+        listen(&all[0], 0).expect("listened on");
+        loop {
+            all.push(socket());
+            if connect(&all[all.len() - 1], &address).is_err() {
+                return all;
+            }
+        }
+    }
 
     #[test]
     fn sockets_of_processes_that_are_no_more_are_removed_and_no_others() {
         let folder = tempfile::tempdir().expect("a folder");
         // Above the highest number that Linux gives.
         let (ended, here) = (4_194_305, std::process::id());
-        let bind = |name: String| UnixListener::bind(folder.path().join(name)).expect("a socket");
-        drop(bind(format!("loadline-{ended}-0.socket")));
-        drop(bind(format!("loadline-{here}-0.socket")));
-        let listened = bind(format!("loadline-{ended}-1.socket"));
-        drop(bind("loadline-x-0.socket".to_owned()));
+        let open = |name: String| UnixListener::bind(folder.path().join(name)).expect("a socket");
+        drop(open(format!("loadline-{ended}-0.socket")));
+        drop(open(format!("loadline-{here}-0.socket")));
+        let listened = open(format!("loadline-{ended}-1.socket"));
+        drop(open("loadline-x-0.socket".to_owned()));
+        // Its one place for a connection that waits is taken.
+        let full = folder.path().join(format!("loadline-{ended}-2.socket"));
+        let _taken = full_listener(&full);
         remove_stale_sockets(folder.path());
         let left = |name: &str| folder.path().join(name).exists();
         assert!(!left(&format!("loadline-{ended}-0.socket")));
         assert!(left(&format!("loadline-{here}-0.socket")));
         assert!(left(&format!("loadline-{ended}-1.socket")));
         assert!(left("loadline-x-0.socket"));
+        assert!(full.exists(), "it is listened on, and no connection is waited for");
         drop(listened);
     }
 }
