@@ -97,7 +97,7 @@ pub use limits::{LimitSummary, LimitsSummary};
 pub use littles_law::LawViolation;
 pub use metrics::metrics;
 pub use modes::ModesSummary;
-pub use outcome::{Outcome, outcome};
+pub use outcome::{Outcome, has_failed, outcome};
 pub use point_summary::{PointSummary, TargetSummary};
 pub use progress::{PointProgress, Progress, TargetProgress, TrialProgress};
 pub use sample_spread::{SampleSpread, fastest};

@@ -12,8 +12,8 @@ use crate::trial_summary::TrialSummary;
 /// The outcome of a run, from which the exit code follows. Several may be true at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outcome {
-    /// A target that was not skipped could not be measured: it failed in each of its trials before
-    /// it answered.
+    /// A target that was not skipped could not be measured: it failed in each of its trials, even
+    /// if it answered before.
     pub unmeasured: bool,
     /// A requirement was broken.
     pub requirement_broken: bool,
@@ -93,7 +93,7 @@ pub fn outcome(summary: &Summary) -> Outcome {
     let unclear = required(RequirementOutcome::CantTell);
     let likely = |one: &&Compared| one.likely.is_some_and(|likely| !likely.is_better);
     Outcome {
-        unmeasured: has_unmeasured(summary),
+        unmeasured: (0..summary.targets.len()).any(|target| has_failed(summary, target)),
         requirement_broken: required(RequirementOutcome::Broken),
         worse: judged.iter().any(|one| one.verdict == Verdict::Worse),
         cant_tell: !undecided.is_empty() || unseen || unclear,
@@ -105,13 +105,12 @@ pub fn outcome(summary: &Summary) -> Outcome {
     }
 }
 
-/// Whether a target failed in all of its trials before it answered.
-fn has_unmeasured(summary: &Summary) -> bool {
-    let failed = |trial: &TrialSummary| trial.row.failed_at.is_some() && trial.row.operations == 0;
-    (0..summary.targets.len()).any(|target| {
-        let mut own = summary.trials.iter().filter(|trial| trial.target == target).peekable();
-        own.peek().is_some() && own.all(failed)
-    })
+/// Whether a target failed in all of its trials. What it answered before is no figure: a gate has
+/// to stop a program that dies under the load as it stops one that doesn't start.
+pub fn has_failed(summary: &Summary, target: usize) -> bool {
+    let failed = |trial: &TrialSummary| trial.row.failed_at.is_some() && !trial.is_usable();
+    let mut own = summary.trials.iter().filter(|trial| trial.target == target).peekable();
+    own.peek().is_some() && own.all(failed)
 }
 
 /// The outcome of a search for the highest load. Loads beyond the answer break requirements, as
@@ -130,7 +129,7 @@ fn of_capacity(summary: &Summary, capacity: &CapacitySummary) -> Outcome {
     };
     let has_end = broken.is_some() || !capacity.probes.iter().any(|(_, probe)| is_open(probe));
     Outcome {
-        unmeasured: has_unmeasured(summary),
+        unmeasured: (0..summary.targets.len()).any(|target| has_failed(summary, target)),
         requirement_broken: (held.is_none() && broken.is_some())
             || at_answer(RequirementOutcome::Broken),
         cant_tell: (held.is_none() && broken.is_none())

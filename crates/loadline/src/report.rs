@@ -80,13 +80,13 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(exit_code(&summary)))
 }
 
-/// The exit code that the run ended with, as far as the ledger knows it.
+/// The exit code that the run ended with; of one that was interrupted, that of what it measured.
 fn exit_code(summary: &findings::Summary) -> u8 {
     let note = summary.run.note.as_deref().unwrap_or_default();
     match summary.run.state {
-        ledger::RunState::Failed if note.starts_with("aborted, because ") => 3,
+        ledger::RunState::Failed if note.starts_with(lab::run::ABORTED) => 3,
         // An error, as of a full disk; the outcome is of the rounds before it.
-        ledger::RunState::Failed if !note.starts_with("ended early: ") => 1,
+        ledger::RunState::Failed if !note.starts_with(lab::run::ENDED_EARLY) => 1,
         _ => findings::outcome(summary).exit_code(false),
     }
 }

@@ -4,7 +4,7 @@
 //! There is no one definition of the format; this is the part that Jenkins, GitLab and their kin
 //! agree on: `testsuites`, `testsuite`, `testcase`, `failure`, `skipped`.
 
-use findings::{Summary, is_of_refusals};
+use findings::{Summary, has_failed, is_of_refusals};
 use judge::Verdict;
 use ledger::{RequirementOutcome, Validity};
 
@@ -81,6 +81,9 @@ fn validity(summary: &Summary, index: usize) -> impl Iterator<Item = (String, Re
         let result = match (target.valid_trials, wrong) {
             (_, wrong) if wrong > 0 => Result::Failed(answers(target)),
             (0, _) if is_refused(summary, index, target.target) => Result::Failed(answers(target)),
+            (0, _) if has_failed(summary, target.target) => {
+                Result::Failed(crate::grade::words(target))
+            }
             (0, _) => {
                 let rate = rate_of(target).map_or(String::new(), |rate| format!("{rate}, "));
                 Result::Skipped(format!("{rate}{}", crate::grade::words(target)))

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use crate::fixture::Bench;
 use crate::fixture::pages::{pages, several_runs};
 use findings::{ChartData, Summary};
-use ledger::{RequirementOutcome, SamplePoint, SampleWriter, SeriesRow};
+use ledger::{
+    FailedAt, RequirementOutcome, SamplePoint, SampleWriter, SeriesRow, Validity,
+};
 use report::HTML_LIMIT_BYTES;
 
 /// A run of `points` points, with sensors and a hostile service among its targets.
@@ -413,6 +415,15 @@ fn junit_counts_what_failed_and_what_cannot_be_told() {
     assert_eq!(text.matches(&counts).count(), 2, "{text}");
     assert!(failures >= 1 && text.contains("it was 1"), "{text}");
     assert!(!text.contains("<script>") && text.contains("&quot;a&quot; &amp; &lt;b&gt;"), "{text}");
+    let mut bench = Bench::new(&["dies"]);
+    bench.point("p", 1);
+    bench.round();
+    bench.trial(0, 1_000, 1_000, |row| {
+        (row.validity, row.failed_at) = (Validity::Invalid, Some(FailedAt::Measure));
+        row.reason = Some("dies died: status 7".to_owned());
+    });
+    let text = report::junit(&bench.finish(), false);
+    assert!(text.contains("<failure message=\"invalid: dies died: status 7"), "{text}");
 }
 
 /// Whatever is swept, colour is the target, and the value of the second key a dash and a mark.

@@ -3,7 +3,7 @@
 use crate::fixture::Bench;
 use findings::{Bound, Compared, Outcome, Summary, outcome};
 use judge::{Inconclusive, METRICS, OF_A_SCHEDULE, Verdict};
-use ledger::{Cause, CauseKind, Ledger, RequirementOutcome, TrialRow, Validity};
+use ledger::{Cause, CauseKind, FailedAt, Ledger, RequirementOutcome, TrialRow, Validity};
 
 fn compared<'a>(summary: &'a Summary, metric: &str) -> &'a Compared {
     summary.comparisons.iter().find(|one| one.metric.json == metric).unwrap()
@@ -207,6 +207,26 @@ fn the_exit_code_follows_requirements_then_doubt() {
     invalid.round();
     invalid.trial(0, 1, 1, |row| row.validity = Validity::Invalid);
     assert_eq!(outcome(&invalid.summary()).exit_code(false), 4);
+}
+
+/// A gate passes what can't be told: a program that dies under each load is no such thing.
+#[test]
+fn a_target_that_failed_in_each_trial_could_not_be_measured_even_if_it_answered_before() {
+    let code = |failed: [bool; 2]| {
+        let mut bench = Bench::new(&["loadline"]);
+        bench.point("p", 1);
+        for failed in failed {
+            bench.round();
+            bench.trial(0, 1_000, 1_000, |row| {
+                if failed {
+                    row.validity = Validity::Invalid;
+                    row.failed_at = Some(FailedAt::Measure);
+                }
+            });
+        }
+        outcome(&bench.summary()).exit_code(false)
+    };
+    assert_eq!([code([true, true]), code([true, false])], [1, 0]);
 }
 
 /// One table names every metric: of a trial in which all was seen, of one in which calls reported

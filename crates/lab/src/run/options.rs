@@ -62,6 +62,12 @@ pub enum RunError {
     },
 }
 
+/// The note of a run that was aborted begins with this, and goes on with the condition.
+pub const ABORTED: &str = "aborted, because ";
+
+/// That of a run that ended early, which goes on with why.
+pub const ENDED_EARLY: &str = "ended early: ";
+
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {

@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
 use super::early_end::DisturbedRounds;
-use super::options::{Ending, RunError, RunOptions};
+use super::options::{ABORTED, ENDED_EARLY, Ending, RunError, RunOptions};
 use super::persist::RunWriter;
 use super::progress::{Activity, LiveFeed, RunEvent};
 use super::stopping::Stopping;
@@ -101,11 +101,11 @@ pub(super) fn end(
                 Ending::Finished => writer.end(RunState::Finished, None)?,
                 Ending::Interrupted => writer.end(RunState::Interrupted, None)?,
                 Ending::Aborted(condition) => {
-                    let note = format!("aborted, because {condition}");
+                    let note = format!("{ABORTED}{condition}");
                     writer.end(RunState::Failed, Some(&note))?;
                 }
                 Ending::Hopeless(why) => {
-                    writer.end(RunState::Failed, Some(&format!("ended early: {why}")))?;
+                    writer.end(RunState::Failed, Some(&format!("{ENDED_EARLY}{why}")))?;
                 }
             }
             Ok((writer.run(), ending))
