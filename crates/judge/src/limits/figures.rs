@@ -190,8 +190,8 @@ figures! {
     disk_written_bytes: "bytes",
     /// Flushes of disks' caches: what an fsync costs.
     disk_flushes: "count",
-    /// How fast one thread of this host copies memory, measured at the start of the run; before
-    /// each round where values are arrays of at least 10,000 elements.
+    /// How fast one thread of this host copies memory, measured at the start of the run, and again
+    /// before each round where values are arrays of at least 10,000 elements.
     copy_bytes_per_s: "bytes_per_s",
     /// How fast its loopback carries messages of 80 MB over one connection, measured before each
     /// round where values are arrays of at least 10,000 elements.
