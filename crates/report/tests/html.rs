@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use crate::fixture::Bench;
 use crate::fixture::pages::{pages, several_runs};
 use findings::{ChartData, Summary};
-use ledger::{
-    FailedAt, RequirementOutcome, SamplePoint, SampleWriter, SeriesRow, Validity,
-};
+use ledger::{FailedAt, RequirementOutcome, SamplePoint, SampleWriter, SeriesRow, Validity};
 use report::HTML_LIMIT_BYTES;
 
 /// A run of `points` points, with sensors and a hostile service among its targets.
