@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use testing::program;
 
+use crate::definition::{PYTHON, has_ecflow};
 use crate::place::Place;
 use crate::served::{self, Served};
 
@@ -206,4 +207,49 @@ fn a_job_that_takes_longer_to_make_than_is_meant_is_named() {
     let line = line.expect("a warning");
     assert!(line.starts_with("WAR:["), "{line}");
     assert!(line.ends_with("ms, Exceeds ECF_TASK_THRESHOLD(100ms)"), "{line}");
+}
+
+const OF_PYTHON: &str = "\
+import ecflow, os
+client = ecflow.Client('localhost', '%ECF_PORT%')
+client.set_child_path('%ECF_NAME%')
+client.set_child_password('%ECF_PASS%')
+client.set_child_pid(str(os.getpid()))
+client.set_child_try_no(int('%ECF_TRYNO%'))
+client.child_init()
+client.child_event('e')
+client.child_meter('m', 42)
+client.child_label('l', 'of Python')
+step = client.child_queue('Q', 'active')
+client.child_queue('Q', 'complete', step)
+client.child_wait('go == complete')
+client.child_complete()
+";
+
+#[test]
+fn a_job_of_python_reports_by_ecflow_s_own_module() {
+    if program("ecflow_client").is_none() || !has_ecflow() {
+        return;
+    }
+    let place = Place::new();
+    place.write("home/s/t.ecf", OF_PYTHON);
+    let command = format!("{PYTHON} %ECF_JOB% > %ECF_JOBOUT% 2>&1");
+    let file = place.write(
+        "s.def",
+        &format!(
+            "suite s\n edit ECF_JOB_CMD '{command}'\n task go\n  \
+             defstatus complete\n task t\n  event e\n  meter m 0 100\n  label l \"\"\n  \
+             queue Q one two\nendsuite\n"
+        ),
+    );
+    let served = Served::ours(&place);
+    place.told(&[&format!("--load={}", file.display())]);
+    place.told(&["--restart"]);
+    place.told(&["--begin=s"]);
+    place.until_state("/s/t", "complete");
+    let text = place.told(&["--get_state=/s/t"]);
+    for line in ["event e # set", "# 42", "# \"of Python\"", "queue Q one two # 1 complete queued"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    served.kill();
 }
