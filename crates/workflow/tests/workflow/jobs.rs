@@ -248,7 +248,8 @@ fn a_job_of_python_reports_by_ecflow_s_own_module() {
     place.told(&["--begin=s"]);
     place.until_state("/s/t", "complete");
     let text = place.told(&["--get_state=/s/t"]);
-    for line in ["event e # set", "# 42", "# \"of Python\"", "queue Q one two # 1 complete queued"] {
+    for line in ["event e # set", "# 42", "# \"of Python\"", "queue Q one two # 1 complete queued"]
+    {
         assert!(text.contains(line), "{line}: {text}");
     }
     served.kill();
