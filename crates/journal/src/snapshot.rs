@@ -58,13 +58,18 @@ impl Snapshot {
     /// Adds a record of the state.
     ///
     /// # Errors
-    /// When it is too large, or can't be written: the second is an error of all later calls too.
+    /// When it is too large, comes after [`Snapshot::prepare`], or can't be written: the last is an
+    /// error of all later calls too.
     pub fn append(&mut self, record: &[u8]) -> Result<(), Error> {
         if record.len() > MAX_RECORD_BYTES {
             return Err(Error::TooLarge { bytes: record.len(), most_bytes: MAX_RECORD_BYTES });
         }
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
+        }
+        if self.is_prepared {
+            let why = std::io::Error::other("it has been made durable");
+            return Err(Error::io(&*self.shared.disk, NEW_SNAPSHOT, "add to", why));
         }
         self.group.push(record);
         if self.group.size() >= GROUP_BYTES {
@@ -74,7 +79,7 @@ impl Snapshot {
     }
 
     /// Makes it durable, with the records that it replaces: what [`Snapshot::finish`] does first,
-    /// and nothing that would count. Nothing can be added then.
+    /// and nothing that would count. Nothing is taken then.
     ///
     /// # Errors
     /// When it can't be written, the disk is full, or the journal has failed: the journal is opened

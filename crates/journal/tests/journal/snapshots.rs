@@ -46,6 +46,9 @@ fn records_go_on_while_a_snapshot_is_written_and_there_is_one_at_a_time() {
     for seq in 1..=3 {
         begun.append(&record(seq)).expect("written");
     }
+    begun.prepare().expect("durable");
+    let late = begun.append(&record(4)).expect_err("it would be in no group");
+    assert!(late.to_string().contains("it has been made durable"), "{late}");
     begun.finish().expect("made");
     put(&mut journal, 1).expect("goes on");
     // The files that are held go on, whatever the snapshot has removed since.
