@@ -188,18 +188,23 @@ fn replace(path: &Path, old: &Path, render: Render) -> io::Result<()> {
     })
 }
 
-/// Gives a file, where there is one, a second name.
+/// Gives a file, where there is one, a second name in the place of what has that.
 fn keep(path: &Path, second: &Path) -> io::Result<()> {
-    let mut linked = fs::hard_link(path, second);
-    if linked.as_ref().is_err_and(|why| why.kind() == io::ErrorKind::AlreadyExists) {
-        fs::remove_file(second)?;
-        linked = fs::hard_link(path, second);
-    }
-    match linked {
+    let mut beside = second.as_os_str().to_owned();
+    beside.push(".link");
+    let beside = Path::new(&beside);
+    // A process that was killed may have left it; and a name of the same file takes no other's
+    // place, but stays.
+    let clear = || match fs::remove_file(beside) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
+        _ => Ok(()),
+    };
+    clear()?;
+    match fs::hard_link(path, beside) {
+        Ok(()) => fs::rename(beside, second).and_then(|()| clear()),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
         // Some file systems know no second names: there it has the other one only, for a moment.
         Err(_) => fs::rename(path, second),
-        Ok(()) => Ok(()),
     }
 }
 
@@ -246,6 +251,10 @@ mod tests {
         assert_eq!(read(&path), "2\n# loadline\n");
         replace(&path, &old, of("3\n")).expect("written");
         assert_eq!([read(&path), read(&old)], ["3\n# loadline\n", "2\n# loadline\n"]);
+        // Both may have been given one name.
+        keep(&path, &path).expect("it has that name");
+        assert_eq!(read(&path), "3\n# loadline\n");
+        assert_eq!(fs::read_dir(home.path()).expect("a folder").count(), 2);
     }
 
     #[test]

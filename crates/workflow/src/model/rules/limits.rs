@@ -177,12 +177,21 @@ impl Rules<'_> {
         if !inlimit.path.is_empty() {
             return;
         }
+        let path = self.tree.path(holder);
+        let has_it = |at: &NodeId| {
+            let holders = self.tree.limit(*at, &inlimit.name).and_then(|one| one.holders.as_ref());
+            holders.is_some_and(|all| all.contains(&*path))
+        };
+        let farther: Vec<NodeId> = self.tree.upwards(at).skip(1).filter(has_it).collect();
+        // Nearly always: what follows looks through all inlimits.
+        if farther.is_empty() {
+            return;
+        }
         let is_job = self.tree.node(holder).kind.is_job();
         let mut all = self.each_limit(holder);
         all.retain(|(by, _, one, _)| {
             one.name == inlimit.name && if one.node_only { *by == holder } else { is_job }
         });
-        let farther: Vec<NodeId> = self.tree.upwards(at).skip(1).collect();
         for at in farther {
             if all.iter().all(|(.., known)| *known != at) {
                 self.remove_holder(at, inlimit, holder);
