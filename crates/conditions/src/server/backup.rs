@@ -15,7 +15,7 @@ use bytes::Bytes;
 use journal::{Directory, Held};
 
 use super::check::{BadDirectory, Checked, check_format, check_in, snapshot};
-use super::map::map;
+use super::map::{Reads, map};
 use super::store::folders;
 use crate::model::{Loader, segment_name};
 
@@ -131,8 +131,8 @@ fn hold(data: &Path) -> anyhow::Result<(Held, Mapped)> {
         let names = loader.segments().map(|(id, ..)| segment_name(id));
         let mapped = names.map(|name| {
             let path = segments.join(&name);
-            let bytes = map(&path).with_context(|| format!("{} can't be read", path.display()))?;
-            Ok((name, bytes))
+            let bytes = map(&path, Reads::All);
+            Ok((name, bytes.with_context(|| format!("{} can't be read", path.display()))?))
         });
         tries += 1;
         match mapped.collect::<anyhow::Result<_>>() {

@@ -101,7 +101,7 @@ pub(super) fn snapshot(data: &Path) -> Option<u64> {
 
 fn check_once(data: &Path) -> anyhow::Result<Checked> {
     let [journal, segments] = folders(data);
-    let segments = Segments::of(segments);
+    let segments = Segments::to_be_checked(segments);
     let mut reading = Reading::new(&segments);
     let (mut damaged, mut stored) = (Vec::new(), BTreeMap::new());
     let report = journal::read(&Directory::new(journal), |entry| {

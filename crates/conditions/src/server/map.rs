@@ -12,12 +12,21 @@ use rustix::mm;
 
 use crate::model::index_end;
 
+/// What is read of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// What answers need.
+    Some,
+    /// All of it, from its begin to its end.
+    All,
+}
+
 /// The bytes of a file, for as long as any of them is used.
 ///
 /// # Errors
 /// The system's, and when it is no regular file.
 #[allow(unsafe_code)]
-pub(super) fn map(path: &Path) -> io::Result<Bytes> {
+pub(super) fn map(path: &Path, reads: Reads) -> io::Result<Bytes> {
     // A pipe of that name would be waited for.
     let file = OpenOptions::new().read(true).custom_flags(base::no_wait()).open(path)?;
     let kind = file.metadata()?.file_type();
@@ -31,14 +40,16 @@ pub(super) fn map(path: &Path) -> io::Result<Bytes> {
     // signal (SIGBUS), as an error of the disk does; whoever changes it is noticed where the bytes
     // have not been checked yet, and no value of theirs is trusted to be in bounds.
     let map = unsafe { Mmap::map(&file)? };
-    // A slice needs few pages of each: what the system would read around one of them, often
-    // megabytes, is read for nothing. The index is needed whole, at once.
-    let advised = map.advise(Advice::Random).and_then(|()| {
-        let index = index_end(&map).and_then(|end| usize::try_from(end).ok()).unwrap_or(0);
-        map.advise_range(Advice::WillNeed, 0, index.min(map.len()))
-    });
-    if let Err(why) = advised {
-        tracing::debug!("{}: the system takes no advice: {why}", path.display());
+    if reads == Reads::Some {
+        // A slice needs few pages of each: what the system would read around one of them, often
+        // megabytes, is read for nothing. The index is needed whole, at once.
+        let advised = map.advise(Advice::Random).and_then(|()| {
+            let index = index_end(&map).and_then(|end| usize::try_from(end).ok()).unwrap_or(0);
+            map.advise_range(Advice::WillNeed, 0, index.min(map.len()))
+        });
+        if let Err(why) = advised {
+            tracing::debug!("{}: the system takes no advice: {why}", path.display());
+        }
     }
     Ok(Bytes::from_owner(map))
 }
@@ -57,5 +68,26 @@ pub(super) fn read_ahead(bytes: &[u8]) {
     let advised = unsafe { mm::madvise(begin, bytes.len() + into_page, mm::Advice::WillNeed) };
     if let Err(why) = advised {
         tracing::debug!("the system takes no advice: {why}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_where_little_is_read_the_system_reads_no_more_than_that() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, reads) in [("some", Reads::Some), ("all", Reads::All)] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, [7; 10_000]).expect("written");
+            let bytes = map(&path, reads).expect("mapped");
+            assert_eq!(bytes[..], [7; 10_000]);
+            let maps = std::fs::read_to_string("/proc/self/smaps").expect("Linux");
+            let own = maps.split(path.to_str().expect("text")).nth(1).expect("its mapping");
+            let flags = own.lines().find_map(|line| line.strip_prefix("VmFlags:"));
+            let is_random = flags.expect("flags").split(' ').any(|flag| flag == "rr");
+            assert_eq!(is_random, reads == Reads::Some, "{name}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use journal::{Disk, write_all};
 
+use super::map::{Reads, map};
 use crate::model::{Loader, State, segment_id, segment_name};
 
 /// How the bytes of a file are had.
@@ -49,8 +50,14 @@ pub(super) struct SegmentError {
 impl Segments {
     /// Those of a directory of the file system.
     pub(super) fn of(folder: impl Into<std::path::PathBuf>) -> Self {
-        let map = |disk: &dyn Disk, name: &str| super::map::map(&disk.path(name));
+        let map: Map = |disk, name| map(&disk.path(name), Reads::Some);
         Self { disk: Arc::new(journal::Directory::new(folder)), map, origin: None }
+    }
+
+    /// The same, to read all of each.
+    pub(super) fn to_be_checked(folder: impl Into<std::path::PathBuf>) -> Self {
+        let map: Map = |disk, name| map(&disk.path(name), Reads::All);
+        Self { map, ..Self::of(folder) }
     }
 
     /// Copies, in a directory of the file system, of what is kept elsewhere.

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::bucket::Bucket;
 use crate::model::{Segment, segment_id, segment_name};
-use crate::server::map::map;
+use crate::server::map::{Reads, map};
 use crate::server::segments::Origin;
 
 /// Where the objects are.
@@ -57,7 +57,7 @@ impl Kept {
     }
 
     fn has(&self, (id, size, checksum): (u64, u64, u32)) -> bool {
-        let bytes = map(&self.folder.join(segment_name(id)));
+        let bytes = map(&self.folder.join(segment_name(id)), Reads::Some);
         let bytes = bytes.ok().filter(|bytes| bytes.len() as u64 == size);
         let segment = bytes.and_then(|bytes| Segment::open(id, bytes).ok());
         segment.is_some_and(|segment| segment.checksum() == checksum)
