@@ -1,5 +1,7 @@
 //! What changes the state, as values: what a journal holds, and recovery applies again.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::piece::Revision;
@@ -72,16 +74,16 @@ impl Numbers {
     pub fn of_ranges(mut ranges: Vec<(u32, u32)>) -> Self {
         ranges.retain(|(first, last)| first <= last);
         ranges.sort_unstable();
-        let mut apart: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
-        for (first, last) in ranges {
-            match apart.last_mut() {
-                Some(before) if first <= before.1.saturating_add(1) => {
-                    before.1 = before.1.max(last);
-                }
-                _ => apart.push((first, last)),
+        ranges.dedup_by(|next, before| {
+            let meets = next.0 <= before.1.saturating_add(1);
+            if meets {
+                before.1 = before.1.max(next.1);
             }
-        }
-        Self::In(apart)
+            meets
+        });
+        // They may be kept for as long as a client reads.
+        ranges.shrink_to_fit();
+        Self::In(ranges)
     }
 
     /// The ranges.
@@ -90,6 +92,25 @@ impl Numbers {
             Self::All => &[(0, u32::MAX)],
             Self::In(ranges) => ranges,
         }
+    }
+
+    /// Those of a folder's channels from one on that are among these, in order. A question may have
+    /// half a million ranges, of each of many folders: it takes a step for each range or channel,
+    /// whichever are fewer.
+    pub(super) fn among<'a, T>(
+        &'a self,
+        channels: &'a BTreeMap<u32, T>,
+        from: u32,
+    ) -> impl Iterator<Item = (u32, &'a T)> {
+        let (mut ranges, mut from) = (self.ranges(), Some(from));
+        let range = move || {
+            let (next, _) = channels.range(from?..).next()?;
+            ranges = &ranges[ranges.partition_point(|(_, last)| last < next)..];
+            let (first, last) = *ranges.first()?;
+            from = last.checked_add(1);
+            Some(channels.range(first.max(*next)..=last))
+        };
+        std::iter::from_fn(range).flatten().map(|(channel, of)| (*channel, of))
     }
 }
 
@@ -301,6 +322,28 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn channels_among_ranges_are_those_that_one_holds(
+            ranges in prop::collection::vec((0..40_u32, 0..4_u32), 0..12),
+            channels in prop::collection::btree_set(0..44_u32, 0..30),
+            from in 0..44_u32,
+            shift in prop::sample::select(vec![0, u32::MAX - 43]),
+        ) {
+            let moved = |(first, more): &(u32, u32)| (first + shift, first + more + shift);
+            let numbers = Numbers::of_ranges(ranges.iter().map(moved).collect());
+            let channels: BTreeMap<_, _> =
+                channels.iter().map(|one| (one + shift, ())).collect();
+            let found: Vec<_> = numbers.among(&channels, from + shift).map(|(one, ())| one).collect();
+            let holds = |one: &u32| {
+                let within = |(first, last): &(u32, u32)| (*first..=*last).contains(one);
+                *one >= from + shift && ranges.iter().map(moved).any(|range| within(&range))
+            };
+            let expected: Vec<_> = channels.keys().copied().filter(holds).collect();
+            prop_assert_eq!(found, expected);
+            let all = Numbers::All.among(&channels, from + shift).count();
+            prop_assert_eq!(all, channels.range(from + shift..).count());
+        }
+
         #[test]
         fn no_bytes_are_more_than_refused(bytes in prop::collection::vec(any::<u8>(), 0..200),
             places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)) {

@@ -122,20 +122,17 @@ impl Export {
             return Ok((Vec::new(), Place::End));
         };
         let (mut pieces, mut bytes): (Vec<(u32, Found<'a>)>, _) = (Vec::new(), 0);
-        let ranges = self.numbers.ranges().iter().filter(|(_, last)| *last >= first);
-        let channels =
-            ranges.flat_map(|(begin, end)| folder.channels.range(first.max(*begin)..=*end));
-        for (number, _) in channels {
+        for (number, _) in self.numbers.among(&folder.channels, first) {
             // Pieces don't overlap: what begins before has ended there.
-            let from = if *number == first { since } else { 0 };
+            let from = if number == first { since } else { 0 };
             let range = (self.range.0.max(from), self.range.1);
             let most = self.objects + 1 - pieces.len();
-            for piece in view.range_begin(*number, range, version.revision, most)? {
+            for piece in view.range_begin(number, range, version.revision, most)? {
                 if pieces.len() == self.objects || bytes > PART_BYTES {
-                    return Ok((pieces, Place::Next(*number, piece.since)));
+                    return Ok((pieces, Place::Next(number, piece.since)));
                 }
                 bytes += folder.contents.payload_bytes(piece.place);
-                pieces.push((*number, piece));
+                pieces.push((number, piece));
             }
         }
         Ok((pieces, Place::End))

@@ -1,5 +1,6 @@
 //! One folder: its columns, its channels, and its data.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::base::Base;
@@ -192,21 +193,22 @@ impl Folder {
     /// When a name isn't there.
     pub fn channels_of(&self, selection: &Selection) -> Result<Vec<u32>, Refusal> {
         let Selection { numbers, names, .. } = selection;
-        let mut ranges = match (numbers, names.is_empty()) {
-            (None, false) => Vec::new(),
-            (None, true) => Numbers::All.ranges().to_vec(),
-            (Some(numbers), _) => numbers.ranges().to_vec(),
+        let numbers = match numbers {
+            numbers if !names.is_empty() => {
+                let mut ranges =
+                    numbers.as_ref().map_or(Vec::new(), |numbers| numbers.ranges().to_vec());
+                for name in names {
+                    let known = self.names.get(name).copied();
+                    let missing = || Refusal::NoChannel(self.path.clone(), name.clone());
+                    let number = known.ok_or_else(missing)?;
+                    ranges.push((number, number));
+                }
+                Cow::Owned(Numbers::of_ranges(ranges))
+            }
+            Some(numbers) => Cow::Borrowed(numbers),
+            None => Cow::Owned(Numbers::All),
         };
-        for name in names {
-            let known = self.names.get(name).copied();
-            let missing = || Refusal::NoChannel(self.path.clone(), name.clone());
-            let number = known.ok_or_else(missing)?;
-            ranges.push((number, number));
-        }
-        let numbers = Numbers::of_ranges(ranges);
-        let of_range = |range: &(u32, u32)| self.channels.range(range.0..=range.1);
-        let found = numbers.ranges().iter().flat_map(of_range);
-        Ok(found.map(|(number, _)| *number).collect())
+        Ok(numbers.among(&self.channels, 0).map(|(number, _)| number).collect())
     }
 
     /// What is shown, to which objects are added, in the columns of a revision.

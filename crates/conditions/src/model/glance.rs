@@ -61,12 +61,11 @@ pub struct Newest {
 
 impl Folder {
     /// The first channels of a selection.
-    pub fn channels_among(&self, numbers: &Numbers) -> impl Iterator<Item = (u32, Option<&str>)> {
-        let of_range = |range: &(u32, u32)| self.channels.range(range.0..=range.1);
-        let found = numbers.ranges().to_vec().into_iter();
-        found
-            .flat_map(move |range| of_range(&range))
-            .map(|(number, name)| (*number, name.as_deref()))
+    pub fn channels_among<'a>(
+        &'a self,
+        numbers: &'a Numbers,
+    ) -> impl Iterator<Item = (u32, Option<&'a str>)> {
+        numbers.among(&self.channels, 0).map(|(number, name)| (number, name.as_deref()))
     }
 
     /// What channels show at some time of `since..=until`, `most` of each, without payload.
