@@ -38,6 +38,9 @@ impl Format {
 /// The most conditions on the payload of a question: each row is compared with all of them.
 const CONDITIONS: usize = 1_000;
 
+/// The most names of channels of a question.
+const NAMES: usize = 100_000;
+
 /// The most characters of a value that a refusal repeats: a body may have one of 4 MiB.
 const REPEATED: usize = 200;
 
@@ -89,6 +92,18 @@ fn begin(value: &str) -> String {
 }
 
 impl Params {
+    /// Reads a query, or a body that is written like one.
+    ///
+    /// # Errors
+    /// As [`Params::read`].
+    pub fn of_query(query: &str, allowed: &[&str]) -> Result<Self, String> {
+        // Of one more than may be right one is wrong: what follows, millions in a body, is not
+        // taken apart.
+        let most = CONDITIONS + allowed.len() + 1;
+        let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).take(most).collect();
+        Self::read(&pairs, allowed)
+    }
+
     /// Reads the pairs of a query. `allowed` are the parameters that the request takes.
     ///
     /// # Errors
@@ -102,6 +117,7 @@ impl Params {
                     [] => "none".to_owned(),
                     some => some.join(", "),
                 };
+                let name = begin(name);
                 return Err(format!("{name:?} is no parameter here; there are {known}"));
             }
             let is_one = name != "where";
@@ -121,6 +137,9 @@ impl Params {
             "since" => self.since = Some(time(value)?),
             "until" => self.until = Some(time(value)?),
             "channels" => self.selection.numbers = Some(numbers(value)?),
+            "names" if value.split(',').nth(NAMES).is_some() => {
+                return Err(format!("there are more than {NAMES} names"));
+            }
             "names" => self.selection.names = value.split(',').map(str::to_owned).collect(),
             "where" if self.conditions.len() == CONDITIONS => {
                 return Err(format!("there are more than {CONDITIONS} conditions"));
@@ -180,6 +199,7 @@ pub fn time_us(written: &str) -> Result<i64, String> {
     let read: Result<jiff::Timestamp, _> = written.parse();
     let read = read.map(jiff::Timestamp::as_microsecond);
     read.map_err(|_| {
+        let written = begin(written);
         format!(
             "{written:?} is no date: write one as YYYY-MM-DDTHH:MM:SS with Z or a difference from \
              UTC (RFC 3339), such as 2026-11-23T07:00:00Z or 2026-11-23T08:00:00+01:00"
@@ -200,6 +220,7 @@ pub fn numbers(written: &str) -> Result<Numbers, String> {
     };
     let ranges = written.split(',').map(|part| {
         range(part).ok_or_else(|| {
+            let part = begin(part);
             format!("{part:?} is no range of channels: write 7, 1-5 or 100-, with commas between")
         })
     });
@@ -232,8 +253,14 @@ mod tests {
         let why = Params::read(&many, &["where"]).expect_err("one too many");
         assert!(why.contains("more than 1000 conditions"), "{why}");
         let long = "é".repeat(1_000_000);
-        let why = Params::read(&[("t", &long)], &["t"]).expect_err("no time");
-        assert!(why.len() < 1_000, "{} bytes", why.len());
+        for name in ["t", "channels", "as_of", "order", &long] {
+            let why = Params::read(&[(name, &long)], &["t", "channels", "as_of", "order"]);
+            let why = why.expect_err("none of them");
+            assert!(why.len() < 1_500, "{} bytes", why.len());
+        }
+        let names = vec!["a"; NAMES + 1].join(",");
+        assert!(Params::read(&[("names", &names[2..])], &["names"]).is_ok());
+        assert!(Params::read(&[("names", &names[..])], &["names"]).is_err());
     }
 
     #[test]

@@ -143,8 +143,7 @@ pub(super) fn params(uri: &Uri, allowed: &[&str]) -> Result<Params, Fault> {
 
 /// The parameters of a query.
 pub(super) fn query_params(query: &str, allowed: &[&str]) -> Result<Params, Fault> {
-    let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
-    Params::read(&pairs, allowed)
+    Params::of_query(query, allowed)
         .map_err(|why| Fault::bad(why, "docs/conditions.md lists the parameters"))
 }
 

@@ -8,6 +8,7 @@ use axum::extract::{Request, State as Extract};
 use axum::http::{Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::app::{App, params, query_params};
 use super::fault::Fault;
@@ -30,6 +31,8 @@ struct Rest {
     app: Arc<App>,
     export: Export,
     format: Format,
+    /// For the ranges of channels that it is of, of which a body may name half a million.
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 /// `GET /export`.
@@ -71,8 +74,10 @@ async fn begin(app: &Arc<App>, params: Params) -> Result<Response, Fault> {
         }
         format => format,
     };
+    let ranges = params.selection.numbers.as_ref().map_or(&[][..], Numbers::ranges);
+    let room = app.unsent.room(size_of_val(ranges))?;
     let (export, head, revision) = app.blocking(move |app| prepare(app, &params, format)).await?;
-    let rest = Rest { app: Arc::clone(app), export, format };
+    let rest = Rest { app: Arc::clone(app), export, format, _room: room };
     // What is wrong with the first part is still a refusal.
     let (first, rest) = part(rest).await?;
     let first = (!first.is_empty()).then_some((Ok(first), rest));
@@ -125,7 +130,7 @@ fn prepare(app: &App, params: &Params, format: Format) -> Result<(Export, Vec<u8
 
 /// The bytes of the next part; none after the last.
 async fn part(rest: Rest) -> Result<(Bytes, Rest), Fault> {
-    let Rest { app, mut export, format } = rest;
+    let Rest { app, mut export, format, _room } = rest;
     let read = move |app: &App| {
         let answer = export.next(&app.state.read())?;
         let bytes = answer.map_or(Vec::new(), |answer| match format {
@@ -136,7 +141,7 @@ async fn part(rest: Rest) -> Result<(Bytes, Rest), Fault> {
         Ok((app.unsent.hold(bytes)?, export))
     };
     let (bytes, export) = app.blocking(read).await?;
-    Ok((bytes, Rest { app, export, format }))
+    Ok((bytes, Rest { app, export, format, _room }))
 }
 
 fn binary(answer: Answer) -> Vec<u8> {
@@ -153,4 +158,31 @@ fn lines(answer: &Answer) -> Vec<u8> {
         bytes.push(b'\n');
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::crash::{folder, insert};
+    use super::super::store::Store;
+    use super::*;
+    use crate::nopayload::server::storage::Storage;
+
+    #[test]
+    fn the_ranges_of_an_export_take_room_until_it_is_sent() {
+        let data = tempfile::tempdir().expect("a folder");
+        let store = Store::open(data.path(), u64::MAX).expect("a store");
+        let storage = Storage::open(data.path()).expect("a storage");
+        folder(&store, "/a").expect("a folder");
+        insert(&store, "/a", 0).expect("an object");
+        let app = Arc::new(App::new(store.shared(), store.writer(), storage));
+        let ranges = (0..100_000).map(|n| (2 * n + 1, 2 * n + 1)).collect();
+        let mut params = Params::default();
+        params.selection.numbers = Some(Numbers::of_ranges(ranges));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let left = app.unsent.left_kib();
+        let answer = runtime.block_on(begin(&app, params)).expect("an export");
+        assert_eq!(app.unsent.left_kib(), left - (800_000_usize).div_ceil(1024));
+        drop(answer);
+        assert_eq!(app.unsent.left_kib(), left);
+    }
 }

@@ -11,6 +11,9 @@ use super::write_error::WriteError;
 use crate::model::{ANSWER, ANSWER_BYTES, Refusal};
 use crate::protocol::{ErrorBody, ErrorObject};
 
+/// The most characters of what is said: a request may repeat megabytes of its own in it.
+const SAID: usize = 8 << 10;
+
 /// A refusal, as it is answered.
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -20,10 +23,11 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(super) fn new(status: StatusCode, error: impl ToString, fix: &str) -> Self {
-        Self {
-            status,
-            body: ErrorBody { error: error.to_string(), fix: fix.to_owned(), object: None },
+        let mut error = error.to_string();
+        if let Some((end, _)) = error.char_indices().nth(SAID) {
+            error.replace_range(end.., "…");
         }
+        Self { status, body: ErrorBody { error, fix: fix.to_owned(), object: None } }
     }
 
     /// A request that can't be read.

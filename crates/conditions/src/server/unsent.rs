@@ -22,7 +22,7 @@ impl Default for Unsent {
 /// Bytes that have their room until they are sent.
 struct Held {
     bytes: Vec<u8>,
-    _room: OwnedSemaphorePermit,
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 impl AsRef<[u8]> for Held {
@@ -41,9 +41,23 @@ impl Unsent {
         if bytes.len() < LARGE_BYTES {
             return Ok(bytes.into());
         }
-        let kib = u32::try_from(bytes.capacity().div_ceil(1024)).map_err(|_| NoRoom)?;
-        let room = Arc::clone(&self.0).try_acquire_many_owned(kib).map_err(|_| NoRoom)?;
+        let room = self.room(bytes.capacity())?;
         Ok(Bytes::from_owner(Held { bytes, _room: room }))
+    }
+
+    /// Room for what an answer needs until all of it is sent; a little takes none.
+    pub(super) fn room(&self, bytes: usize) -> Result<Option<OwnedSemaphorePermit>, NoRoom> {
+        if bytes < LARGE_BYTES {
+            return Ok(None);
+        }
+        let kib = u32::try_from(bytes.div_ceil(1024)).map_err(|_| NoRoom)?;
+        Arc::clone(&self.0).try_acquire_many_owned(kib).map(Some).map_err(|_| NoRoom)
+    }
+
+    /// How much room is left, in KiB.
+    #[cfg(test)]
+    pub(super) fn left_kib(&self) -> usize {
+        self.0.available_permits()
     }
 }
 

@@ -206,4 +206,12 @@ fn more_ranges_than_a_head_has_room_for_are_asked_in_a_body() {
         let error = refused.json()["error"].as_str().expect("text").to_owned();
         assert!(refused.status == 400 && error.contains(said), "{error}");
     }
+    // What a client sent, however much, is not sent back.
+    let long = "x".repeat(1 << 20);
+    for more in ["names", "where", "folder"] {
+        let folder = if more == "folder" { "" } else { "folder=/many&" };
+        let refused = ask("/find", &format!("{folder}t=7&{more}={long}"));
+        assert!([400, 404].contains(&refused.status), "{}", refused.status);
+        assert!(refused.body.len() < 10_000, "{more}: {} bytes", refused.body.len());
+    }
 }
