@@ -68,6 +68,7 @@ fn read(segment: &Segment) {
         for piece in pieces {
             let (first, records) = segment.rows_of(piece);
             let _ = (segment.object(piece), segment.bounds(piece));
+            segment.bytes_around(first as usize..(first as usize + records as usize), &mut |_| ());
             for (number, kind) in
                 [Kind::Uint16, Kind::String, Kind::Bool, Kind::Blob].into_iter().enumerate()
             {
@@ -215,9 +216,10 @@ fn every_flipped_byte_is_noticed_and_its_place_is_named() {
     }
 }
 
-/// Puts the right checksums to a segment's head and index.
-fn seal(bytes: &mut [u8]) {
+/// Puts this number of rows of a group, and the right checksums, to a segment's head and index.
+fn seal(bytes: &mut [u8], group_rows: u32) {
     let Ok((mut head, _)) = Head::decode(bytes) else { return };
+    head.group_rows = group_rows;
     let index = HEAD_BYTES..HEAD_BYTES + head.index_bytes as usize;
     head.index_crc = crc32fast::hash(&bytes[index]);
     bytes[..HEAD_BYTES].copy_from_slice(&head.encode());
@@ -229,6 +231,7 @@ proptest! {
         random in prop::collection::vec(any::<u8>(), 0..300),
         places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         is_past: bool,
+        group_rows in prop_oneof![(0..32_u32).prop_map(|shift| 1_u32 << shift), any::<u32>()],
     ) {
         prop_assert!(Segment::open(ID, Bytes::from(random)).is_err());
         let kind = if is_past { SegmentKind::Past } else { SegmentKind::Block };
@@ -238,7 +241,7 @@ proptest! {
             let place = HEAD_BYTES + place.index(near.len() - HEAD_BYTES);
             near[place] = byte;
         }
-        seal(&mut near);
+        seal(&mut near, group_rows);
         if let Ok(segment) = Segment::open(ID, Bytes::from(near)) {
             read(&segment);
         }

@@ -65,7 +65,10 @@ pub(super) enum MetadataError {
     Postgres(String),
     #[error("PostgreSQL has no room: {0}")]
     Full(String),
-    #[error("its tables are of version {0}, and this program knows version {VERSION}")]
+    #[error(
+        "its tables are of version {0}, and this program knows version {VERSION}: use the loadline \
+         that made them, or an empty database and bucket"
+    )]
     Version(i32),
     #[error("group of revision {0}: {1}")]
     Group(Revision, BadGroup),
