@@ -170,7 +170,8 @@ mod tests {
     #[test]
     fn the_ranges_of_an_export_take_room_until_it_is_sent() {
         let data = tempfile::tempdir().expect("a folder");
-        let store = Store::open(data.path(), u64::MAX).expect("a store");
+        let store =
+            Store::open(data.path(), u64::MAX, journal::SyncPolicy::Always).expect("a store");
         let storage = Storage::open(data.path()).expect("a storage");
         folder(&store, "/a").expect("a folder");
         insert(&store, "/a", 0).expect("an object");
