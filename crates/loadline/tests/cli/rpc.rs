@@ -196,7 +196,8 @@ fn a_server_that_wants_a_token_is_loaded_with_it_in_metadata_or_in_the_greeting(
         ("grpc = {}", "UNAUTHENTICATED"),
         (
             &format!(
-                "grpc = {{ metadata = {{ authorization = \"Bearer {token}\" }}, deadline = \"1ns\" }}"
+                "grpc = {{ metadata = {{ authorization = \"Bearer {token}\" }}, \
+                 deadline = \"1ns\" }}"
             ),
             "DEADLINE_EXCEEDED",
         ),

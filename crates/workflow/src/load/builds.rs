@@ -1,7 +1,7 @@
 //! A definition with the counts of ECMWF's `metabuilder.def`, by which it measures how fast jobs
 //! are made: 28 suites, one for each package that is built, tested and installed, with 4,559 tasks,
-//! of which 4,553 have a script. It is the same each time. Suites are suspended at first, so that no
-//! job starts once they have begun.
+//! of which 4,553 have a script. It is the same each time. Suites are suspended at first, so that
+//! no job starts once they have begun.
 //!
 //! Values name variables of nearer nodes, as there; a family's tasks wait for each other.
 

@@ -4,8 +4,8 @@
 //!
 //! A check is a suite that is run again and again, and a judge of all its runs. The runs are kept
 //! in a ledger of their own, so that what was measured yesterday is not measured again: stop it
-//! whenever you like, and go on later. `rpc-why` is the one without a suite: it takes three minutes,
-//! and keeps nothing.
+//! whenever you like, and go on later. `rpc-why` is the one without a suite: it takes three
+//! minutes, and keeps nothing.
 
 mod burner;
 mod checks;
