@@ -78,9 +78,8 @@ impl Usage {
         figures.generator_waited_ns = Some(generator.waited_ns as f64);
         figures.generator_voluntary_switches = Some(generator.switches[0] as f64);
         figures.generator_involuntary_switches = Some(generator.switches[1] as f64);
-        let Some(server) = trial.server.filter(|_| trial.server_rss_bytes.is_some()) else {
-            return;
-        };
+        // Of a small program's run CPU time is known, and memory is not.
+        let Some(server) = trial.server.filter(|_| trial.measured_ns > 0) else { return };
         figures.server_cpu_ns = Some(server.total_ns as f64);
         figures.server_system_ns = server.split_ns().map(|(_, system)| system as f64);
         // Batches report the CPU time of whole processes; their threads are unseen.
