@@ -11,7 +11,7 @@
 //! | `causes`, `grade` | what disturbed or invalidated figures, and what they are worth |
 //! | `history` | all runs of a suite on one kind of host, as text and JSON |
 //! | `run_line` | a run in one sentence, for lists of runs |
-//! | `samples` | two series of figures from elsewhere, as text and JSON |
+//! | `samples` | two series of figures from elsewhere, as text and JSON; two runs as Markdown |
 //! | `progress` | the progress of a run, as JSON |
 //! | `scaling` | a scalability law in words |
 //! | `number`, `phrases`, `escape` | numbers, verdicts and foreign text as people read them |
@@ -71,6 +71,6 @@ pub use number::{
 };
 pub use progress::progress_json;
 pub use run_line::{concluded, run_sentence};
-pub use samples::{samples_json, samples_text};
+pub use samples::{runs_markdown, samples_json, samples_text};
 pub use text::{cost, slowest, text};
 pub use wrap::wrapped;

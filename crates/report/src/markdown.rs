@@ -103,7 +103,7 @@ fn code(text: &str) -> String {
 }
 
 /// Text that breaks neither a table nor a line, and is no HTML.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     let text = crate::escape::one_line(text);
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

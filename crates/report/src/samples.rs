@@ -1,13 +1,15 @@
-//! Two series of figures from elsewhere, and the verdict on them, as text and as JSON.
+//! Two series of figures from elsewhere, and the verdict on them, as text and as JSON; two runs of
+//! the ledger, which are such series at each point, as Markdown.
 
 use findings::{Samples, Series};
-use judge::{Modes, Verdict, median, step_of, two_modes};
+use judge::{Metric, Modes, Verdict, median, step_of, two_modes};
 use serde_json::{Value, json};
 
 use crate::escape::one_line;
 use crate::json::SCHEMA;
-use crate::number::{percent, plain, ratio, whole_percent};
-use crate::phrases::many;
+use crate::markdown::cell;
+use crate::number::{in_one_unit, percent, plain, ratio, ratio_within, whole_percent};
+use crate::phrases::{many, verdict};
 use crate::wording::unnamed;
 use crate::wrap::wrapped;
 
@@ -63,6 +65,45 @@ pub fn samples_json(samples: &Samples) -> Value {
         "least_shown": samples.could_show(),
         "conclusion": sentence(samples),
     })
+}
+
+/// Two runs of the ledger, point by point, for a pull request: the sentence and a table. Ends with
+/// a newline.
+pub fn runs_markdown(
+    title: &str,
+    metric: &Metric,
+    conclusion: &str,
+    points: &[(String, Samples)],
+) -> String {
+    let Some((_, first)) = points.first() else { return String::new() };
+    let [a, b] = [&first.a.name, &first.b.name].map(|name| cell(name));
+    let conclusion = match points {
+        [(_, only)] => format!("By {}: {}", metric.suite, sentence(only)),
+        _ => conclusion.to_owned(),
+    };
+    let mut out = format!("### {}\n\n**{}**\n\n", cell(title), cell(&conclusion));
+    let confidence = whole_percent(first.rule.confidence);
+    out.push_str(&format!("| point | {a} | {b} | ratio [{confidence}] | verdict |\n"));
+    out.push_str("|---|--:|--:|--:|---|\n");
+    for (point, samples) in points {
+        let medians = median(&samples.a.figures).zip(median(&samples.b.figures));
+        let shown = medians.map(|(a, b)| in_one_unit([a, b], metric.unit));
+        let [a, b] = shown.unwrap_or_else(|| ["unseen", "unseen"].map(str::to_owned));
+        let interval =
+            samples.interval.map_or("unseen".to_owned(), |one| match one.high.is_finite() {
+                true => ratio_within(one.ratio, one.low, one.high),
+                false => format!("{}×", ratio(one.ratio)),
+            });
+        let verdict = verdict(samples.verdict, Some(samples.rule.same_within));
+        let verdict = match samples.verdict {
+            Verdict::Worse => format!("**{verdict}**"),
+            _ => verdict,
+        };
+        out.push_str(&format!("| {} | {a} | {b} | {interval} | {verdict} |\n", cell(point)));
+    }
+    let metric = cell(&metric.suite);
+    out.push_str(&format!("\n<sub>medians of {metric} · measured at different times</sub>\n"));
+    out
 }
 
 /// The verdict in a sentence with its evidence.
@@ -156,6 +197,25 @@ mod tests {
             sentence.contains("more runs of each would tell; this number of runs can only show")
         );
         assert_eq!(samples(&after, &before).outcome().exit_code(true), 4);
+    }
+
+    #[test]
+    fn two_runs_are_a_sentence_and_a_table_for_a_pull_request() {
+        let (slow, fast) = ([12e6, 12.1e6, 12.2e6, 12e6, 12.1e6], [8e6, 8.1e6, 8e6, 8.2e6, 8.1e6]);
+        let metrics = judge::Metrics::default();
+        let metric = metrics.named("latency.p50").unwrap();
+        let worse = ("1 conns | depth 1".to_owned(), samples(&slow, &fast));
+        let text = runs_markdown("A <title>", metric, "", std::slice::from_ref(&worse));
+        let said = "**By latency.p50: after is worse than before: 50 % more, between ";
+        assert!(text.starts_with(&format!("### A &lt;title&gt;\n\n{said}")), "{text}");
+        let row = "| 1 conns \\| depth 1 | 12.1 ms | 8.10 ms | 1.495× [";
+        assert!(text.contains(row) && text.contains("] | **worse** |\n"), "{text}");
+        let both = [worse, ("4 conns".to_owned(), samples(&fast, &fast))];
+        let text = runs_markdown("A", metric, "worse at 1, same at 1 of 2 points.", &both);
+        assert!(text.contains("\n**worse at 1, same at 1 of 2 points.**\n"), "{text}");
+        let bars = |row: &str| row.replace("\\|", "").matches('|').count();
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+        assert!(rows.len() == 4 && rows.iter().all(|row| bars(row) == 6), "{text}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ Examples:
   loadline compare suites/tour.toml --a loadline --b loadline     A/A: does this host see ghosts?
   loadline compare suites/tour.toml --commits main..HEAD --build 'cargo build --release'
   loadline compare --runs 12 9 --factor compiler                  two runs of the ledger
+  loadline compare --runs 12 9 --markdown >> comment.md           the same for a pull request
   loadline compare --samples after.txt before.txt                 figures from elsewhere
   loadline compare --samples new.json#results.0.times old.json#results.0.times --json
 
@@ -66,6 +67,9 @@ pub(crate) struct CompareArgs {
     /// Judge a run of the ledger against an earlier one of the same suite
     #[arg(long, num_args = 2, value_name = "RUN", conflicts_with_all = ["suite", "a", "samples"])]
     pub(super) runs: Option<Vec<String>>,
+    /// Print two runs as Markdown; of what was measured, `loadline report --markdown` does
+    #[arg(long, requires = "runs", conflicts_with = "json")]
+    pub(super) markdown: bool,
     /// Judge the figures in two files: numbers as text, or FILE#PATH of JSON
     #[arg(long, num_args = 2, value_name = "FILE", conflicts_with_all = ["suite", "a"])]
     pub(super) samples: Option<Vec<String>>,

@@ -10,8 +10,8 @@ use anyhow::Context;
 use findings::{Difference, Samples, Series};
 use judge::{Metric, Rule, Verdict};
 use ledger::{FactRow, Ledger, RunView};
-use report::{one_line, samples_json, samples_text, wrapped};
-use serde_json::json;
+use report::{one_line, runs_markdown, samples_json, samples_text, wrapped};
+use serde_json::{Value, json};
 
 use super::args::CompareArgs;
 use crate::exit::Failure;
@@ -50,29 +50,12 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
     let conclusion =
         format!("Run {} against run {} by {}: {}", a.id, b.id, metric.suite, count(&verdicts));
     if args.how.json {
-        let points: Vec<_> = judged
-            .iter()
-            .map(|(point, samples)| json!({ "point": point, "judged": samples_json(samples) }))
-            .collect();
-        let differ: Vec<_> = differences
-            .iter()
-            .map(|one| json!({ "name": one.name, "factor": one.factor, "a": one.a, "b": one.b }))
-            .collect();
-        let (a, b) = (a.id.get(), b.id.get());
-        let metric = &metric.json;
-        let whole = json!({ "schema": 1, "runs": [a, b], "metric": metric,
-            "differences": differ, "points": points, "conclusion": conclusion });
+        let whole = as_json((&a, &b), metric, &differences, &judged, &conclusion);
         out::print(format!("{whole:#}\n"))?;
+    } else if args.markdown {
+        out::print(runs_markdown(&a.suite.title, metric, &conclusion, &judged))?;
     } else {
-        let mut text = String::new();
-        for (point, samples) in &judged {
-            let head = wrapped(&format!("{}  {}\n", one_line(point), metric.suite));
-            text += &format!("{head}{}\n", samples_text(samples));
-        }
-        if judged.len() > 1 {
-            text += &wrapped(&format!("{conclusion}\n"));
-        }
-        print_text(text, args.how.explain)?;
+        print_text(as_text(metric, &judged, &conclusion), args.how.explain)?;
     }
     let outcomes = || judged.iter().map(|(_, samples)| samples.outcome());
     let whole = findings::Outcome {
@@ -82,6 +65,39 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
         ..findings::Outcome::default()
     };
     Ok(ExitCode::from(args.how.exit_code(whole)))
+}
+
+/// Both runs as JSON, as described in docs/json.md.
+fn as_json(
+    (a, b): (&RunView, &RunView),
+    metric: &Metric,
+    differences: &[Difference],
+    judged: &[(String, Samples)],
+    conclusion: &str,
+) -> Value {
+    let points: Vec<_> = judged
+        .iter()
+        .map(|(point, samples)| json!({ "point": point, "judged": samples_json(samples) }))
+        .collect();
+    let differ: Vec<_> = differences
+        .iter()
+        .map(|one| json!({ "name": one.name, "factor": one.factor, "a": one.a, "b": one.b }))
+        .collect();
+    json!({ "schema": 1, "runs": [a.id.get(), b.id.get()], "metric": metric.json,
+        "differences": differ, "points": points, "conclusion": conclusion })
+}
+
+/// Both runs for a terminal.
+fn as_text(metric: &Metric, judged: &[(String, Samples)], conclusion: &str) -> String {
+    let mut text = String::new();
+    for (point, samples) in judged {
+        let head = wrapped(&format!("{}  {}\n", one_line(point), metric.suite));
+        text += &format!("{head}{}\n", samples_text(samples));
+    }
+    if judged.len() > 1 {
+        text += &wrapped(&format!("{conclusion}\n"));
+    }
+    text
 }
 
 /// How often each verdict was given: `better at 2, can't tell at 1 of 3 points.`

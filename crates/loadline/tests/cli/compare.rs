@@ -23,7 +23,7 @@ fn a_against_a_measures_two_instances_and_keeps_its_looks() {
     let output = place.loadline(&arguments);
     // What so short a look shows is up to the host; what it must keep is not.
     assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
-    let said = stderr(&output);
+    let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("at most 7 rounds of 2 × 40 ms a point"), "{said}");
     assert!(
         said.contains("% can be shown nine times out of ten if figures vary by 1.0 %"),
@@ -57,7 +57,8 @@ fn a_against_a_measures_two_instances_and_keeps_its_looks() {
     assert_eq!(rows.lines().filter(row).count(), 1, "{rows}");
     // The next comparison knows beforehand what can be shown.
     let output = place.loadline(&arguments);
-    assert!(stderr(&output).contains("as figures varied in run 1"), "{}", stderr(&output));
+    let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("as figures varied in run 1"), "{said}");
     // So does a plan of the suite, for as many rounds as are measured in any case.
     let rounds = ["--set", "rounds.at_least=5"];
     let plan = place.loadline(&[&["plan", "suite.toml"], &rounds[..]].concat());
@@ -98,6 +99,9 @@ fn two_runs_of_the_ledger_are_judged_unless_their_hosts_differ() {
     let json = place.json(&["compare", "--runs", "2", "1", "--json"], &[0, 4]);
     assert_eq!((&json["runs"][0], &json["differences"]), (&2.into(), &serde_json::json!([])));
     assert_eq!(json["points"][0]["judged"]["samples"][0]["name"], "run 2");
+    let markdown = stdout(&place.loadline(&["compare", "--runs", "2", "1", "--markdown"]));
+    assert!(markdown.starts_with("### Small reads\n\n**By server.cpu\\_ns"), "{markdown}");
+    assert!(markdown.contains("| point | run 2 | run 1 | ratio ["), "{markdown}");
     place.refuses(&["compare", "--runs", "2", "9"], 2, "there is no run 9");
     place.refuses(&["compare", "--runs", "2", "last"], 2, "can't be compared with itself");
     // A run that was set otherwise is compared, and that is said.
