@@ -133,8 +133,10 @@ enum Command {
 /// The commands of the lab and of all services.
 fn command() -> clap::Command {
     let command = Cli::command().subcommands(registry::commands());
-    // Alone it shows its forms; that an argument is missing would name only one of them.
-    command.mut_subcommand("compare", |compare| compare.arg_required_else_help(true))
+    // Alone they show their forms; that an argument is missing would name only one of them.
+    ["compare", "try"].into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |one| one.arg_required_else_help(true))
+    })
 }
 
 /// The error with the command that was most likely meant: clap knows of no letters that changed

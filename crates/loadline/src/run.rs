@@ -187,12 +187,15 @@ pub(crate) fn measure_with(
     Ok(match ending {
         Ending::Finished => code,
         Ending::Aborted(condition) => {
-            note(format!("aborted, because {condition}; what was measured is kept as run {run}"));
+            let said =
+                format!("aborted, because {condition}; what was measured is kept as run {run}");
+            note(report::wrapped(&said));
             ExitCode::from(3)
         }
         Ending::Hopeless(why) => {
             let why = why.lines().map(report::one_line).collect::<Vec<_>>().join("\n  ");
-            note(format!("ended early: {why}\nwhat was measured is kept as run {run}"));
+            let said = format!("ended early: {why}\nwhat was measured is kept as run {run}");
+            note(report::wrapped(&said));
             code
         }
         Ending::Interrupted => {

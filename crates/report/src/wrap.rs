@@ -106,7 +106,7 @@ fn words(part: &str) -> Vec<(&str, &str)> {
 
 /// Rows as lines behind `indent`, every column as wide as its widest cell. The columns that a line
 /// has no room for stand in a further line of each row, under its second column. Colours in a cell
-/// take no columns.
+/// take no columns; a further line without a word is left out.
 pub(crate) fn table(rows: &[Vec<String>], indent: usize) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     // A title alone in its row may be wider than the column.
@@ -137,7 +137,10 @@ pub(crate) fn table(rows: &[Vec<String>], indent: usize) -> Vec<String> {
                 let fill = " ".repeat(widths[column].saturating_sub(display_width(cell)));
                 line += &format!("{cell}{fill}  ");
             }
-            lines.push(line.trim_end().to_owned());
+            let line = line.trim_end();
+            if group.start == 0 || !line.is_empty() {
+                lines.push(line.to_owned());
+            }
         }
     }
     lines
@@ -184,5 +187,8 @@ mod tests {
         assert_eq!(lines.len(), 4);
         assert!(lines[0].starts_with("  a     xx") && lines[2].starts_with("  long  xx"));
         assert!(lines[1].starts_with("        yy") && lines[1].ends_with("y  z"), "{lines:?}");
+        let short = ["none", "", "", ""].map(str::to_owned).to_vec();
+        let lines = table(&[row("a"), short], 2);
+        assert_eq!(lines[2..], ["  none"], "nothing of it stands in a second line");
     }
 }

@@ -93,7 +93,8 @@ fn say_expected(plan: &mut Plan, how: &HowArgs) -> Result<(), Failure> {
     let Some(last) = last.and_then(|errors| errors.last().copied()) else { return Ok(()) };
     let storage = Storage::find(how.ledger.as_deref())?;
     let Some(detectable) = Detectable::of(plan, &storage, most, last)? else { return Ok(()) };
-    note(format!("at most {most} rounds of 2 × {measure} a point: {}", detectable.words()));
+    let said = format!("at most {most} rounds of 2 × {measure} a point: {}", detectable.words());
+    note(report::wrapped(&said));
     if let Some(sequence) = &mut plan.rounds.sequence {
         let from = detectable.from.map(|run| format!("run {run}"));
         sequence.least_shown = from.map(|from| (detectable.least, from));

@@ -35,12 +35,12 @@ impl Lines {
         Self { state, began: Instant::now(), last, told: None, reasons }
     }
 
-    /// The lines to be printed about this event.
+    /// The lines to be printed about this event, the long ones on several.
     pub(super) fn show(&mut self, event: &RunEvent<'_>, published: &mut Published) -> Vec<String> {
         let at = self.began.elapsed();
         let lines = self.at(at, event);
         published.write(&self.state, at);
-        lines
+        lines.iter().map(|line| report::wrapped(line)).collect()
     }
 
     /// The same `at` this time of the run.

@@ -208,7 +208,6 @@ fn two_sides_are_measured_in_the_same_rounds_and_compared() {
 fn what_can_not_be_tried_is_answered_with_what_can() {
     let place = Place::with("");
     for (line, expected, said) in [
-        ("try", 2, "WHAT"),
         ("try memcachd 127.0.0.1:1", 2, "did you mean memcached?"),
         ("try memcached 127.0.0.1:1", 1, "loadline serve cache --listen 127.0.0.1:1"),
         ("try memcached 192.0.2.7:11211", 2, "unless --allow-remote"),

@@ -11,6 +11,7 @@ const TYPED: &[(&str, &str)] = &[
     ("report last", "measure something first"),
     ("report --html - --json", "--html - and --json both go to standard output"),
     ("compare", "loadline compare suites/tour.toml --a loadline --b memcached"),
+    ("try", "loadline try memcached 127.0.0.1:11211"),
     ("serve cache --memory 10", "write 10MiB"),
     ("serve cache --memory 0", "write 1MiB"),
     ("rerun last --ledger .", ". is no file"),

@@ -101,6 +101,8 @@ fn a_setup_or_build_that_fails_is_said_with_its_last_words() {
     let fails = "['sh', '-c', 'echo no such luck; echo again >&2; exit 9']";
     let place = Place::with(&suite(&format!("serve = 'cache'\nsetup = {fails}")));
     let (code, said) = run(&place);
+    // Long lines go on in the next.
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("status 9; its last lines: no such luck | again"), "{said}");
     let place = Place::with(&suite(&format!("serve = 'cache'\nbuild = {fails}")));
