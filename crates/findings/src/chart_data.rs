@@ -27,7 +27,7 @@ const MAX_SLICES: usize = 600;
 /// The data of a run's charts beyond its summary.
 #[derive(Debug, Clone, Default)]
 pub struct ChartData {
-    /// All answers of each target at each point, in valid trials.
+    /// All answers of each target at each point, in the trials that its figures are of.
     pub distributions: Vec<Distribution>,
     /// Rate and latency over time, by target.
     pub paces: Vec<Pace>,
@@ -63,7 +63,8 @@ pub struct Distribution {
     pub point: usize,
     /// The target.
     pub target: usize,
-    /// Latencies in ns, of its valid trials taken as one.
+    /// Latencies in ns, of its valid trials taken as one; without one of its disturbed trials, and
+    /// without one of these of its invalid ones, as its other figures are.
     pub histogram: Histogram<u64>,
 }
 
@@ -154,7 +155,8 @@ impl ChartData {
 struct Places {
     targets: HashMap<TargetId, usize>,
     trials: HashMap<TrialId, (usize, usize)>,
-    valid: HashSet<TrialId>,
+    /// The trials that figures are of.
+    counted: HashSet<TrialId>,
     rounds: HashMap<TrialId, RoundId>,
 }
 
@@ -170,12 +172,27 @@ impl Places {
         let place = |row: &ledger::TrialRow| {
             Some((*rounds.get(&row.round_id)?, *targets.get(&row.target_id)?))
         };
-        let trials = view.trials.iter().filter_map(|(id, row)| Some((*id, place(row)?))).collect();
-        let valid = view.trials.iter().filter(|(_, row)| row.validity == Validity::Valid);
-        let valid = valid.map(|(id, _)| *id).collect();
+        let trials: HashMap<_, _> =
+            view.trials.iter().filter_map(|(id, row)| Some((*id, place(row)?))).collect();
+        let mut best: HashMap<(usize, usize), Validity> = HashMap::new();
+        let graded =
+            || view.trials.iter().filter_map(|(id, row)| Some((*id, row, trials.get(id)?)));
+        for (_, row, place) in graded() {
+            let best = best.entry(*place).or_insert(row.validity);
+            *best = more_valid(*best, row.validity);
+        }
+        let is_counted = |row: &ledger::TrialRow, place| best.get(place) == Some(&row.validity);
+        let counted = graded().filter(|(_, row, place)| is_counted(row, place));
+        let counted = counted.map(|(id, ..)| id).collect();
         let rounds = view.trials.iter().map(|(id, row)| (*id, row.round_id)).collect();
-        Places { targets, trials, valid, rounds }
+        Places { targets, trials, counted, rounds }
     }
+}
+
+/// The better one of two.
+fn more_valid(one: Validity, other: Validity) -> Validity {
+    let order = [Validity::Valid, Validity::Disturbed, Validity::Invalid];
+    order.into_iter().find(|grade| [one, other].contains(grade)).unwrap_or(Validity::Invalid)
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -199,7 +216,7 @@ fn distributions(
     let overall = view.histograms.iter().filter(|row| {
         row.kind == HistogramKind::Latency && row.clients.is_empty() && row.operation.is_empty()
     });
-    for row in overall.filter(|row| places.valid.contains(&row.trial_id)) {
+    for row in overall.filter(|row| places.counted.contains(&row.trial_id)) {
         let Some(place) = places.trials.get(&row.trial_id) else { continue };
         if !drawn.contains(&place.0) {
             continue;

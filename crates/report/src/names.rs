@@ -37,9 +37,9 @@ const SENSORS: &[(&str, &str, &str)] = &[
     ("backlog", "", "Packets waiting in the kernel"),
     ("cores", "", "CPU time of"),
     ("descriptors", "", "Open files"),
-    ("disks", "read", "Disk traffic of"),
-    ("disks", "reads", "Disk requests of"),
-    ("disks", "busy", "Busy time of disk"),
+    ("disks", "read", "Disk traffic"),
+    ("disks", "reads", "Disk requests"),
+    ("disks", "busy", "Busy time of disks"),
     ("hiccups", "longest", "Longest pause of the host"),
     ("hiccups", "over_1_ms", "Pauses of the host over 1 ms"),
     ("hiccups", "lost", "Time lost in pauses of the host"),
@@ -77,7 +77,11 @@ pub(crate) fn sensor(sensor: &str, thing: &str, series: &[String]) -> String {
         None if series.len() == 1 => capitalised(&words(&format!("{sensor}: {}", series[0]))),
         None => capitalised(&words(sensor)),
     };
-    if thing.is_empty() { title } else { format!("{title} {thing}") }
+    match thing {
+        "" => title,
+        thing if title.ends_with(" of") => format!("{title} {thing}"),
+        thing => format!("{title}: {thing}"),
+    }
 }
 
 /// `over_1_ms` as words.
@@ -119,7 +123,8 @@ mod tests {
         };
         assert_eq!(title("hiccups", "", &["over_1_ms"]), "Pauses of the host over 1 ms");
         assert_eq!(title("cores", "cpu0", &["user", "system"]), "CPU time of cpu0");
-        assert_eq!(title("disks", "sda", &["reads", "writes"]), "Disk requests of sda");
+        assert_eq!(title("disks", "", &["reads", "writes"]), "Disk requests");
+        assert_eq!(title("descriptors", "generator", &["open"]), "Open files: generator");
         assert_eq!(title("service", "", &["curr_items"]), "Service: curr items");
     }
 }

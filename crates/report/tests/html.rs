@@ -424,6 +424,15 @@ fn junit_counts_what_failed_and_what_cannot_be_told() {
     assert!(text.contains("<failure message=\"invalid: dies died: status 7"), "{text}");
 }
 
+#[test]
+fn latencies_are_drawn_whatever_they_are_worth_with_their_grade() {
+    let page = pages().into_iter().find(|page| page.name == "disturbed").unwrap().html;
+    assert!(page.contains("Latency by percentile"), "{page}");
+    let (_, rows) = page.split_once("<caption>Latencies</caption>").expect("a table of them");
+    let rows = rows.split("</table>").next().unwrap();
+    assert!(rows.contains("disturbed") && rows.contains(" µs"), "{rows}");
+}
+
 /// Whatever is swept, colour is the target, and the value of the second key a dash and a mark.
 #[test]
 fn a_target_has_one_colour_over_a_sweep_of_two_keys() {

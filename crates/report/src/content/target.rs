@@ -103,7 +103,8 @@ fn is_answered(one: &TargetSummary) -> bool {
     is_measured(one) && any
 }
 
-fn grade(one: &TargetSummary) -> Cell {
+/// What a target's figures are worth, in a word.
+pub(crate) fn grade(one: &TargetSummary) -> Cell {
     let role = match one.grade.validity {
         Validity::Invalid => Role::Bad,
         _ if one.grade.is_clean() => Role::Good,

@@ -178,7 +178,7 @@ fn latencies(summary: &Summary, data: &ChartData, index: usize) -> Markup {
         rows.0.is_empty() && summary.points[index].targets.iter().all(|one| one.valid_trials == 0);
     html! {
         (rows)
-        @if none { p.note { "No trial here is valid, so there are no latencies to draw." } }
+        @if none { p.note { "No answer was timed here, so there are no latencies to draw." } }
         div.charts {
             (spread::percentiles(summary, data, index))
             (cost::bars(summary, index))

@@ -67,8 +67,9 @@ fn each(
 
 /// The latencies of each target as one row of figures with a small histogram.
 pub(super) fn rows(summary: &Summary, data: &ChartData, index: usize) -> Markup {
-    let targets = summary.points[index].targets.iter();
-    let seen = targets.filter_map(|one| Some((one, data.distribution(index, one.target)?)));
+    let targets = &summary.points[index].targets;
+    let is_graded = targets.iter().any(|one| !one.grade.is_clean());
+    let seen = targets.iter().filter_map(|one| Some((one, data.distribution(index, one.target)?)));
     let figures: [NamedFigure<Histogram<u64>, f64>; 5] = [
         ("min", |all| all.min() as f64),
         ("median", |all| all.value_at_quantile(0.5) as f64),
@@ -76,10 +77,12 @@ pub(super) fn rows(summary: &Summary, data: &ChartData, index: usize) -> Markup 
         ("σ", Histogram::stdev),
         ("max", |all| all.max() as f64),
     ];
-    let sheet = Sheet::of("Latencies of valid trials", seen)
+    let title = if is_graded { "Latencies" } else { "Latencies of valid trials" };
+    let sheet = Sheet::of(title, seen)
         .with(words("target"), |(one, _)| {
             content::name(summary, one.target).note(evaluated(one).unwrap_or_default())
         })
+        .with(words("grade"), |(one, _)| is_graded.then(|| content::grade(one)))
         .with(words("fastest 99 %"), |(one, all)| small(one.target, all));
     let sheet = figures
         .into_iter()
