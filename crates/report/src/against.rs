@@ -113,20 +113,10 @@ fn likely_single(
 fn figures(summary: &Summary, one: &Compared) -> Option<String> {
     let figure = |target: usize| {
         let target = summary.points[one.point].of_target(target)?;
-        shown(target, &one.metric)
+        crate::content::value(summary, target, &one.metric)
     };
     let [a, b] = in_one_unit([figure(one.a)?, figure(one.b)?], one.metric.unit);
     Some(format!("{a} against {b}"))
-}
-
-/// A figure as the target's line has it: rates and figures of programs are means over rounds.
-fn shown(target: &TargetSummary, metric: &Metric) -> Option<f64> {
-    let mean = match &*metric.suite {
-        "rate_per_s" => target.rate,
-        _ if metric.sql.is_none() => target.primary,
-        _ => None,
-    };
-    mean.map(|mean| mean.mean).or_else(|| target.figures.value(metric))
 }
 
 /// Which direction is good, of a figure whose name doesn't tell readers.

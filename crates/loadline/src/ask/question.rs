@@ -182,7 +182,8 @@ impl Question {
     fn compromise(&self) -> Option<String> {
         let Side::Service(spoken, _) = self.sides.first()? else { return None };
         let keys = self.keys(spoken.sample);
-        let written = (keys > 0).then(|| format!("{keys} keys k… are written into it"));
+        let written =
+            (keys > 0).then(|| format!("{} keys k… are written into it", report::count(keys)));
         written.or_else(|| spoken.sample.compromise.map(str::to_owned))
     }
 

@@ -31,7 +31,7 @@ pub(crate) use cost::cost;
 pub(crate) use ladder::ladder;
 pub(crate) use point::{measured, point};
 pub(crate) use slow::slowest;
-pub(crate) use target::{grade, name, targets};
+pub(crate) use target::{grade, name, targets, value};
 
 /// The claims and compromises of a run's suite, its note, and the targets that were skipped.
 pub(crate) fn remarks(summary: &Summary) -> Vec<(&'static str, String)> {

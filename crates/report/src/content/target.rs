@@ -1,7 +1,7 @@
 //! The targets of a point, a row each.
 
 use findings::{Figures, Latency, Summary, TargetSummary};
-use judge::Unit;
+use judge::{Metric, Unit};
 use ledger::Validity;
 
 use crate::document::{
@@ -101,6 +101,18 @@ fn is_answered(one: &TargetSummary) -> bool {
     let figures = &one.figures;
     let any = figures.operations > 0 || figures.streams.is_some() || !figures.reported.is_empty();
     is_measured(one) && any
+}
+
+/// A metric of a target as the table has it: of the rate, and of the primary metric where that has
+/// a column of its own, the mean of the rounds.
+pub(crate) fn value(summary: &Summary, one: &TargetSummary, metric: &Metric) -> Option<f64> {
+    let own = phrases::primary_unless(summary, SHOWN).filter(|own| own.suite == metric.suite);
+    let mean = match own {
+        Some(_) => one.primary,
+        None if metric.suite == "rate_per_s" => one.rate,
+        None => None,
+    };
+    mean.map(|mean| mean.mean).or_else(|| one.figures.value(metric))
 }
 
 /// What a target's figures are worth, in a word.

@@ -64,7 +64,7 @@ impl Bar {
     ) -> Option<Bar> {
         Some(Bar {
             name: summary.targets[target.target].name.clone(),
-            value: target.figures.value(metric)?,
+            value: crate::content::value(summary, target, metric)?,
             range: interval(summary, index, target, metric),
             look: Some(target.target),
         })

@@ -8,7 +8,7 @@ use super::body;
 use super::budget::{clipped, fit};
 use super::page::{Place, page, page_budget};
 use super::render::within;
-use crate::document::{Cell, Line, Sheet, Table, number, words, wrapped};
+use crate::document::{Cell, Line, Role, Sheet, Table, number, words, wrapped};
 use crate::number::{count, moment};
 use crate::phrases::many;
 use crate::run_line::sentence;
@@ -152,7 +152,11 @@ fn table(shown: &[&RunLine]) -> Table {
     let way = |run: &RunLine| format!("/runs/{}", run.id);
     let found = |run: &RunLine| {
         let (role, words) = sentence(run);
-        Line::with_role(role, fit(&words, 1_000).into_owned())
+        let line = Line::with_role(role, fit(&words, 1_000).into_owned());
+        match &run.note {
+            Some(note) => line.and(Role::Dim, format!(" {}", fit(note, 200))),
+            None => line,
+        }
     };
     Sheet::of("Runs and what came of them", shown.iter().copied())
         .with(number("run"), |run| Cell::from(run.id.to_string()).link(Some(way(run))))
@@ -160,7 +164,6 @@ fn table(shown: &[&RunLine]) -> Table {
             let title = fit(&run.title, 200).into_owned();
             Cell { note: found(run), ..Cell::from(title).link(Some(way(run))) }
         })
-        .with(wrapped("note"), |run| run.note.as_ref().map(|note| fit(note, 200).into_owned()))
         .with(words("started"), |run| moment(&run.started_at))
         .with(words("asks"), |run| run.kind.word())
         .with(words("state"), |run| match run.state {

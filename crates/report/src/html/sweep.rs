@@ -45,7 +45,7 @@ impl Shown<'_> {
     fn value(&self, summary: &Summary, point: usize, target: &TargetSummary) -> Option<f64> {
         match self.of {
             Of::Host(of) => of(&HostLoad::of(summary, point, target.target)),
-            Of::Metric(metric) => target.figures.value(metric),
+            Of::Metric(metric) => crate::content::value(summary, target, metric),
             Of::Cores(metric) => {
                 Some(target.figures.value(metric)? * target.figures.rate_per_s? / 1e9)
             }
