@@ -384,7 +384,7 @@ fn a_beacon_is_sent_by_timer_and_heard_by_those_who_joined_its_group() {
     let anywhere = Address::Internet((group, 0).into());
     let joined = match DatagramListener::bind_with(&anywhere, 1, &joining) {
         Ok(joined) => joined,
-        Err(error) => return println!("skipped: this host has no multicast: {error}"),
+        Err(error) => return testing::skip(format!("this host has no multicast: {error}")),
     };
     let (own, group) = (internet(direct.address()), internet(joined.address()));
     let beacons = move |_| Beacons { group, next_ns: None, sent: 0, heard: 0 };

@@ -14,6 +14,7 @@ use crate::process;
 const EXPECTED: &[(&str, &str)] = &[
     ("io_uring", "many containers forbid it, and kernels before 5.6 have none"),
     ("IPv6", "a network namespace may have no IPv6 address"),
+    ("multicast", "a network namespace may have none"),
     ("are not counted", "counting system calls takes ptrace, which a container may forbid"),
 ];
 
