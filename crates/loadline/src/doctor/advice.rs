@@ -154,8 +154,9 @@ fn generator(checkup: &Checkup) -> Option<String> {
     let best = checkup.ceilings.iter().map(|ceiling| ceiling.rate_per_s).fold(0.0, f64::max);
     (best < 100_000.0).then(|| {
         format!(
-            "One generator thread reaches {best:.0} operations/s against a server that does \
-             nothing: faster targets can't be told apart here. Is the host busy?"
+            "One generator thread reaches {} against a server that does nothing: faster targets \
+             can't be told apart here. Is the host busy?",
+            report::rate(best)
         )
     })
 }
@@ -181,14 +182,9 @@ fn unseen(checkup: &Checkup) -> Option<String> {
     })
 }
 
-/// A time in the unit that people would use.
+/// A time as reports show it.
 pub(super) fn duration(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        _ => format!("{:.2} s", ns as f64 / 1e9),
-    }
+    report::duration(ns as f64)
 }
 
 #[cfg(test)]
@@ -284,13 +280,13 @@ mod tests {
             "two cores",
             "hpet",
             "powersave",
-            "4.0 ms late",
+            "4.00 ms late",
             "paused for 23.0 ms",
-            "kept 300.0 ms",
+            "kept 300 ms",
             "madvise",
             "ulimit -n 1048576",
             "9 pages",
-            "operations/s",
+            "against a server that does nothing",
             "--release",
         ];
         for word in words {

@@ -18,7 +18,7 @@ pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
     let mut out = String::new();
     let fact = |name| checkup.fact(name).unwrap_or("unseen");
     let mut line = |what: &str, says: String| {
-        let _ = writeln!(out, "  {what:<18}  {says}");
+        let _ = writeln!(out, "  {what:<19}  {says}");
     };
     line(
         "host",
@@ -39,7 +39,7 @@ pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
         format!(
             "longest {longest}; {} over {over} in {watched}, {lost:.2} % of the time, of which it \
              waited {} for a core",
-            floor.count,
+            report::thousands(floor.count),
             duration(floor.waited_ns)
         ),
     );
@@ -89,9 +89,10 @@ fn generator(checkup: &Checkup) -> Vec<(&'static str, String)> {
     let ceiling = |ceiling: &Ceiling| {
         let Ceiling { connections, pipeline, rate_per_s, generator_cpu_ns_per_op, busy } = ceiling;
         let text = format!(
-            "{rate_per_s:.0} operations/s, {generator_cpu_ns_per_op:.0} ns CPU each, {:.0} % busy: \
-             one thread, {connections} connections, depth {pipeline}, against a server that does \
-             nothing",
+            "{}, {} CPU an operation, {:.0} % busy: one thread, {connections} connections, depth \
+             {pipeline}, against a server that does nothing",
+            report::rate(*rate_per_s),
+            report::nanoseconds(*generator_cpu_ns_per_op),
             busy * 100.0,
         );
         ("generator", text)
