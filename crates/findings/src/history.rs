@@ -46,6 +46,8 @@ pub struct History {
     pub host: String,
     /// Runs of the suite on other kinds of hosts, which are left out.
     pub elsewhere: usize,
+    /// Runs of the suite on this kind of host that have no valid round of the target.
+    pub without_figure: usize,
     /// Every point, with each of the settings that it was measured with.
     pub series: Vec<PointHistory>,
 }
@@ -102,7 +104,7 @@ impl History {
         let (here, elsewhere): (Vec<&PastRun>, Vec<&PastRun>) =
             runs.iter().partition(|run| kind_of(&run.fingerprint) == kind);
         let mut series: BTreeMap<(String, String), Vec<PastFigure>> = BTreeMap::new();
-        let mut targets = BTreeSet::new();
+        let (mut targets, mut without_figure) = (BTreeSet::new(), 0);
         for run in here {
             if question.since.is_some_and(|since| run.id.get() < since) {
                 continue;
@@ -115,6 +117,7 @@ impl History {
                 }
                 targets.insert(name.to_owned());
             }
+            without_figure += usize::from(figures.is_empty());
             for (point, values) in figures {
                 let Some(interval) = series_interval(&values, 0.95) else { continue };
                 let key = (point, run.settings.clone());
@@ -137,6 +140,7 @@ impl History {
             metrics,
             host: kind_words(&kind),
             elsewhere: elsewhere.len(),
+            without_figure,
             series: series.collect(),
         }))
     }

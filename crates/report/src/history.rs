@@ -36,9 +36,14 @@ pub(crate) fn sentences(history: &History) -> Vec<String> {
     }
     let most = history.series.iter().map(|series| series.runs.len()).max().unwrap_or(0);
     if most < MIN_RUNS {
+        let more = match history.without_figure {
+            0 => String::new(),
+            1 => format!("; 1 more has no valid round of {target}"),
+            more => format!("; {more} more have no valid round of {target}"),
+        };
         return vec![format!(
             "It can't be told whether {target} changed: {} on this kind of host {} too few, \
-             it takes {MIN_RUNS}.",
+             it takes {MIN_RUNS}{more}.",
             many(most, "run"),
             if most == 1 { "is" } else { "are" }
         )];
@@ -58,6 +63,10 @@ pub fn history_text(history: &History) -> String {
     if history.elsewhere > 0 {
         let runs = many(history.elsewhere, "run");
         text.push_str(&format!("  {runs} on other hosts left out\n"));
+    }
+    if history.without_figure > 0 {
+        let runs = many(history.without_figure, "run");
+        text.push_str(&format!("  {runs} without a valid round left out\n"));
     }
     for series in &history.series {
         let settings = match settings_words(series) {
@@ -138,6 +147,7 @@ pub fn history_json(history: &History) -> Value {
         "metric": history.metric.json,
         "host": history.host,
         "elsewhere": history.elsewhere,
+        "without_figure": history.without_figure,
         "series": history.series.iter().map(series).collect::<Vec<_>>(),
         "conclusion": sentences(history).join(" "),
     })

@@ -83,6 +83,25 @@ fn a_change_for_good_is_found_with_the_commits_that_are_responsible() {
 }
 
 #[test]
+fn runs_without_a_valid_round_are_counted_apart() {
+    let facts = json!({"cpu": "X", "cpus": "2"});
+    let mut ledger = runs(Ledger::in_memory().unwrap(), "X", &[100_000]);
+    for _ in 0..2 {
+        let mut bench = Bench::built(ledger, &["ours"], "rate_per_s", &facts);
+        bench.point("cache/get", 16);
+        bench.round();
+        bench.trial(0, 100_000, 33_000, |row| row.validity = ledger::Validity::Disturbed);
+        bench.finish();
+        ledger = bench.ledger;
+    }
+    let history = History::of(&ledger, &question()).unwrap().unwrap();
+    let said = "1 run on this kind of host is too few, it takes 6; 2 more have no valid round of \
+                ours.";
+    assert!(conclusion(&history).ends_with(said), "{}", conclusion(&history));
+    assert!(history_text(&history).contains("  2 runs without a valid round left out\n"));
+}
+
+#[test]
 fn other_kinds_of_hosts_are_left_out_and_latencies_go_the_other_way() {
     let ledger = runs(Ledger::in_memory().unwrap(), "Y", &[50_000; 3]);
     let ledger = runs(ledger, "X", &[100_000; 7]);

@@ -202,6 +202,10 @@ mod tests {
         assert!(explained("cant_tell").unwrap().contains("**can't tell**"));
         assert!(explained("little's law").unwrap().contains("throughput"));
         assert!(explained("peak").unwrap().contains("memory"));
+        // What stands in reports.
+        for word in ["grade", "unseen", "closed", "depth", "measured again", "beside", "p99.9"] {
+            assert!(explained(word).unwrap().starts_with(&format!("**{word}**: ")), "{word}");
+        }
         assert!(explained("listen queue").unwrap().contains("backlog"));
         let said = explained("p99").unwrap();
         assert!(said.contains("latency.p99") && said.contains("staleness.p99"), "{said}");
