@@ -20,17 +20,18 @@ pub fn disturbed_by(causes: &[Cause]) -> String {
     causes.iter().map(cause_text).collect::<Vec<_>>().join("; ")
 }
 
-/// What helps where the last rounds were all disturbed, each target by these causes.
-pub fn stays_disturbed(rounds: usize, causes: &[(&str, Vec<Cause>)]) -> String {
+/// What helps where rounds of a suite stay disturbed.
+pub const HELP_FOR_SUITES: &str = "\
+What helps: end what runs beside it, or pin targets and clients away from it (cpus = [...]).
+`loadline doctor` says what this host is good for; `--set rounds.disturbed=ignore` compares all
+the same, and the verdict is then about the disturbance, too.";
+
+/// That the last rounds were all disturbed, each target by these causes, and what helps.
+pub fn stays_disturbed(rounds: usize, causes: &[(&str, Vec<Cause>)], help: &str) -> String {
     let line =
         |(name, causes): &(&str, Vec<Cause>)| format!("  {name}: {}\n", disturbed_by(causes));
     let causes: String = causes.iter().map(line).collect();
-    format!(
-        "the last {rounds} rounds were disturbed:\n{causes}\
-What helps: end what runs beside it, or pin targets and clients away from it (cpus = [...]).
-`loadline doctor` says what this host is good for; `disturbed = \"ignore\"` in the suite's [rounds]
-compares all the same, and the verdict is then about the disturbance, too."
-    )
+    format!("the last {rounds} rounds were disturbed:\n{causes}{help}")
 }
 
 /// The programs that used most: `rustc 1.1 cores, java 0.4`.

@@ -53,7 +53,7 @@ mod text;
 mod wording;
 mod wrap;
 
-pub use causes::{disturbed_by, programs, stays_disturbed, validity_note};
+pub use causes::{HELP_FOR_SUITES, disturbed_by, programs, stays_disturbed, validity_note};
 pub use conclusion::conclusion;
 pub use escape::{lines, one_line};
 pub use export::{ExportError, ExportFormat, export};

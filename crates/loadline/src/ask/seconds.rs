@@ -12,6 +12,12 @@ use crate::out::note;
 /// From one line to the next, at least.
 const LINE: Duration = Duration::from_secs(1);
 
+/// What helps where rounds stay disturbed; a suite can do more than a question.
+const HELP: &str = "\
+What helps: end what runs beside it. `loadline doctor` says what this host is good for. A suite can
+keep cores for either side, or compare all the same: add --save mine.toml, and then
+`loadline run mine.toml --set rounds.disturbed=ignore`.";
+
 /// Columns of a side's name where there are two.
 const NAME: usize = 12;
 
@@ -77,7 +83,7 @@ impl Seconds {
             }
             RunEvent::RoundEnds(statuses) => self.reasons(statuses),
             RunEvent::StaysDisturbed { rounds, causes } => {
-                let said = report::stays_disturbed(*rounds, causes);
+                let said = report::stays_disturbed(*rounds, causes, HELP);
                 said.lines().for_each(|line| note(wrapped(&one_line(line))));
             }
             _ => {}

@@ -52,7 +52,8 @@ impl Lines {
             RunEvent::Preparing { .. } => self.preparing(at).into_iter().collect(),
             RunEvent::RoundEnds(statuses) => self.round(at, statuses),
             RunEvent::StaysDisturbed { rounds, causes } => {
-                report::stays_disturbed(*rounds, causes).lines().map(one_line).collect()
+                let help = report::HELP_FOR_SUITES;
+                report::stays_disturbed(*rounds, causes, help).lines().map(one_line).collect()
             }
             _ => Vec::new(),
         }

@@ -296,7 +296,8 @@ impl State {
             RunEvent::SliceEnds(stats) => self.slice(stats),
             RunEvent::RoundEnds(statuses) => self.stand(statuses),
             RunEvent::StaysDisturbed { rounds, causes } => {
-                self.say(&report::stays_disturbed(*rounds, causes));
+                let help = report::HELP_FOR_SUITES;
+                self.say(&report::stays_disturbed(*rounds, causes, help));
             }
         }
     }
