@@ -27,7 +27,7 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     let ledger = storage.read()?;
     let mut out = out::stream();
     if args.common.json {
-        writeln!(out, "{:#}", as_json(&ledger.runs()?))?;
+        writeln!(out, "{:#}", as_json(&concluded(&ledger)?))?;
     } else {
         let colour = std::io::stdout().is_terminal() && crate::live::may_colour();
         for run in concluded(&ledger)? {
@@ -57,6 +57,7 @@ pub(crate) fn concluded(ledger: &Ledger) -> Result<Vec<RunLine>, LedgerError> {
 /// The runs as JSON, as described in docs/json.md.
 pub(crate) fn as_json(runs: &[RunLine]) -> Value {
     let runs = runs.iter().map(|run| {
+        let conclusion = run.conclusion.as_ref();
         json!({
             "run": run.id.get(),
             "uid": run.uid,
@@ -65,6 +66,8 @@ pub(crate) fn as_json(runs: &[RunLine]) -> Value {
             "title": run.title,
             "trials": run.trials,
             "valid_trials": run.valid_trials,
+            "outcome": conclusion.map(|one| &one.outcome),
+            "conclusion": conclusion.map(|one| &one.sentences),
         })
     });
     json!({ "schema": 1, "runs": runs.collect::<Vec<_>>() })

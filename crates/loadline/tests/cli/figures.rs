@@ -40,6 +40,11 @@ fn a_figure_of_any_name_carries_verdicts_requirements_and_history() {
         said.contains("ours has a 25 % higher widgets_per_s than theirs (125/s against"),
         "{said}"
     );
+    let list = place.json(&["ledger", "list", "--json"], &[0]);
+    assert_eq!(
+        (&list["runs"][0]["outcome"], &list["runs"][0]["conclusion"]),
+        (&json!("fine"), &json["conclusion"])
+    );
     let text = stdout(&place.loadline(&["report"]));
     assert!(text.contains("widgets_per_s 125/s"), "{text}");
     // Of so small a program memory may be unseen, and its processes are known all the same.
