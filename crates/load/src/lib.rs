@@ -14,9 +14,9 @@
 //! | [`kv`] | keys, values and versions, for services that keep values by key |
 //! | [`null`] | a service with nothing in it |
 //!
-//! Nothing here opens a socket, and nothing but certificates reads a file or a clock. What is called
-//! per operation ([`Stream`], [`Dialect`], [`kv::Oracle`], [`Events`]) allocates nothing after
-//! warm-up.
+//! Nothing here opens a socket, and nothing but certificates reads a file or a clock. What is
+//! called per operation ([`Stream`], [`Dialect`], [`kv::Oracle`], [`Events`]) allocates nothing
+//! after warm-up.
 
 mod advisor;
 mod busy;

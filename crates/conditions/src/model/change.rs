@@ -333,7 +333,8 @@ mod tests {
             let numbers = Numbers::of_ranges(ranges.iter().map(moved).collect());
             let channels: BTreeMap<_, _> =
                 channels.iter().map(|one| (one + shift, ())).collect();
-            let found: Vec<_> = numbers.among(&channels, from + shift).map(|(one, ())| one).collect();
+            let found = numbers.among(&channels, from + shift);
+            let found: Vec<_> = found.map(|(one, ())| one).collect();
             let holds = |one: &u32| {
                 let within = |(first, last): &(u32, u32)| (*first..=*last).contains(one);
                 *one >= from + shift && ranges.iter().map(moved).any(|range| within(&range))

@@ -145,8 +145,8 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> &str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
 }
 
-/// Which of some types a body has. A page of another origin can't send any but a form, which changes
-/// nothing, without asking first; and the harness refuses those.
+/// Which of some types a body has. A page of another origin can't send any but a form, which
+/// changes nothing, without asking first; and the harness refuses those.
 fn kind(headers: &HeaderMap, types: &[&'static str]) -> Result<&'static str, Fault> {
     let stated = header_text(headers, header::CONTENT_TYPE).split(';').next().map(str::trim);
     let kind = types.iter().find(|kind| stated == Some(kind));
