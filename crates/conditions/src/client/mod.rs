@@ -287,6 +287,9 @@ impl Client {
 
     /// Refuses bytes that are not those of the digest that the server states.
     fn check(&self, stated: Option<&str>, body: &[u8]) -> Result<(), ClientError> {
+        // A proxy may have added digests of other kinds (RFC 9530, 3).
+        let mut digests = stated.into_iter().flat_map(|all| all.split(',')).map(str::trim);
+        let stated = digests.find(|digest| digest.starts_with("sha-256="));
         let digest = || format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)));
         match stated.filter(|stated| *stated != digest()) {
             Some(stated) => {

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use axum::http::Uri;
 use axum::response::Response;
+use journal::SyncPolicy;
 use service::metrics::{Kind, Metrics};
 use tokio::sync::Semaphore;
 
 use super::fault::Fault;
+use super::known::NOW;
 use super::ready::Slices;
 use super::shared::{Reading, Shared};
 use super::store::Writer;
@@ -43,13 +45,25 @@ pub(crate) struct App {
     pub(crate) storage: Storage,
     pub(crate) unsent: Unsent,
     pub(crate) counts: Counts,
+    /// Whether a crash of the machine may undo what was answered, and others get its revisions.
+    forgets: bool,
 }
 
 impl App {
     pub(super) fn new(state: Shared, writer: Writer, storage: Storage) -> Self {
         let (slices, leads, counts) = (Slices::default(), Mutex::default(), Counts::default());
         let (bodies, unsent) = (Arc::new(Semaphore::new(BODIES_KIB)), Unsent::default());
-        Self { state, writer, slices, leads, bodies, storage, unsent, counts }
+        Self { state, writer, slices, leads, bodies, storage, unsent, counts, forgets: false }
+    }
+
+    /// The same where changes are on the disk as this policy has it.
+    pub(super) fn synced(self, sync: SyncPolicy) -> Self {
+        Self { forgets: sync != SyncPolicy::Always, ..self }
+    }
+
+    /// How long caches keep what is of a revision: for this long, where that is never another's.
+    pub(super) fn kept(&self, long: &'static str) -> &'static str {
+        if self.forgets { NOW } else { long }
     }
 
     /// The counters, for Prometheus.

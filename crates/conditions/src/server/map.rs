@@ -45,7 +45,9 @@ pub(super) fn map(path: &Path, reads: Reads) -> io::Result<Bytes> {
         // megabytes, is read for nothing. The index is needed whole, at once.
         let advised = map.advise(Advice::Random).and_then(|()| {
             let index = index_end(&map).and_then(|end| usize::try_from(end).ok()).unwrap_or(0);
-            map.advise_range(Advice::WillNeed, 0, index.min(map.len()))
+            let starts = (0..index.min(map.len())).step_by(AHEAD_BYTES);
+            let mut parts = starts.map(|at| (at, AHEAD_BYTES.min(map.len() - at)));
+            parts.try_for_each(|(at, size)| map.advise_range(Advice::WillNeed, at, size))
         });
         if let Err(why) = advised {
             tracing::debug!("{}: the system takes no advice: {why}", path.display());
@@ -54,13 +56,18 @@ pub(super) fn map(path: &Path, reads: Reads) -> io::Result<Bytes> {
     Ok(Bytes::from_owner(map))
 }
 
-/// Has the system read from the disk, all at once, what it doesn't have of these bytes of a file
-/// that is mapped, and waits for none of it.
-#[allow(unsafe_code)]
+/// The most that is asked for by one call, of which the system reads no more than its readahead
+/// or the disk's largest request, whichever is larger.
+const AHEAD_BYTES: usize = 128 << 10;
+
+/// Has the system read from the disk what it doesn't have of these bytes of a file that is mapped,
+/// and waits for none of it.
 pub(super) fn read_ahead(bytes: &[u8]) {
-    if bytes.is_empty() {
-        return;
-    }
+    bytes.chunks(AHEAD_BYTES).for_each(will_need);
+}
+
+#[allow(unsafe_code)]
+fn will_need(bytes: &[u8]) {
     // Advice is of whole pages; the one that they begin in belongs to the same mapping.
     let into_page = bytes.as_ptr().addr() % rustix::param::page_size();
     let begin = bytes.as_ptr().wrapping_byte_sub(into_page).cast_mut().cast();

@@ -138,7 +138,8 @@ impl BoundConditions {
             data.display()
         );
         let store = Store::open(data, self.seal_after, self.sync)?;
-        let app = Arc::new(App::new(store.shared(), store.writer(), Storage::open(data)?));
+        let app = App::new(store.shared(), store.writer(), Storage::open(data)?);
+        let app = Arc::new(app.synced(self.sync));
         let router = router(app.clone());
         let quick = Arc::new(quick::Little(app.clone()));
         let quickly = |bound: BoundHttp| bound.quickly(quick.clone());

@@ -121,6 +121,7 @@ impl Answered {
     ) -> Result<http::Response<Bytes>, Fault> {
         let revision = HeaderValue::from(state.revision());
         let kept = if self.lasts && is_for_ever(&state, params) { FOREVER } else { NOW };
+        let kept = app.kept(kept);
         let bytes = (self.answer)(state, params)?;
         let digest = Digest::of(&bytes);
         let is_known = digest.is_known(lists);

@@ -21,7 +21,8 @@ use super::reads::{is_past, revision};
 use super::ready::{Making, Ready, SliceKey, Turn};
 use super::shared::Reading;
 use crate::model::{
-    Answer, Canonical, HEAD, Lead, Leads, MAX_TIME, Of, Refusal, Shown, State, View, answers,
+    ANSWER_BYTES, Answer, Canonical, HEAD, Lead, Leads, MAX_TIME, Of, Refusal, Shown, State, View,
+    answers,
 };
 #[cfg(feature = "arrow")]
 use crate::protocol::encode_arrow;
@@ -131,7 +132,7 @@ pub(super) fn quick_place(
 ) -> Option<http::Response<Bytes>> {
     let (revision, since) = place.split_once('/')?;
     let mut answer = quick_content(app, state, key(revision, since, asked.query).ok()?, asked)?;
-    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(FOREVER));
+    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(app.kept(FOREVER)));
     Some(answer)
 }
 
@@ -210,7 +211,7 @@ fn lead(app: &App, state: &State, params: &Params) -> Result<Led, Fault> {
             place
         }
     };
-    Ok(led_to(state, params, asked, place))
+    Ok(led_to(app, state, params, asked, place))
 }
 
 /// Where a time leads, with what is there: looked up in one pass where neither is known.
@@ -218,12 +219,12 @@ fn whole(app: &App, state: Reading<'_>, params: &Params) -> Result<(Led, Ready),
     let (asked, time) = (asked(&state, params)?, needed(params.t, "t")?);
     let Asked { under, view, .. } = asked;
     if let Some(place) = known(app, &state, asked, time) {
-        let led = led_to(&state, params, asked, place);
+        let led = led_to(app, &state, params, asked, place);
         let ready = ready(app, state, led.key.clone())?;
         return Ok((led, ready));
     }
     let (found, shown) = Lead::show(&state, under, time, view)?;
-    let led = led_to(&state, params, asked, found.place());
+    let led = led_to(app, &state, params, asked, found.place());
     leads(app).keep(under, view.of, found);
     let ready = match app.slices.turn(&led.key) {
         Turn::Make(making) => {
@@ -248,6 +249,7 @@ fn known(app: &App, state: &State, asked: Asked<'_>, time: u64) -> Option<(Canon
 }
 
 fn led_to(
+    app: &App,
     state: &State,
     params: &Params,
     asked: Asked<'_>,
@@ -264,7 +266,7 @@ fn led_to(
         (false, false) if of != Of::Head => NOW,
         (false, _) => LEADS_A_WHILE,
     };
-    Led { key: asked.key(place), kept, revision: state.revision(), until }
+    Led { key: asked.key(place), kept: app.kept(kept), revision: state.revision(), until }
 }
 
 /// The path and query of a slice's place.
@@ -301,7 +303,7 @@ pub(super) async fn slice(
         Ok(key) => content(&app, key, &headers).await,
         Err(fault) => Err(fault),
     };
-    let kept = [(header::CACHE_CONTROL, HeaderValue::from_static(FOREVER))];
+    let kept = [(header::CACHE_CONTROL, HeaderValue::from_static(app.kept(FOREVER)))];
     app.answered(answer.map(|answer| (kept, answer).into_response()))
 }
 
@@ -422,7 +424,13 @@ impl SliceKey {
 }
 
 fn made(key: &SliceKey, shown: Vec<Shown<'_>>) -> Result<Made, Refusal> {
-    shown.iter().for_each(|folder| folder.sealed_bytes(&mut read_ahead));
+    let mut room = ANSWER_BYTES.most as usize;
+    for folder in &shown {
+        folder.sealed_bytes(&mut |bytes| {
+            read_ahead(&bytes[..bytes.len().min(room)]);
+            room = room.saturating_sub(bytes.len());
+        });
+    }
     match key.format {
         Format::Binary => encode_shown(key.head(), &shown).map(Made::Bytes),
         _ => answers(shown).map(Made::Answers),

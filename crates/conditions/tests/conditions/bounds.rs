@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::served::{change, folder, get, insert, post, serve};
+use crate::served::{change, folder, get, insert, post, serve, serve_unsynced};
 
 #[test]
 fn bodies_that_do_not_come_take_no_room_from_those_that_do() {
@@ -213,5 +213,21 @@ fn more_ranges_than_a_head_has_room_for_are_asked_in_a_body() {
         let refused = ask("/find", &format!("{folder}t=7&{more}={long}"));
         assert!([400, 404].contains(&refused.status), "{}", refused.status);
         assert!(refused.body.len() < 10_000, "{more}: {} bytes", refused.body.len());
+    }
+}
+
+#[test]
+fn no_cache_keeps_what_a_crash_of_the_machine_may_undo() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve_unsynced(data.path());
+    let at = server.addresses()[0];
+    folder(at, "/a", "multi");
+    let revision = insert(at, "/a", 1, (0, Some(9)), 1.0);
+    let led = get(at, &format!("/api/v1/slice?t=3&revision={revision}"), &[]);
+    assert_eq!((led.status, led.header("cache-control")), (307, "no-cache"));
+    let find = format!("/api/v1/find?folder=/a&t=3&revision={revision}");
+    for place in [led.header("location"), &find] {
+        let found = get(at, place, &[]);
+        assert_eq!((found.status, found.header("cache-control")), (200, "no-cache"), "{place}");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use conditions::client::Client;
 use conditions::server::{BoundConditions, ConditionsServer, DATA_VERSION};
+use journal::SyncPolicy;
 use serde_json::{Value as Json, json};
 use service::{Face, HttpSettings, Tokens};
 
@@ -19,6 +20,11 @@ pub(crate) fn serve(data: &Path, tokens: Option<Tokens>) -> ConditionsServer {
 /// A server that seals what is in memory once it has this many bytes.
 pub(crate) fn serve_sealing(data: &Path, seal_after: u64) -> ConditionsServer {
     start(bind(None).seal_after(seal_after), data)
+}
+
+/// A server whose changes are on the disk when the system likes.
+pub(crate) fn serve_unsynced(data: &Path) -> ConditionsServer {
+    start(bind(None).synced(SyncPolicy::Never), data)
 }
 
 fn start(bound: BoundConditions, data: &Path) -> ConditionsServer {

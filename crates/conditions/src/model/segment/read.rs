@@ -364,7 +364,14 @@ impl Segment {
     /// cells that differ in length. What is damaged is not noticed here.
     pub(in super::super) fn bytes_around(&self, rows: Range<usize>, each: &mut dyn FnMut(&[u8])) {
         let payload = &self.bytes[self.at.payload..];
-        let mut hand_on = |range: Range<usize>| each(payload.get(range).unwrap_or_default());
+        // Their checksums are those of whole chunks.
+        let mut hand_on = |range: Range<usize>| {
+            let end = range.end.next_multiple_of(CHUNK_BYTES).min(payload.len());
+            let begin = range.start / CHUNK_BYTES * CHUNK_BYTES;
+            if !range.is_empty() {
+                each(payload.get(begin..end).unwrap_or_default());
+            }
+        };
         hand_on(self.groups.around(rows.clone()));
         for column in self.columns.iter().filter(|column| column.kind.width_bytes().is_none()) {
             let ends = self.ends(column, rows.start as u64, rows.end as u64);
