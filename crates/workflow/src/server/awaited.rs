@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::core::{
     ARCHIVED, Due, MOVED, NOT_ARCHIVED, NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN,
-    SCRIPT_WRITTEN, WRITTEN, said,
+    SCRIPT_WRITTEN, SLOW, WRITTEN, said,
 };
 use super::shared::Shared;
 use super::slot::Slot;
@@ -62,6 +62,10 @@ impl Awaited {
 
     /// Takes what came of one try.
     pub(super) fn ended(&mut self, (path, try_no): (&str, i32), code: u8, text: &str) {
+        // A warning: whether the job is made comes next.
+        if code == SLOW {
+            return;
+        }
         let waiting = self.waiting.remove(&(path.to_owned(), try_no));
         for number in waiting.into_iter().flatten() {
             let Some(client) = self.clients.get_mut(&number) else { continue };

@@ -234,6 +234,37 @@ fn what_a_user_has_edited_is_run_after_a_crash_if_it_was_not_started_before() {
 }
 
 #[test]
+fn jobs_that_take_longer_to_make_than_is_meant_are_submitted_all_the_same() {
+    if program("ecflow_client").is_none() {
+        return;
+    }
+    let place = Place::new();
+    scripts(&place);
+    let file = place.write("s.def", SUITE);
+    // Every job takes longer than none.
+    let _served = Served::by_command(&place, &[], &[("ECF_TASK_THRESHOLD", "0")]);
+    place.told(&[&format!("--load={}", file.display())]);
+    place.told(&["--restart"]);
+    place.told(&["--begin=s"]);
+    let edited = place.told(&["--edit_script", "/s/f/a", "edit"]);
+    let file = place.write("home/edited", &edited).display().to_string();
+    for how in ["submit", "submit_file"] {
+        place.told(&["--edit_script", "/s/f/a", how, &file]);
+        place.until_state("/s/f/a", "complete");
+    }
+    place.told(&["--edit_script", "/s/f/a", "submit_file", &file, "create_alias"]);
+    place.until_state("/s/f/a/alias0", "complete");
+    for path in ["/s/f/a", "/s/f/a/alias0"] {
+        let state = place.told(&[&format!("--get_state={path}")]);
+        assert!(state.contains("threshold"), "{state}");
+    }
+    // What can't be made is still said.
+    let file = place.home().join("s/f/bad.ecf").display().to_string();
+    let told = said(&place, &["--edit_script", "/s/f/bad", "submit_file", &file]);
+    assert!(told.contains(" false\n") && told.contains("NOPE"), "{told}");
+}
+
+#[test]
 fn commands_that_print_scripts_and_hang_hold_up_no_other_jobs_and_answers() {
     if program("ecflow_client").is_none() {
         return;

@@ -47,9 +47,7 @@ use crate::protocol::{
 };
 use filings::Filings;
 use handles::Handles;
-use parts::{
-    JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, SLOW, STARTED, STATUS_FAILED, submission,
-};
+use parts::{JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, STARTED, STATUS_FAILED, submission};
 use statistics::Statistics;
 use unstarted::{Unstarted, Waiting};
 use whole::Whole;
@@ -59,7 +57,7 @@ pub(super) use filings::{Filing, MOVING, Move, READING, WRITING};
 pub(super) use nodes::{read_definition, said};
 pub(super) use parts::{
     ARCHIVED, CommandKind, Definition, Due, Effect, MOVED, NO_SCRIPT, NOT_ARCHIVED, NOT_MADE,
-    NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, Submission, Told,
+    NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, SLOW, Submission, Told,
     WRITTEN, submissions,
 };
 pub(super) use text::{Render, archive_text, node_text, read_archive};
