@@ -246,6 +246,48 @@ fn an_executor_may_poll_a_call_within_wake_and_drop_it_there() {
     }
 }
 
+/// A task that owns its client and a call of it, and drops both once it is woken.
+struct Owner {
+    owned: Mutex<Option<(CallFuture, FutureClient)>>,
+    ended: Sender<()>,
+}
+
+impl Wake for Owner {
+    fn wake(self: Arc<Self>) {
+        drop(self.owned.lock().expect("whole").take());
+        self.ended.send(()).expect("it is waited for");
+    }
+}
+
+#[test]
+fn a_client_may_be_dropped_within_wake_and_what_is_left_ends() {
+    let server = Served::start(&[]);
+    let client = connect(&format!("tcp:{}", server.address()));
+    let client = FutureClient::of(client, FutureKind::Condvar).expect("a thread");
+    let sleep = client.method(SLEEP).expect("sleep");
+    let start = |pause: Bytes| client.start(sleep, &pause, None).expect("a call");
+    let left = start(pause(Duration::from_secs(60)));
+    // The reader waits for the server while the future is polled.
+    let mut future = start(pause(Duration::from_millis(300)));
+    let (ended, answers) = std::sync::mpsc::channel();
+    let owner = Arc::new(Owner { owned: Mutex::new(None), ended });
+    let waker = Waker::from(Arc::clone(&owner));
+    let mut owned = owner.owned.lock().expect("whole");
+    let is_ready = Pin::new(&mut future).poll(&mut Context::from_waker(&waker)).is_ready();
+    *owned = Some((future, client));
+    drop(owned);
+    drop(owner);
+    // On a busy host the answer may have come before.
+    if is_ready {
+        waker.wake();
+    }
+    answers.recv_timeout(Duration::from_secs(30)).expect("both are dropped");
+    let (sender, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(left.wait()));
+    let ended = ended.recv_timeout(Duration::from_secs(30)).expect("it ends");
+    assert_eq!(ended.expect_err("no answer").code, Code::Unavailable);
+}
+
 #[test]
 fn what_one_thread_sends_and_receives_has_no_futures() {
     let client: NativeClient = connect("here:");

@@ -445,7 +445,10 @@ impl FutureClient {
 impl Drop for FutureClient {
     fn drop(&mut self) {
         self.connection.lock().sender = None;
-        if let Some(reader) = self.reader.take() {
+        let here = std::thread::current().id();
+        // A task that owns its client may end within `wake`, on the reader itself, which can't wait
+        // for its own end: it ends by what it finds next.
+        if let Some(reader) = self.reader.take().filter(|reader| reader.thread().id() != here) {
             // A thread that panicked has said so.
             let _ = reader.join();
         }
