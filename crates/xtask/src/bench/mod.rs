@@ -57,28 +57,40 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     build.env("CARGO_PROFILE_RELEASE_STRIP", "none");
     run_command(build.args(["--bins", "--example", "bare_sender"]))?;
     let wanted = |row: &&Row| args.names.is_empty() || args.names.iter().any(|n| n == row.name);
+    let mut passed_over = Vec::new();
     for row in ROWS.iter().filter(wanted) {
         let document = row.document();
-        write(&document, &row.marker(), &measure(row)?)?;
+        let Some(figures) = measure(row)? else {
+            eprintln!("{document}: {} is passed over: no target is installed", row.name);
+            passed_over.push(row.name);
+            continue;
+        };
+        write(&document, &row.marker(), &figures)?;
         eprintln!("{document}: {} is written", row.name);
         if row.name == PICTURED {
             picture::draw()?;
         }
     }
-    overview::update()
+    overview::update()?;
+    if !passed_over.is_empty() {
+        bail!("no target is installed, and nothing was measured, of: {}", passed_over.join(", "));
+    }
+    Ok(())
 }
 
-/// Runs the program and returns the figures as a document shows them.
-fn measure(row: &Row) -> Result<String> {
+/// Runs the program and returns the figures as a document shows them; `None` where each target is
+/// optional, and none is installed.
+fn measure(row: &Row) -> Result<Option<String>> {
     let wait = if matches!(row.shown, Shown::Bare) { "" } else { " --wait" };
     let printed = ask(&format!("{}{wait}", row.run))?;
-    // As where each target is optional, and none is installed.
-    let has_answers = [" wrong of ", " unchecked"].iter().any(|words| printed.contains(words));
-    if row.run.starts_with("run ") && !has_answers {
+    if row.run.starts_with("run ") && !has_answers(&printed) {
+        if has_no_target(&printed) {
+            return Ok(None);
+        }
         bail!("`loadline {}` measured nothing:\n{printed}", row.run);
     }
     let shown = match row.shown {
-        Shown::Bare => return Ok(printed),
+        Shown::Bare => return Ok(Some(printed)),
         Shown::Printed => format!("```\n$ loadline {}\n{printed}```\n", row.run),
         Shown::Excerpt => format!("```\n$ loadline {}\n{}```\n", row.run, excerpt(&printed)),
         // The program's path is this machine's.
@@ -86,7 +98,17 @@ fn measure(row: &Row) -> Result<String> {
             ask("report last --markdown")?.replace(&program().display().to_string(), "loadline")
         }
     };
-    Ok(format!("{shown}Commit {}, {}.\n", commit()?, host()))
+    Ok(Some(format!("{shown}Commit {}, {}.\n", commit()?, host())))
+}
+
+/// Whether anything was measured.
+fn has_answers(printed: &str) -> bool {
+    [" wrong of ", " unchecked"].iter().any(|words| printed.contains(words))
+}
+
+/// Whether that is because targets were skipped, and no round had any.
+fn has_no_target(printed: &str) -> bool {
+    printed.contains("\n  skipped ") && printed.contains("valid 0/0")
 }
 
 /// Returns what the program prints.
@@ -99,4 +121,19 @@ fn ask(line: &str) -> Result<String> {
         bail!("`loadline {line}` measured nothing: {}", finished.status);
     }
     Ok(String::from_utf8_lossy(&finished.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_targets_is_told_from_one_that_failed() {
+        let skipped = "Title  run 1\n  skipped     a: bin/python is not installed\n\n";
+        let none = format!("{skipped}batch/run  1 conns · 0 rounds · valid 0/0\n");
+        assert!(!has_answers(&none) && has_no_target(&none));
+        let failed = format!("{skipped}batch/run  1 conns · 5 rounds · valid 0/5\n  b  invalid\n");
+        assert!(!has_answers(&failed) && !has_no_target(&failed));
+        assert!(has_answers(&format!("{skipped}b  9/s  0 wrong of 5\n")));
+    }
 }
