@@ -137,20 +137,18 @@ fn send_all(
             }
         }
         let sent = unsent.as_ref().map(|request| client.send_now(id, request));
-        if let Some(Ok(true)) = sent {
-            (unsent, is_idle) = (None, false);
+        match sent.transpose() {
+            Ok(Some(true)) => (unsent, is_idle) = (None, false),
+            // It stays wrong: answers without end would put it off.
+            Err(status) if !client.is_broken() => return Err(status.into()),
+            // What came before a connection broke says more, and is shown first.
+            Ok(_) | Err(_) => {}
         }
         // One at a time: answers without end don't keep requests back.
-        match client.event_now()? {
-            Some(event) => {
-                is_idle = false;
-                if let Some(ended) = show(event, method)? {
-                    return Ok(Some(ended));
-                }
-            }
-            // The end of the call, where it has come, says more.
-            None => {
-                sent.transpose()?;
+        if let Some(event) = client.event_now()? {
+            is_idle = false;
+            if let Some(ended) = show(event, method)? {
+                return Ok(Some(ended));
             }
         }
         if is_idle {
@@ -195,21 +193,40 @@ mod tests {
     use crate::client::native::NativeOptions;
     use crate::client::native::tests::{Endless, METHOD};
 
-    #[test]
-    fn requests_of_a_stream_are_sent_while_answers_come_without_end() {
+    type Sent = Result<Option<Ended>, Stop>;
+
+    /// Sends these to a server that answers without end; returns its count of frames, too.
+    fn send_to_endless(messages: &[Bytes]) -> (Sent, usize) {
         let (carrier, sent) = Endless::new();
         let client = NativeClient::connect(Box::new(carrier), &NativeOptions::default());
         let mut client = client.expect("a greeting");
         let schema = Schema::of_program();
         let method = schema.method("grpc.testing.TestService/FullDuplexCall").expect("a method");
         let number = client.any_method(METHOD).expect("a method");
-        let (sender, mut requests) = tokio::sync::mpsc::channel(2);
-        (0..2).for_each(|_| sender.try_send(Ok(Bytes::new())).expect("room"));
+        let (sender, mut requests) = tokio::sync::mpsc::channel(messages.len());
+        for message in messages {
+            sender.try_send(Ok(message.clone())).expect("room");
+        }
         drop(sender);
         let how = Begin::within(Some(Duration::from_secs(60)), Instant::now);
         let id = client.open(number, &how).expect("a call");
         let ended = send_all(&mut client, id, &method, &mut requests);
+        (ended, sent.load(Relaxed))
+    }
+
+    #[test]
+    fn requests_of_a_stream_are_sent_while_answers_come_without_end() {
+        let (ended, sent) = send_to_endless(&[Bytes::new(), Bytes::new()]);
         assert!(matches!(ended, Ok(None)), "all are sent before the call ends");
-        assert_eq!(sent.load(Relaxed), 4, "the call, two requests, and their end");
+        assert_eq!(sent, 4, "the call, two requests, and their end");
+    }
+
+    #[test]
+    fn a_request_that_is_too_large_ends_the_call_while_answers_come_without_end() {
+        // The server takes nine bytes.
+        let (ended, _) = send_to_endless(&[Bytes::from_static(&[0; 10])]);
+        let Err(Stop::Status(status)) = ended else { panic!("it is refused") };
+        assert_eq!(status.code, Code::ResourceExhausted);
+        assert!(status.to_string().contains("10 bytes"), "{status}");
     }
 }

@@ -18,6 +18,9 @@ use crate::served::{Served, lines, rpc, rpc_with, said};
 /// How long a server may take until it accepts connections.
 const READY_TIME: Duration = Duration::from_secs(60);
 
+/// How long a client may take for a call, or all of its cases.
+const CLIENT_TIME: &str = "30s";
+
 /// A server that is ended with this value.
 struct Server(Child, String);
 
@@ -61,8 +64,8 @@ impl Server {
         let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto/grpc/testing/test.proto");
         let method = format!("grpc.testing.TestService/{function}");
         let proto = proto.display().to_string();
-        let args = ["call", &self.1, &method, "-", "--proto", &proto, "--timeout", "30s"];
-        let out = rpc_with(&args, request);
+        let call = ["call", &self.1, &method, "-", "--proto", &proto];
+        let out = rpc_with(&[&call[..], &["--timeout", CLIENT_TIME]].concat(), request);
         (out.status.code(), lines(&out), said(&out))
     }
 
@@ -186,8 +189,10 @@ fn our_client_finds_gos_interoperability_server_as_it_is_described() {
 fn tonics_client_finds_our_server_as_it_should_be() {
     let Some(program) = built("tonic-client") else { return };
     let server = Served::start(&[]);
-    let mut command = Command::new(program);
-    let out = command.arg(format!("http://{}", server.socket())).output().expect("it runs");
+    // A server that hangs fails the test; it doesn't hang it.
+    let mut command = Command::new("timeout");
+    command.arg(CLIENT_TIME).arg(program).arg(format!("http://{}", server.socket()));
+    let out = command.output().expect("it runs");
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success() && text == "all is right\n", "{text}{}", said(&out));
 }

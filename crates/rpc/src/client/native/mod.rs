@@ -159,6 +159,11 @@ impl NativeClient {
         self.session.outstanding()
     }
 
+    /// Whether the connection has ended.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.session.broken().is_some()
+    }
+
     /// What has passed until now.
     pub fn traffic(&self) -> Traffic {
         Traffic { waits: self.carrier.waits(), ..self.meter.traffic }
