@@ -26,7 +26,7 @@ struct Spec {
     scale: Option<f64>,
     /// Which definition.
     shape: Shape,
-    /// The folder of the definitions.
+    /// The folder of the definitions; their tasks start no job.
     defs: Option<PathBuf>,
     jobs: u64,
     pairs: u64,
@@ -57,7 +57,7 @@ fn source(part: &Part<'_>, spec: &Spec) -> Result<Source, SpecError> {
         if is_builds || spec.scale.is_some() {
             return Err(part.error("defs", "the definitions of a folder have no scale and shape"));
         }
-        return Source::of_folder(folder).map_err(|why| part.error("defs", why));
+        return Source::of_folder(&part.folder.join(folder)).map_err(|why| part.error("defs", why));
     }
     if is_builds {
         return match spec.scale {
@@ -133,6 +133,17 @@ mod tests {
     fn error(text: &str) -> String {
         let text = format!("service = 'workflow-tree'\noperation = 'load'\n{text}");
         Scenario::parse(&text, &super::super::SERVICE).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_folder_of_definitions_is_sought_from_that_of_the_suite() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("own")).expect("a folder");
+        std::fs::write(folder.path().join("own/a.def"), "suite a\n").expect("written");
+        let table = [("defs".to_owned(), "own".into())].into_iter().collect();
+        let part =
+            load::Part { service: "workflow-tree", table: &table, folder: folder.path(), seed: 1 };
+        super::read(&part).expect("a workload");
     }
 
     #[test]
