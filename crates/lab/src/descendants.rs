@@ -27,48 +27,88 @@ pub(crate) fn adopt() -> Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// Sends a signal to every process that descends from this one.
-pub(crate) fn signal_all(signal: Signal) {
-    signal_all_but(&BTreeSet::new(), signal);
+/// Descendants that are not to be ended, with what descends from them.
+#[derive(Debug, Default)]
+pub(crate) struct Spared {
+    /// When each started: once it has ended another process may be given its number.
+    started: BTreeMap<i32, u64>,
+    /// Their process groups and sessions, without those of this process.
+    groups: BTreeSet<i32>,
 }
 
-/// The same without these children of it and what descends from them.
-fn signal_all_but(spared: &BTreeSet<i32>, signal: Signal) {
-    let parents = parents();
-    let own = getpid().as_raw_nonzero().get();
-    let above = |pid: &i32| parents.get(pid).copied();
-    // Numbers that are given anew while they are read could make a circle.
-    let descends = |pid: i32| {
-        let line = std::iter::successors(Some(pid), above).take(parents.len());
-        line.take_while(|one| !spared.contains(one)).any(|one| above(&one) == Some(own))
-    };
-    for (pid, parent) in parents.iter().filter(|(pid, _)| descends(**pid)) {
-        send(*pid, *parent, signal);
+impl Spared {
+    /// All that descends from this process now.
+    pub(crate) fn now() -> Self {
+        let all = processes();
+        let mut spared = Self::default();
+        for pid in descendants(&all, &Self::default()) {
+            spared.started.insert(pid, all[&pid].started);
+            spared.groups.extend([all[&pid].group, all[&pid].session]);
+        }
+        if let Some(own) = all.get(&getpid().as_raw_nonzero().get()) {
+            spared.groups.retain(|group| ![own.group, own.session].contains(group));
+        }
+        spared
     }
+
+    fn has(&self, pid: i32, all: &BTreeMap<i32, Process>) -> bool {
+        let knows = |pid, process: &Process| self.started.get(&pid) == Some(&process.started);
+        // A group that another process leads was given the number anew.
+        let is_of = |group| {
+            self.groups.contains(&group)
+                && all.get(&group).is_none_or(|leader| knows(group, leader))
+        };
+        let process = all.get(&pid);
+        process.is_some_and(|one| knows(pid, one) || is_of(one.group) || is_of(one.session))
+    }
+}
+
+/// Sends a signal to every process that descends from this one.
+pub(crate) fn signal_all(signal: Signal) {
+    signal_all_but(&Spared::default(), signal);
+}
+
+fn signal_all_but(spared: &Spared, signal: Signal) {
+    let all = processes();
+    descendants(&all, spared).for_each(|pid| send(pid, all[&pid].parent, signal));
+}
+
+/// Those of all processes that descend from this one, without the spared ones.
+fn descendants(all: &BTreeMap<i32, Process>, spared: &Spared) -> impl Iterator<Item = i32> {
+    let own = getpid().as_raw_nonzero().get();
+    let above = |pid: &i32| all.get(pid).map(|process| process.parent);
+    // Numbers that are given anew while they are read could make a circle.
+    let descends = move |pid: &i32| {
+        let line = std::iter::successors(Some(*pid), above).take(all.len());
+        line.take_while(|one| !spared.has(*one, all)).any(|one| above(&one) == Some(own))
+    };
+    all.keys().copied().filter(descends)
 }
 
 /// Sends a signal to the children of this process, adopted ones among them.
 pub(crate) fn signal_children(signal: Signal) {
     let own = getpid().as_raw_nonzero().get();
-    children().for_each(|pid| send(pid, own, signal));
+    children_but(&Spared::default()).into_iter().for_each(|pid| send(pid, own, signal));
 }
 
 /// The children of this process, adopted ones among them.
-pub(crate) fn children() -> impl Iterator<Item = i32> {
+fn children_but(spared: &Spared) -> Vec<i32> {
     let own = getpid().as_raw_nonzero().get();
-    parents().into_iter().filter(move |(_, parent)| *parent == own).map(|(pid, _)| pid)
+    let all = processes();
+    let children = all.iter().filter(|(_, process)| process.parent == own).map(|(pid, _)| *pid);
+    children.filter(|pid| !spared.has(*pid, &all)).collect()
 }
 
-/// Kills the descendants that are left, but for these children and what descends from them, and
-/// waits for the others. Nothing else in this process may wait for a child meanwhile.
-pub(crate) fn kill_all_but(spared: &BTreeSet<i32>) {
-    let has_ended = |pid: i32| {
-        let number = Pid::from_raw(pid);
+/// Kills the descendants that are left, but for the spared ones, and waits for the others. Nothing
+/// else in this process may wait for a child meanwhile.
+pub(crate) fn kill_all_but(spared: &Spared) {
+    let has_ended = |pid: &i32| {
+        let number = Pid::from_raw(*pid);
         !matches!(number.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG)), Some(Ok(None)))
     };
     let started = Instant::now();
     // What descends from a child that is left becomes a child when that one ends.
-    while children().filter(|pid| !spared.contains(pid)).filter(|pid| !has_ended(*pid)).count() > 0
+    while children_but(spared).iter().filter(|pid| !has_ended(pid)).count() > 0
         && started.elapsed() < KILLED_WITHIN
     {
         signal_all_but(spared, Signal::KILL);
@@ -101,24 +141,38 @@ fn send(pid: i32, parent: i32, signal: Signal) {
     let Some(number) = Pid::from_raw(pid) else { return };
     // What has ended needs no signal.
     let _ = match pidfd_open(number, PidfdFlags::empty()) {
-        Ok(process) if parent_of(pid) == Some(parent) => pidfd_send_signal(process, signal),
+        Ok(handle) if process(pid).is_some_and(|now| now.parent == parent) => {
+            pidfd_send_signal(handle, signal)
+        }
         Ok(_) | Err(Errno::SRCH) => Ok(()),
         Err(_) => kill_process(number, signal),
     };
 }
 
-/// The parent of every process on this host.
-fn parents() -> BTreeMap<i32, i32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter_map(|pid| Some((pid, parent_of(pid)?))).collect()
+#[derive(Debug)]
+struct Process {
+    parent: i32,
+    group: i32,
+    session: i32,
+    /// In ticks of the clock since the host's start.
+    started: u64,
 }
 
-/// The parent of a process: the second field behind its name, which may hold parentheses itself
-/// (`/proc/PID/stat`, proc_pid_stat(5)).
-fn parent_of(pid: i32) -> Option<i32> {
+/// Every process on this host.
+fn processes() -> BTreeMap<i32, Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(|pid| Some((pid, process(pid)?))).collect()
+}
+
+/// A process by the fields behind its name, which may hold parentheses itself: the second to the
+/// fourth, and the twentieth (`/proc/PID/stat`, proc_pid_stat(5)).
+fn process(pid: i32) -> Option<Process> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = str::from_utf8(&stat[end + 1..]).ok()?;
-    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+    let mut fields = str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace().skip(1);
+    let mut number = || fields.next()?.parse().ok();
+    let (parent, group, session) = (number()?, number()?, number()?);
+    let started = fields.nth(15)?.parse().ok()?;
+    Some(Process { parent, group, session, started })
 }

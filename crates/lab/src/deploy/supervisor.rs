@@ -7,7 +7,6 @@
 //! there when all is to end in good order, the number of the signal that does so, and kills all
 //! that is left when the lab's end of the socket closes, for whatever reason.
 
-use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -24,7 +23,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, wait,
 };
 
-use crate::descendants::{self, KILLED_WITHIN, LOOK_EVERY};
+use crate::descendants::{self, KILLED_WITHIN, LOOK_EVERY, Spared};
 
 /// The time between the signal that asks for an end, and SIGKILL.
 const STOP_WITHIN: Duration = Duration::from_secs(6);
@@ -152,16 +151,20 @@ fn is_nothing_yet(error: &std::io::Error) -> bool {
 /// What killed supervisors leave behind: from now on this process is their parent.
 #[derive(Debug)]
 pub struct Orphans {
-    /// The children that were there before: a shell that has become this program leaves it its
-    /// jobs, such as the server that is to be measured.
-    inherited: BTreeSet<i32>,
+    /// What was there before: a shell that has become this program leaves it its jobs, such as the
+    /// server that is to be measured, and what these have started becomes its child when they end.
+    ///
+    /// What an inherited process starts later and leaves behind is known by its process group or
+    /// session, unless that is this program's own too, as of the jobs of a script, or a new one:
+    /// then it looks like what a killed supervisor leaves, and is killed.
+    inherited: Spared,
 }
 
 impl Orphans {
     /// Adopts them. Where the system doesn't let that be, daemons of a supervisor that is killed go
     /// on running: rare enough to measure all the same.
     pub fn adopt() -> Self {
-        let inherited = descendants::children().collect();
+        let inherited = Spared::now();
         let _ = descendants::adopt();
         Self { inherited }
     }

@@ -245,22 +245,41 @@ fn what_a_killed_supervisor_has_left_ends_with_the_run_which_says_so() {
     assert!(stdout(&report).contains("the supervisor of ours was killed"), "{}", stdout(&report));
 }
 
-/// A script that starts a server and then becomes the lab hands it that server as a child.
+/// A script that starts a server and then becomes the lab hands it that server as a child, or as
+/// one of a wrapper that ends during the run, and may start another one then.
 #[test]
 fn what_was_started_before_the_run_goes_on_after_it() {
-    let (target, marker) = (marked(37).0, unique(38));
-    let place = Place::with(&suite(&target, "60ms", ""));
-    std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
-    let exe = env!("CARGO_BIN_EXE_loadline");
-    let script = format!("(exec sleep {marker}) & exec {exe} run suite.toml --wait");
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", &script]).current_dir(place.path());
-    shell.env("LOADLINE_LOCK", place.path().join("loadline.lock"));
-    let mut shell = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("sh runs");
-    assert_eq!(await_end(&mut shell).code(), Some(0));
-    let sleepers = processes_with(&format!("sleep\0{marker}"));
-    sleepers.iter().for_each(|process| send_signal("-KILL", *process));
-    assert_eq!(sleepers.len(), 1, "it was started before");
+    for (test, start, left) in [(38, "", 2), (39, "setsid ", 3)] {
+        let marker = unique(test);
+        let end_wrapper = r#"read wrapper server < "$0"
+            is_wrapped() { read -r _ _ _ parent _ < /proc/$server/stat; [ $parent = $wrapper ]; }
+            if is_wrapped; then kill $wrapper; fi
+            while is_wrapped; do :; done"#;
+        let place = Place::with("");
+        let inherited = place.path().join("inherited");
+        let inherited = inherited.display();
+        let setup = format!("setup = ['sh', '-c', '''{end_wrapper}''', '{inherited}']");
+        let suite = suite(&format!("{SERVE}\n{setup}"), "60ms", "");
+        std::fs::write(place.path().join("suite.toml"), suite).unwrap();
+        std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
+        let wrapper = format!(
+            "trap 'sleep {marker} & exit' TERM; sleep {marker} & echo $$ $! > {inherited}; wait"
+        );
+        let exe = env!("CARGO_BIN_EXE_loadline");
+        let script = format!(
+            r#"sleep {marker} & {start}sh -c "$0" &
+            until [ -s {inherited} ]; do :; done
+            exec {exe} run suite.toml --wait"#
+        );
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script, &wrapper]).current_dir(place.path());
+        shell.env("LOADLINE_LOCK", place.path().join("loadline.lock"));
+        let mut shell = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("sh runs");
+        let status = await_end(&mut shell);
+        let sleepers = processes_with(&format!("sleep\0{marker}"));
+        sleepers.iter().for_each(|process| send_signal("-KILL", *process));
+        assert_eq!((status.code(), sleepers.len()), (Some(0), left), "{start}");
+    }
 }
 
 #[test]
