@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::escape::one_line;
 use crate::json::SCHEMA;
 use crate::markdown::cell;
-use crate::number::{in_one_unit, percent, plain, ratio, ratio_within, whole_percent};
+use crate::number::{self, in_one_unit, percent, plain, ratio, ratio_within, whole_percent};
 use crate::phrases::{many, verdict};
 use crate::wording::unnamed;
 use crate::wrap::wrapped;
@@ -82,7 +82,7 @@ pub fn runs_markdown(
         _ => conclusion.to_owned(),
     };
     let mut out = format!("### {}\n\n**{}**\n\n", cell(title), cell(&conclusion));
-    let confidence = whole_percent(first.rule.confidence);
+    let confidence = number::confidence(first.rule.confidence);
     out.push_str(&format!("| point | {a} | {b} | ratio [{confidence}] | verdict |\n"));
     out.push_str("|---|--:|--:|--:|---|\n");
     for (point, samples) in points {
@@ -208,8 +208,13 @@ mod tests {
         let text = runs_markdown("A <title>", metric, "", std::slice::from_ref(&worse));
         let said = "**By latency.p50: after is worse than before: 50 % more, between ";
         assert!(text.starts_with(&format!("### A &lt;title&gt;\n\n{said}")), "{text}");
+        assert!(text.contains(" | ratio [95 %] | verdict |\n"), "{text}");
         let row = "| 1 conns \\| depth 1 | 12.1 ms | 8.10 ms | 1.495× [";
         assert!(text.contains(row) && text.contains("] | **worse** |\n"), "{text}");
+        let mut surer = worse.clone();
+        surer.1.rule.confidence = 0.975;
+        let text = runs_markdown("A", metric, "", &[surer]);
+        assert!(text.contains("ratio [97.5 %]"), "{text}");
         let both = [worse, ("4 conns".to_owned(), samples(&fast, &fast))];
         let text = runs_markdown("A", metric, "worse at 1, same at 1 of 2 points.", &both);
         assert!(text.contains("\n**worse at 1, same at 1 of 2 points.**\n"), "{text}");
