@@ -125,7 +125,7 @@ pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> Result<Buil
     });
     let short = commit.get(..12).unwrap_or(&commit);
     let place = folder.join(format!("{short}-{mark:016x}"));
-    std::fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
+    ledger::make_directory(&place)?;
     let place = place.canonicalize().with_context(|| place.display().to_string())?;
     let (tree, done) = (place.join("tree"), place.join("built"));
     let built = Built { commit: commit.clone(), subject, tree };
