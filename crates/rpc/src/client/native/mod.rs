@@ -160,7 +160,7 @@ impl NativeClient {
     }
 
     /// Whether the connection has ended.
-    pub(crate) fn is_broken(&self) -> bool {
+    pub fn is_broken(&self) -> bool {
         self.session.broken().is_some()
     }
 
