@@ -11,7 +11,7 @@ use super::write_error::WriteError;
 use crate::model::{ANSWER, ANSWER_BYTES, Refusal};
 use crate::protocol::{ErrorBody, ErrorObject};
 
-/// The most characters of what is said: a request may repeat megabytes of its own in it.
+/// The most characters of a refusal: a request may repeat megabytes of its own in it.
 const SAID: usize = 8 << 10;
 
 /// A refusal, as it is answered.

@@ -221,7 +221,7 @@ impl Snapshot {
     }
 }
 
-/// Replaces what stands between signs by its value, as [`Snapshot::substitute`] says.
+/// Replaces each name between signs by its value, as [`Snapshot::substitute`] says.
 fn substitute(
     text: &str,
     sign: char,

@@ -117,7 +117,7 @@ fn ecflow_ui_shows_the_tree_in_its_colours_and_what_is_pressed_in_it_is_done() {
     for (task, (state, _)) in ["done", "broken", "working"].iter().zip(EDGES) {
         place.told(&[&format!("--force={state}"), &format!("/s/f/{task}")]);
     }
-    // What it is told to do is followed by a sync, which brings what has changed meanwhile.
+    // Each command of the window is followed by a sync, which brings what has changed meanwhile.
     place.until("the suite is suspended", || {
         // Each time anew: a window that is drawn anew just then loses what is selected.
         window.act(&["mousemove", "80", "87", "click", "1", "key", "asterisk"]);
