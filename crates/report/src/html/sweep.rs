@@ -257,7 +257,7 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
                 h2 { "Against swept values" }
                 p.note {
                     "A mark leads to its point. Bars are "
-                    (crate::number::whole_percent(summary.run.confidence)) " intervals over rounds."
+                    (crate::number::confidence(summary.run.confidence)) " intervals over rounds."
                 }
                 @for (key, [legend, moving], [flat_legend, flat], still) in groups {
                     h3 { code { (clipped(key)) } }
