@@ -175,12 +175,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// Notes why a target is skipped, when that turns out only after it was written.
-    pub fn skip_target(&mut self, target: TargetId, reason: &str) -> Result<(), LedgerError> {
-        self.execute("UPDATE target SET skipped = ?2 WHERE id = ?1", params![target, reason])?;
-        Ok(())
-    }
-
     /// Replaces a trial's placeholder, of the same round and target, by what was measured.
     pub fn set_trial(&mut self, trial: TrialId, row: &TrialRow) -> Result<(), LedgerError> {
         let set = TrialRow::TABLE.fields.iter().map(|column| format!("{} = ?", column.name));

@@ -67,7 +67,6 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use number::{
     bytes, count, duration, nanoseconds, percent, plain, rate, ratio, thousands, value_of,
-    whole_percent,
 };
 pub use progress::progress_json;
 pub use run_line::{concluded, run_sentence};

@@ -150,7 +150,7 @@ pub fn percent(fraction: f64) -> String {
 }
 
 /// A fraction as a whole percentage: 0.02 is `2 %`, 0.625 is `62 %`, 0.005 is `0.5 %`.
-pub fn whole_percent(fraction: f64) -> String {
+pub(crate) fn whole_percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent < 10.0 && (percent - percent.round()).abs() > 0.05 {
         format!("{percent:.1} %")
