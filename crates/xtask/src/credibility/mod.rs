@@ -28,6 +28,8 @@ Examples:
   cargo xtask credibility                     all checks, from where they were left
   cargo xtask credibility --minutes 10        and stop after ten minutes, to go on another time
   cargo xtask credibility queue --runs 3      one check, with fewer runs than it takes
+  cargo xtask credibility likely likely-10 likely-5 --runs 1
+                                              verdicts beside other programs, each once: 7 minutes
   cargo xtask credibility --list              what there is, and how far it is")]
 pub(crate) struct Args {
     /// Only these checks, by name
@@ -107,7 +109,7 @@ fn measure(
         let left = (done > 0).then(|| format!(", about {} s left", left.as_secs()));
         let left = left.unwrap_or_default();
         eprintln!("{}: {} run {} of {}{left}", check.name, kind.name, number + 1, kind.runs);
-        let _burner = kind.beside.start();
+        let _burner = kind.beside.start(number as u64);
         runs.measure(check, kind, number)?;
     }
     Ok(())

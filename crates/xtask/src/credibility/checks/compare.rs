@@ -17,17 +17,8 @@ const PLANTED: (usize, usize) = (40, 36);
 /// The same twice: how often a difference was called, and how often the same figures would have
 /// shown one, had one target been measured after the other.
 pub(super) fn same(seen: &Seen) -> Judged {
-    held_to_be_the_same(seen, Rank::Strict)
-}
-
-/// The same twice, on a disturbed machine: what is only likely counts as called.
-pub(super) fn likely_same(seen: &Seen) -> Judged {
-    held_to_be_the_same(seen, Rank::Likely)
-}
-
-fn held_to_be_the_same(seen: &Seen, rank: Rank) -> Judged {
     let (enough, most) = SAME;
-    let verdicts = verdicts(seen, "same", rank);
+    let verdicts = verdicts(seen, "same");
     let judged: usize = verdicts.values().sum();
     let called = |verdict: &&str| ["better", "worse"].contains(verdict);
     let wrong: usize = verdicts.iter().filter(|(v, _)| called(v)).map(|(_, n)| n).sum();
@@ -48,24 +39,12 @@ fn held_to_be_the_same(seen: &Seen, rank: Rank) -> Judged {
 
 /// Two percent more: how often it was found.
 pub(super) fn planted(seen: &Seen) -> Judged {
-    found(seen, Rank::Strict)
-}
-
-/// What was planted, on a disturbed machine: what is only likely counts as found.
-pub(super) fn likely_planted(seen: &Seen) -> Judged {
-    found(seen, Rank::Likely)
-}
-
-fn found(seen: &Seen, rank: Rank) -> Judged {
     let (enough, least) = PLANTED;
-    let verdicts = verdicts(seen, "planted", rank);
+    let verdicts = verdicts(seen, "planted");
     let judged: usize = verdicts.values().sum();
     let found = verdicts.get("worse").copied().unwrap_or(0);
-    let ratio = |run| {
-        let one = primary(run)?;
-        one["likely"]["ratio"].as_f64().or(one["ratio"].as_f64())
-    };
-    let ratios: Vec<f64> = seen.of("planted").filter_map(ratio).collect();
+    let ratios: Vec<f64> =
+        seen.of("planted").filter_map(|run| primary(run)?["ratio"].as_f64()).collect();
     let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
     let mut evidence = format!("Of {judged} tries {found} found it.\n");
     let _ = writeln!(evidence, "{}", words(&verdicts));
@@ -78,30 +57,17 @@ fn found(seen: &Seen, rank: Rank) -> Judged {
     Judged { holds, evidence }
 }
 
-/// Which ranks of verdicts count.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Rank {
-    /// Strict ones only, and only of runs in which the host let something be compared.
-    Strict,
-    /// Likely ones as well, of all runs.
-    Likely,
-}
-
 /// The comparison of the primary metric.
-fn primary(run: &Value) -> Option<&Value> {
+pub(super) fn primary(run: &Value) -> Option<&Value> {
     let mut comparisons = run["comparisons"].as_array()?.iter();
     comparisons.find(|one| one["primary"] == true)
 }
 
-/// How often each verdict was given.
-fn verdicts<'a>(seen: &'a Seen, kind: &'a str, rank: Rank) -> BTreeMap<&'a str, usize> {
+/// How often each verdict was given, of runs in which the host let something be compared.
+fn verdicts<'a>(seen: &'a Seen, kind: &'a str) -> BTreeMap<&'a str, usize> {
     let mut verdicts = BTreeMap::new();
-    for one in seen.of(kind).filter_map(primary) {
-        let likely = one["likely"]["verdict"].as_str().filter(|_| rank == Rank::Likely);
-        if rank == Rank::Likely || one["ratio"].is_number() {
-            let verdict = likely.or(one["verdict"].as_str()).unwrap_or_default();
-            *verdicts.entry(verdict).or_default() += 1;
-        }
+    for one in seen.of(kind).filter_map(primary).filter(|one| one["ratio"].is_number()) {
+        *verdicts.entry(one["verdict"].as_str().unwrap_or_default()).or_default() += 1;
     }
     verdicts
 }
