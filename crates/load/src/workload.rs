@@ -38,6 +38,13 @@ pub trait Workload: std::fmt::Debug + Send + Sync {
         0
     }
 
+    /// What an operation has besides its way to a target, each measured by itself in this process: a
+    /// name, whose words `_` joins, and nanoseconds. They stand among the floors of `--cost`;
+    /// nothing unless a workload says otherwise.
+    fn parts(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+
     /// What is written before the load begins; nothing unless a workload says otherwise.
     fn preparation(&self) -> Preparation {
         Preparation::default()

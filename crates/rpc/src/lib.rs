@@ -24,6 +24,7 @@ pub mod shm;
 mod command;
 #[cfg(not(feature = "grpc"))]
 mod left_out;
+mod parts;
 mod serve;
 pub mod waiting;
 pub mod writes;

@@ -336,9 +336,12 @@ impl<'a> RunWriter<'a> {
     }
 
     /// Writes the host's floors.
-    pub(super) fn floors(&mut self, floors: &[(&str, f64)]) -> Result<(), LedgerError> {
+    pub(super) fn floors<N: Into<String>>(
+        &mut self,
+        floors: Vec<(N, f64)>,
+    ) -> Result<(), LedgerError> {
         for (name, value_ns) in floors {
-            let (run_id, name, value_ns) = (self.run, (*name).to_owned(), *value_ns);
+            let (run_id, name) = (self.run, name.into());
             self.ledger.add_floor(&FloorRow { run_id, name, value_ns })?;
         }
         Ok(())

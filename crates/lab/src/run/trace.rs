@@ -17,14 +17,18 @@ use crate::plan::Target;
 const TRACED_NS: u64 = 500 * MILLISECOND_NS;
 
 impl Runner<'_> {
-    /// Counts system calls, and measures the host's floors beside them. What can't be traced is
+    /// Counts system calls, and measures beside them the host's floors and the parts of operations
+    /// that their workload can measure by themselves. What can't be traced is
     /// reported and left out.
     pub(super) fn trace(
         &mut self,
         writer: &mut RunWriter<'_>,
         folder: &Path,
     ) -> Result<(), RunError> {
-        writer.floors(&floors())?;
+        writer.floors(floors())?;
+        for point in &self.plan.points {
+            writer.floors(point.workload.workload.parts())?;
+        }
         if let Some(why) = crate::deploy::missing_program("strace") {
             self.note(&format!("system calls are not counted: {why}"));
             return Ok(());

@@ -34,7 +34,8 @@ rows! {
         /// The run.
         run_id: RunId,
         /// `clock_read`, `system_call` (the shortest there is), `round_trip` (16 bytes over
-        /// loopback between two threads).
+        /// loopback between two threads), and parts of an operation that its workload has measured
+        /// by themselves.
         name: String,
         /// The time; of round trips the median.
         value_ns: f64,

@@ -81,6 +81,18 @@ fn calls_of_each_size_are_answered_byte_for_byte_and_totals_are_exact() {
 }
 
 #[test]
+fn the_cost_of_a_call_has_its_parts_among_the_floors() {
+    let rest = "operation = \"unary\"\nbytes = 100\n[[clients]]\nconnections = 1\n\
+                timeout = \"20s\"\n";
+    let place = Place::with(&suite(FRAMES, &[], rest));
+    let output = place.loadline(&["run", "suite.toml", "--json", "--wait", "--cost"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    for part in ["look-up_by_name", "look-up_by_number", "future", "encode_100_B", "decode_100_B"] {
+        assert!(json["floors_ns"][part].as_f64() > Some(0.0), "{part}: {}", json["floors_ns"]);
+    }
+}
+
+#[test]
 fn calls_that_come_by_a_schedule_are_answered_rightly_whatever_others_take() {
     let trials = answers_rightly(
         OURS,

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use load::tls::Secure;
 use load::{Dialect, Draw, Operation, Part, Speaks, SpecError, UniformDraw, Workload};
+use prost::Message as _;
 use serde::Deserialize;
 use wire::ProtocolError;
 
@@ -16,6 +18,8 @@ use super::made::{BODIES, Made};
 use super::operations::{BIDI, CALL, CLIENT_STREAM, OPERATIONS, SERVER_STREAM};
 use super::options::{FramesOptions, GrpcOptions};
 use super::totals::Totals;
+use crate::parts::{self, LookUp, Parts, future_ns, look_up_ns};
+use crate::protocol::table::Sample;
 
 /// The most bytes of one message's payload.
 const MAX_BYTES: usize = 64 << 20;
@@ -163,6 +167,25 @@ impl Workload for Rpc {
         self.target.made.bytes as u64
     }
 
+    fn parts(&self) -> Vec<(String, f64)> {
+        let mut all = vec![
+            ("look-up_by_name".to_owned(), look_up_ns(LookUp::ByName)),
+            ("look-up_by_number".to_owned(), look_up_ns(LookUp::ByNumber)),
+            ("future".to_owned(), future_ns()),
+        ];
+        let bytes = self.target.made.bytes;
+        let message = Sample { blob: vec![7; bytes].into(), ..Sample::default() };
+        // Of another method's messages nothing is known here.
+        let is_known = !self.target.made.has_call();
+        let message = is_known.then(|| Bytes::from(message.encode_to_vec()));
+        let of = message.and_then(|message| Parts::measure(&message, parts::From::Fresh).ok());
+        if let Some(Parts { encode_ns, decode_ns, .. }) = of {
+            all.push((format!("encode_{bytes}_B"), encode_ns));
+            all.push((format!("decode_{bytes}_B"), decode_ns));
+        }
+        all
+    }
+
     fn begin(self: Arc<Self>, operations: &[usize]) -> Arc<dyn Workload> {
         // What a server's reflection says is that server's.
         let (made, totals) = (Made::clone(&self.target.made).into(), Arc::new(Totals::default()));
@@ -179,5 +202,37 @@ impl Workload for Rpc {
             true => self.frames(speaks),
             false => self.grpc(speaks),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::any::{Any, Check, Checked, Source};
+    use super::*;
+
+    struct Unchecked;
+
+    impl Check for Unchecked {
+        fn check(&self, _: usize, _: &[u8]) -> Checked {
+            Checked::Right
+        }
+    }
+
+    #[test]
+    fn parts_of_a_call_are_its_look_up_its_future_and_its_message_by_its_size() {
+        let names = |made: Made| {
+            let (made, totals) = (Arc::new(made), Arc::default());
+            let target = Target { made, totals, operations: Arc::default() };
+            let parts = Rpc::new(target, PathBuf::new()).parts();
+            parts.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let always = ["look-up_by_name", "look-up_by_number", "future"];
+        let mut made = Made::new(100, 1, 1);
+        let named = names(made.clone());
+        assert_eq!(named[..3], always);
+        assert_eq!(named[3..], ["encode_100_B", "decode_100_B"]);
+        let any = Any { requests: Vec::new(), check: Box::new(Unchecked) };
+        made.set_source("/a/B".to_owned(), Source::Known(any.into()));
+        assert_eq!(names(made), always, "of another method's messages nothing is known");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::ping::show::time;
 use super::super::ping::trial::quantile;
-use super::parts::LookUp;
+use crate::parts::LookUp;
 
 /// A delayed acknowledgement of Linux takes 40 ms at least.
 const DELAYED_NS: f64 = 38e6;

@@ -3,7 +3,6 @@
 
 mod cause;
 mod host;
-mod parts;
 mod peer;
 mod show;
 
@@ -20,10 +19,10 @@ use super::ping::caller::{Caller, Function, Work, is_grpc};
 use super::ping::seen::{Seen, who};
 use super::ping::trial::{Limits, Trial};
 use crate::client::native::Traffic;
+use crate::parts::{self, LookUp, Parts, look_up_ns};
 use crate::protocol::table::{Pause, Place};
 use cause::{Cores, Did, Facts, Idle, Side, Slow};
 use host::{Floors, Threads, Used};
-use parts::{LookUp, Parts, look_up_ns};
 use show::Shown;
 
 const SLEEP: &str = "/loadline.rpc.v1.Table/Sleep";

@@ -8,8 +8,8 @@ use super::super::ping::seen::Seen;
 use super::super::ping::show::time;
 use super::cause::{Cores, Facts, Off, Side};
 use super::host::Floors;
-use super::parts::LookUp;
 use crate::client::native::Step;
+use crate::parts::LookUp;
 
 /// The most writes, or reads, of a call that a line lists one by one.
 const MOST_LISTED: usize = 16;
@@ -89,7 +89,7 @@ fn rows(facts: &Facts) -> Vec<[String; 3]> {
     let ready = |side: Side| side.ready_ns;
     let switches = |side: Side| side.switches;
     let row = |name: &str, here: String, server: String| [name.to_owned(), here, server];
-    let mut rows = vec![
+    vec![
         row("a call, in the mean", "this side".to_owned(), "the server".to_owned()),
         row("writes", pieces(facts.writes, facts.write_bytes), count(did.map(|did| did.writes))),
         row("reads", pieces(facts.reads, facts.read_bytes), count(did.map(|did| did.reads))),
@@ -117,12 +117,10 @@ fn rows(facts: &Facts) -> Vec<[String; 3]> {
             format!("{:.0} of {}", facts.allocations, time(facts.allocation_ns)),
             String::new(),
         ),
-    ];
-    if let Some(future) = facts.future_ns {
-        rows.push(row("the future", time(future), String::new()));
-    }
-    rows.push(row("while a call waits", percent(facts.idle.here), percent(facts.idle.server)));
-    rows
+        // A caller that reads its answer itself has none.
+        row("the future", facts.future_ns.map_or_else(|| "none".to_owned(), time), String::new()),
+        row("while a call waits", percent(facts.idle.here), percent(facts.idle.server)),
+    ]
 }
 
 /// The figures as text.

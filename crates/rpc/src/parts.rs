@@ -1,7 +1,10 @@
 //! What a call has besides its way: a function that is found, messages that are encoded and
-//! decoded, and memory that is allocated. Each is measured by itself, by this side.
+//! decoded, memory that is allocated, and an answer that is handed to another thread. Each is
+//! measured by itself, by this side, for `loadline rpc why` and `loadline run --cost`.
 
 use std::hint::black_box;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 use bytes::{Buf as _, Bytes};
@@ -14,9 +17,15 @@ use crate::server::native::Methods;
 /// How often each is done.
 const ROUNDS: u32 = 2_000;
 
+/// The most bytes that are encoded or decoded: a large message is done less often.
+const MOST_BYTES: usize = 64 << 20;
+
+/// How often an answer is handed over.
+const HANDED: usize = 1_000;
+
 /// What is decoded from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum From {
+pub(crate) enum From {
     /// The bytes of an answer, each time
     #[default]
     Fresh,
@@ -26,13 +35,13 @@ pub(super) enum From {
 
 /// Means of one message, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     /// Into memory that is there: nothing is allocated.
-    pub(super) encode_ns: f64,
+    pub(crate) encode_ns: f64,
     /// With all that the message takes, until it is dropped.
-    pub(super) decode_ns: f64,
+    pub(crate) decode_ns: f64,
     /// How many elements decoding has returned at the least, and how many it had to.
-    pub(super) elements: (usize, usize),
+    pub(crate) elements: (usize, usize),
 }
 
 fn elements(sample: &Sample) -> usize {
@@ -41,21 +50,23 @@ fn elements(sample: &Sample) -> usize {
 
 impl Parts {
     /// Measures both with an answer, and compares each result.
-    pub(super) fn measure(answer: &Bytes, from: From) -> anyhow::Result<Self> {
+    pub(crate) fn measure(answer: &Bytes, from: From) -> anyhow::Result<Self> {
         let right = Sample::decode(answer.clone())?;
+        let rounds = (MOST_BYTES / answer.len().max(1)).clamp(1, ROUNDS as usize);
+        let each_ns = |begun: Instant| begun.elapsed().as_nanos() as f64 / rounds as f64;
         let mut written = Vec::with_capacity(answer.len());
         let begun = Instant::now();
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             written.clear();
             black_box(&right).encode(black_box(&mut written))?;
         }
-        let encode_ns = begun.elapsed().as_nanos() as f64 / f64::from(ROUNDS);
+        let encode_ns = each_ns(begun);
         let mut buffer = answer.clone();
         let mut least = usize::MAX;
         // As encoding, all at once: reading the clock takes longer than a small message. So the end
         // of each decoded message is in it, whose memory is freed, and the look at its elements.
         let begun = Instant::now();
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             if from == From::Fresh {
                 buffer = answer.clone();
             }
@@ -64,14 +75,14 @@ impl Parts {
             least = least.min(elements(black_box(&decoded)));
             debug_assert!(!buffer.has_remaining());
         }
-        let decode_ns = begun.elapsed().as_nanos() as f64 / f64::from(ROUNDS);
+        let decode_ns = each_ns(begun);
         Ok(Self { encode_ns, decode_ns, elements: (least, elements(&right)) })
     }
 }
 
 /// How a server finds the function that a call names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LookUp {
+pub(crate) enum LookUp {
     /// By its name, which is hashed, as a request of gRPC has it.
     ByName,
     /// By its number, as a frame has it.
@@ -79,7 +90,7 @@ pub(super) enum LookUp {
 }
 
 /// How long finding one of the functions of this program takes, in nanoseconds.
-pub(super) fn look_up_ns(how: LookUp) -> f64 {
+pub(crate) fn look_up_ns(how: LookUp) -> f64 {
     let functions = model::all();
     let methods = Methods::of(&functions);
     let numbers = (0..functions.len() as u32).cycle();
@@ -98,15 +109,42 @@ pub(super) fn look_up_ns(how: LookUp) -> f64 {
     begun.elapsed().as_nanos() as f64 / f64::from(ROUNDS)
 }
 
+/// How long an answer takes from the thread that has read it to one that waits for it by a condition
+/// variable, in nanoseconds: half of the median there and back.
+pub(crate) fn future_ns() -> f64 {
+    let turn = Arc::new((Mutex::new(0), Condvar::new()));
+    let theirs = Arc::clone(&turn);
+    let far = thread::spawn(move || (0..HANDED).for_each(|round| take(&theirs, 2 * round + 1)));
+    let mut samples = Vec::with_capacity(HANDED);
+    take(&turn, 0);
+    for round in 1..HANDED {
+        let begun = Instant::now();
+        take(&turn, 2 * round);
+        samples.push(begun.elapsed().as_nanos() as f64);
+    }
+    // It does nothing that panics.
+    let _ = far.join();
+    samples.sort_by(f64::total_cmp);
+    samples[samples.len() / 2] / 2.0
+}
+
+/// Waits for this turn, and gives the next one to the other thread.
+fn take((turn, changed): &(Mutex<usize>, Condvar), mine: usize) {
+    let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+    let turn = changed.wait_while(turn, |turn| *turn != mine);
+    *turn.unwrap_or_else(PoisonError::into_inner) += 1;
+    changed.notify_one();
+}
+
 /// Allocates as often, to see what that costs.
-pub(super) fn allocate(count: u32) {
+pub(crate) fn allocate(count: u32) {
     for _ in 0..count {
         black_box(Box::new(black_box([0_u8; 64])));
     }
 }
 
 /// How long an allocation takes here, and its end, in nanoseconds.
-pub(super) fn allocation_ns() -> f64 {
+pub(crate) fn allocation_ns() -> f64 {
     let begun = Instant::now();
     allocate(ROUNDS);
     begun.elapsed().as_nanos() as f64 / f64::from(ROUNDS)
@@ -125,7 +163,7 @@ mod tests {
         assert!(fresh.encode_ns > 0.0 && fresh.decode_ns > 0.0);
         let consumed = Parts::measure(&answer, From::Consumed).expect("nothing is a message");
         assert_eq!(consumed.elements, (0, 8));
-        assert!(allocation_ns() > 0.0);
+        assert!(allocation_ns() > 0.0 && future_ns() > 0.0);
         assert!(look_up_ns(LookUp::ByName) > 0.0 && look_up_ns(LookUp::ByNumber) > 0.0);
     }
 }
