@@ -20,7 +20,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 const USAGE: &str = "\
 ping-pong tcp|unix|pipe|thread-pipe|thread-channel|thread-park|thread-condvar|thread-spin
   [--bytes N] [--time MS] [--cpus ONE,OTHER|any]
-  [--writes W] [--answers W] [--nagle yes] [--quickack yes]
+  [--writes W] [--answers W] [--nagle] [--quickack]
 
 Sends N bytes (8) there and back for MS (1000) milliseconds, and prints how long that takes as JSON.
 tcp, unix and pipe are between two processes, the others between two threads, of which the last
@@ -53,6 +53,15 @@ fn options() -> Option<Options> {
     let (mut bytes, mut ms, mut cpus) = (8, 1_000, None);
     let mut division = Division { writes: 1, answers: 1, nagle: false, quickack: false };
     while let Some(word) = words.next() {
+        let switch = match &word[..] {
+            "--nagle" => Some(&mut division.nagle),
+            "--quickack" => Some(&mut division.quickack),
+            _ => None,
+        };
+        if let Some(switch) = switch {
+            *switch = true;
+            continue;
+        }
         let value = words.next()?;
         match &word[..] {
             "--bytes" => bytes = value.parse().ok().filter(|bytes| *bytes > 0)?,
@@ -64,8 +73,6 @@ fn options() -> Option<Options> {
             }
             "--writes" => division.writes = value.parse().ok().filter(|writes| *writes > 0)?,
             "--answers" => division.answers = value.parse().ok().filter(|writes| *writes > 0)?,
-            "--nagle" => division.nagle = value == "yes",
-            "--quickack" => division.quickack = value == "yes",
             _ => return None,
         }
     }
