@@ -130,6 +130,7 @@ pub(super) const ROWS: &[Row] = &[
     steps("workflow-encodings", "run suites/workflow-encodings.toml"),
     steps("workflow-levels", "run suites/workflow-levels.toml"),
     rpc("rpc-calls", "run suites/rpc-calls.toml"),
+    Row { shown: Shown::Printed, ..rpc("rpc-generator", "run suites/rpc-generator.toml") },
     rpc("rpc-calls-go", "run suites/rpc-calls-go.toml"),
     rpc("rpc-open", "run suites/rpc-open.toml"),
     rpc("rpc-streams", "run suites/rpc-streams.toml"),
