@@ -1,11 +1,12 @@
 //! Helpers of the tests of all crates: skips, which cargo hides from whoever reads its output;
-//! ports ([`free_port`]); simulations: for many seeds ([`run_seeds`]), and whether a value is
+//! ports ([`free_port`]); programs that may not run for ever ([`output`], [`Limit`]); simulations: for many seeds ([`run_seeds`]), and whether a value is
 //! linearizable ([`Register`]).
 //!
 //! A test that can't run on a host calls [`skip`] with the reason and returns. `cargo xtask test`
 //! names a file in [`SKIPS`], to which every skip is appended; it prints them last, and under CI
 //! each one fails the run unless xtask's table names its reason.
 
+mod children;
 mod ports;
 mod register;
 mod seeds;
@@ -15,6 +16,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+pub use children::{Limit, output};
 pub use ports::free_port;
 pub use register::Register;
 pub use seeds::{FROM, SECONDS, SEED, run_seeds, run_seeds_of_environment};

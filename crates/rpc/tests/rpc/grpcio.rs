@@ -16,7 +16,7 @@ fn grpcio_finds_everything_as_it_should_be() {
         let address = if over_unix { format!("unix:{path}") } else { server.address() };
         let mut command = Command::new(&python);
         command.arg(script("grpcio_client.py")).arg(&address);
-        let out = command.output().expect("Python runs");
+        let out = testing::output(&mut command, b"");
         let (text, wrong) =
             (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
         assert!(out.status.success(), "{address}: {text}\n{wrong}");
@@ -30,6 +30,7 @@ fn our_client_calls_grpcio_by_its_older_reflection() {
     let mut command = Command::new(python);
     command.arg(script("grpcio_server.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("Python runs");
+    let limit = testing::Limit::of(&child);
     let mut port = String::new();
     BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut port).expect("a port");
     let at = &format!("127.0.0.1:{}", port.trim())[..];
@@ -55,4 +56,5 @@ fn our_client_calls_grpcio_by_its_older_reflection() {
     assert!(services.lines().any(|line| line == "sums.Sums"), "{services}");
     drop(child.stdin.take());
     assert!(child.wait().expect("it ends").success());
+    drop(limit);
 }

@@ -12,7 +12,7 @@ fn grpc_js_finds_everything_as_it_should_be_through_its_small_window() {
     let mut command = Command::new("node");
     command.arg(script("grpcjs_client.js")).arg(server.address()).env("NODE_PATH", modules);
     command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/proto"));
-    let out = command.output().expect("node runs");
+    let out = testing::output(&mut command, b"");
     let (text, wrong) =
         (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert!(out.status.success(), "{text}\n{wrong}");

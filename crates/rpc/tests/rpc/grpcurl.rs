@@ -12,7 +12,7 @@ fn grpcurl_lists_describes_and_calls() {
     let ask = |before: &[&str], behind: &[&str]| {
         let mut command = Command::new(&program);
         command.arg("-plaintext").args(before).arg(server.address()).args(behind);
-        let out = command.output().expect("grpcurl runs");
+        let out = testing::output(&mut command, b"");
         let (text, wrong) =
             (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
         (out.status.code(), format!("{text}{wrong}"))

@@ -22,13 +22,17 @@ const READY_TIME: Duration = Duration::from_secs(60);
 const CLIENT_TIME: &str = "30s";
 
 /// A server that is ended with this value.
-struct Server(Child, String);
+struct Server {
+    child: Child,
+    address: String,
+    _limit: testing::Limit,
+}
 
 impl Drop for Server {
     fn drop(&mut self) {
         // It may have ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -41,22 +45,24 @@ impl Server {
         command.args(["--port", &free.port().to_string()]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
         let until = Instant::now() + READY_TIME;
+        let limit = testing::Limit::of(&child);
         while TcpStream::connect(free).is_err() {
             assert!(Instant::now() < until, "it does not accept connections");
             std::thread::yield_now();
         }
-        Self(child, free.to_string())
+        Self { child, address: free.to_string(), _limit: limit }
     }
 
     /// tonic's.
     fn of_tonic(program: &Path) -> Self {
         let mut child = Command::new(program).stdout(Stdio::piped()).spawn().expect("it starts");
+        let limit = testing::Limit::of(&child);
         let mut line = String::new();
         let out = child.stdout.take().expect("a pipe");
         BufReader::new(out).read_line(&mut line).expect("a line");
         let ready: serde_json::Value = serde_json::from_str(&line).expect("a ready line");
         let address = ready["address"].as_str().expect("an address").to_owned();
-        Self(child, address)
+        Self { child, address, _limit: limit }
     }
 
     /// Calls a function of the interoperability tests: exit code, answers, and what was said.
@@ -64,7 +70,7 @@ impl Server {
         let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto/grpc/testing/test.proto");
         let method = format!("grpc.testing.TestService/{function}");
         let proto = proto.display().to_string();
-        let call = ["call", &self.1, &method, "-", "--proto", &proto];
+        let call = ["call", &self.address, &method, "-", "--proto", &proto];
         let out = rpc_with(&[&call[..], &["--timeout", CLIENT_TIME]].concat(), request);
         (out.status.code(), lines(&out), said(&out))
     }
@@ -159,7 +165,7 @@ fn our_client_finds_gos_interoperability_server_as_it_is_described() {
     server.is_as_described();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
-        let address = server.1.parse().expect("an address");
+        let address = server.address.parse().expect("an address");
         let client = Client::connect(&address, None, READY_TIME).await.expect("a server");
         is_as_described_to_code(&client).await;
     });
@@ -180,7 +186,7 @@ fn our_client_finds_gos_interoperability_server_as_it_is_described() {
     let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto/grpc/testing/test.proto");
     let method = "grpc.testing.TestService/FullDuplexCall";
     let late = r#"{"responseParameters": [{"size": 9, "intervalUs": 60000000}]}"#;
-    let call = ["call", &server.1, method, late, "--timeout", "100ms", "--proto"];
+    let call = ["call", &server.address, method, late, "--timeout", "100ms", "--proto"];
     let out = rpc(&[&call[..], &[&proto.display().to_string()]].concat());
     assert_eq!(out.status.code(), Some(68), "{}", said(&out));
 }
@@ -189,10 +195,9 @@ fn our_client_finds_gos_interoperability_server_as_it_is_described() {
 fn tonics_client_finds_our_server_as_it_should_be() {
     let Some(program) = built("tonic-client") else { return };
     let server = Served::start(&[]);
-    // A server that hangs fails the test; it doesn't hang it.
-    let mut command = Command::new("timeout");
-    command.arg(CLIENT_TIME).arg(program).arg(format!("http://{}", server.socket()));
-    let out = command.output().expect("it runs");
+    let mut command = Command::new(program);
+    command.arg(format!("http://{}", server.socket()));
+    let out = testing::output(&mut command, b"");
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success() && text == "all is right\n", "{text}{}", said(&out));
 }

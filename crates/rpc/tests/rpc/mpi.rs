@@ -23,7 +23,7 @@ fn groups(all: &[(usize, &[&str])]) -> Option<Output> {
         command.args([":"].iter().take(at)).arg("-np").arg(count.to_string());
         command.args([PROGRAM, "rpc"]).args(*args);
     }
-    Some(command.output().expect("it runs"))
+    Some(testing::output(&mut command, b""))
 }
 
 #[test]
@@ -81,6 +81,7 @@ fn a_rank_that_hangs_ends_the_other_with_an_error_in_time() {
     command.args(["--time", "300s", "--count", "10000000", "--timeout", "2s"]);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().expect("it starts");
+    let limit = testing::Limit::of(&child);
     // MPI begins within a fraction of a second of CPU time; what takes more of it are calls.
     let stat = || {
         let pid = std::fs::read_to_string(&file).ok()?.trim().to_owned();
@@ -101,6 +102,7 @@ fn a_rank_that_hangs_ends_the_other_with_an_error_in_time() {
     let stopped = Command::new("kill").args(["-STOP", &pid]).status().expect("it runs");
     assert!(stopped.success());
     let out = child.wait_with_output().expect("it ends");
+    drop(limit);
     assert!(!out.status.success(), "{}", said(&out));
     assert!(said(&out).contains("deadline of the call has passed"), "{}", said(&out));
     assert!(said(&out).contains("rank 1 doesn't end with this one within 2 s"), "{}", said(&out));
@@ -151,7 +153,7 @@ fn with(library: Option<&Path>) -> String {
     }
     let mut command = Command::new(PROGRAM);
     command.args(["rpc", "ping", "mpi:"]).env("LD_LIBRARY_PATH", folder.path());
-    let out = command.output().expect("it runs");
+    let out = testing::output(&mut command, b"");
     assert_eq!(out.status.code(), Some(1), "{}", said(&out));
     said(&out)
 }

@@ -32,7 +32,7 @@ fn the_interoperability_client_of_go_passes_its_cases() {
     for case in CASES {
         let mut command = Command::new(&program);
         command.args(["--server_host=127.0.0.1", &port, &format!("--test_case={case}")]);
-        let out = command.output().expect("it runs");
+        let out = testing::output(&mut command, b"");
         assert!(out.status.success(), "{case}: {}", String::from_utf8_lossy(&out.stderr));
     }
 }
@@ -53,7 +53,7 @@ fn conformance_of_client(file: &str) -> Option<String> {
 }
 
 fn printed(command: &mut Command) -> String {
-    let out = command.output().expect("it runs");
+    let out = testing::output(command, b"");
     let text = [out.stdout, out.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(out.status.success(), "{}", text.concat());
     text.concat()

@@ -95,7 +95,7 @@ fn run(mode: &str, failures: &str) -> Option<[usize; 3]> {
     command.args(["--maximum_edition", "PROTO3", "--failure_list"]).arg(script(failures));
     command.arg("--output_dir").arg(folder.path()).args([CHILD, mode]);
     command.envs(library.map(|library| ("LD_PRELOAD", library)));
-    let out = command.output().expect("it runs");
+    let out = testing::output(&mut command, b"");
     let text = String::from_utf8_lossy(&out.stderr).into_owned();
     let failed = fs::read_to_string(folder.path().join("failing_tests.txt")).unwrap_or_default();
     assert!(out.status.success(), "{text}\n{failed}");

@@ -1,6 +1,6 @@
 //! The service as a process, and its own client.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
@@ -56,19 +56,13 @@ impl Drop for Served {
 
 /// Runs the client.
 pub(crate) fn rpc(args: &[&str]) -> Output {
-    Command::new(PROGRAM).arg("rpc").args(args).output().expect("it runs")
+    rpc_with(args, "")
 }
 
 /// Runs the client with standard input.
 pub(crate) fn rpc_with(args: &[&str], input: &str) -> Output {
     let mut command = Command::new(PROGRAM);
-    command.arg("rpc").args(args).stdin(Stdio::piped());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("it starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    stdin.write_all(input.as_bytes()).expect("written");
-    drop(stdin);
-    child.wait_with_output().expect("it ends")
+    testing::output(command.arg("rpc").args(args), input.as_bytes())
 }
 
 /// What it printed, which has to be JSON.

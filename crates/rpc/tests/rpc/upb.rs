@@ -17,6 +17,7 @@ struct Upb {
     child: Child,
     asked: ChildStdin,
     answers: BufReader<ChildStdout>,
+    _limit: testing::Limit,
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -37,10 +38,11 @@ impl Upb {
         let mut command = Command::new(python);
         command.arg(script("upb.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("Python runs");
+        let limit = testing::Limit::of(&child);
         let mut asked = child.stdin.take().expect("a pipe");
         let answers = BufReader::new(child.stdout.take().expect("a pipe"));
         writeln!(asked, "{}", &hex(DESCRIPTORS)[1..]).expect("it reads");
-        Some(Self { child, asked, answers })
+        Some(Self { child, asked, answers, _limit: limit })
     }
 
     fn ask(&mut self, words: &str) -> String {
