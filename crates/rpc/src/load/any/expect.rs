@@ -20,6 +20,23 @@ pub(super) enum Right {
     Fields(Vec<(Vec<String>, Expression)>),
 }
 
+/// The messages of a request.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// Where they are all alike, one of them.
+    pub(super) messages: Vec<DynamicMessage>,
+    /// How many there are.
+    pub(super) count: usize,
+}
+
+impl Asked {
+    /// The message at a place; `None` behind the last.
+    fn get(&self, place: usize) -> Option<&DynamicMessage> {
+        let place = (place < self.count).then(|| place.min(self.messages.len().saturating_sub(1)));
+        self.messages.get(place?)
+    }
+}
+
 /// The answers of a method, and what is right of them.
 pub(super) struct Expect {
     pub(super) right: Right,
@@ -27,8 +44,8 @@ pub(super) struct Expect {
     pub(super) output: MessageDescriptor,
     /// Each answer is one message.
     pub(super) is_unary: bool,
-    /// The messages of each request.
-    pub(super) requests: Vec<Vec<DynamicMessage>>,
+    /// The messages of each request, where answers are compared with them.
+    pub(super) asked: Vec<Asked>,
     /// Their bytes, as they are sent.
     pub(super) sent: Vec<Bytes>,
     /// The bytes of the first right answer, where all right ones are alike.
@@ -85,8 +102,8 @@ impl Expect {
     }
 
     fn compare(&self, request: usize, answer: &[u8]) -> Result<(), Checked> {
-        let none = Vec::new();
-        let asked = self.requests.get(request).unwrap_or(&none);
+        let none = Asked::default();
+        let asked = self.asked.get(request).unwrap_or(&none);
         let count = self.count(answer)?;
         for (number, part) in messages(answer).flatten().enumerate() {
             let message = DynamicMessage::decode(self.output.clone(), part).map_err(|why| {
@@ -102,13 +119,13 @@ impl Expect {
                     None => return Err(wrong(Vec::new(), "more messages than were asked")),
                 },
                 Right::Fields(fields) => {
-                    let of = asked.get(number).or(asked.last());
+                    let of = asked.get(number).or(asked.messages.last());
                     of.map_or(Ok(()), |request| check_fields(fields, request, &message))?;
                 }
             }
         }
         match self.right {
-            Right::Echo if count < asked.len() => {
+            Right::Echo if count < asked.count => {
                 Err(wrong(Vec::new(), "fewer messages than were asked"))
             }
             // An end with nothing before it would be right for any of them.

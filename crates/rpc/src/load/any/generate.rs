@@ -3,6 +3,8 @@
 use load::scramble;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value};
 
+use super::memory::{NODE_BYTES, VALUE_BYTES};
+
 /// Messages within messages have fields down to this depth.
 const MOST_DEPTH: usize = 3;
 
@@ -11,10 +13,6 @@ const MOST_ELEMENTS: u64 = 3;
 
 /// The longest text, unless the length is stated.
 const MOST_TEXT: u64 = 16;
-
-/// What a value counts, beside its text, of the bytes that a message may have: less than it takes
-/// in memory.
-const VALUE_BYTES: usize = 16;
 
 /// Random numbers in order.
 struct Random(u64);
@@ -38,8 +36,8 @@ impl Random {
 
 /// A message with a value in each field: one member of each oneof, elements in
 /// lists, an entry in maps.
-/// Texts and bytes have `length`, where one is stated. `None` where it takes about `most` bytes or
-/// more: a schema with many fields on each level has more values than there is memory.
+/// Texts and bytes have `length`, where one is stated. `None` where it takes about `most` bytes of
+/// memory or more: a schema with many fields on each level has more values than there is memory.
 pub(super) fn generate(
     message: &MessageDescriptor,
     seed: u64,
@@ -54,7 +52,7 @@ pub(super) fn generate(
 struct Maker {
     random: Random,
     length: Option<usize>,
-    /// What the message may still take; where nothing is left, it is of no use.
+    /// The memory that the message may still take; where nothing is left, it is of no use.
     left: usize,
 }
 
@@ -64,6 +62,7 @@ impl Maker {
         if depth >= MOST_DEPTH || descriptor.full_name() == "google.protobuf.Any" {
             return message;
         }
+        self.left = self.left.saturating_sub(NODE_BYTES);
         let alone = descriptor.fields().filter(|field| field.containing_oneof().is_none());
         let mut fields: Vec<_> = alone.collect();
         for oneof in descriptor.oneofs() {
@@ -168,11 +167,11 @@ mod tests {
     #[test]
     fn a_seed_gives_one_message_and_another_seed_another_one() {
         let sample = sample();
-        let bytes = |seed| generate(&sample, seed, None, 9_000).expect("small").encode_to_vec();
+        let bytes = |seed| generate(&sample, seed, None, 1 << 20).expect("small").encode_to_vec();
         assert_eq!(bytes(7), bytes(7));
         assert_ne!(bytes(7), bytes(8));
         for seed in 0..50 {
-            let message = generate(&sample, seed, Some(5), 9_000).expect("small");
+            let message = generate(&sample, seed, Some(5), 1 << 20).expect("small");
             let text = message.get_field_by_name("text").expect("a field").into_owned();
             assert_eq!(text.as_str().map(str::len), Some(5));
             let members = ["integer", "word", "boxed"];

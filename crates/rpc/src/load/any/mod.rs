@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `source`, `plan` | the keys of `[workload]`, and what follows from them and a method |
 //! | `generate` | messages of a schema and a seed |
+//! | `memory` | what a message takes in memory |
 //! | `expect`, `expression` | what a right answer is |
 //! | `learn` | the schema, asked of the server's reflection by the connection itself |
 
@@ -16,6 +17,8 @@ mod expression;
 mod generate;
 #[cfg(feature = "grpc")]
 mod learn;
+#[cfg(feature = "grpc")]
+mod memory;
 #[cfg(feature = "grpc")]
 mod plan;
 #[cfg(feature = "grpc")]

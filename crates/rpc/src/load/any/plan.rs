@@ -2,21 +2,23 @@
 
 use std::sync::OnceLock;
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use load::scramble;
 use prost::Message as _;
 use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
 
-use super::expect::{Expect, Right};
+use super::expect::{Asked, Expect, Right};
 use super::expression::{Expression, path};
 use super::generate::generate;
+use super::memory::memory_bytes;
 use super::{Any, AnySpec};
 use crate::load::made::PREFIX_BYTES;
 
 /// Different requests that are made unless the suite says how many.
 pub(super) const REQUESTS: u32 = 64;
 
-/// The most bytes of all requests.
+/// The most memory of all requests, in bytes: as they are sent and, where answers are compared with
+/// them, as messages.
 const MOST_BYTES: usize = 256 << 20;
 
 /// What follows once a method is known.
@@ -28,6 +30,8 @@ pub(super) struct Plan {
     /// Messages of each request, where the method takes several.
     messages: usize,
     seed: u64,
+    /// [`MOST_BYTES`].
+    most_bytes: usize,
 }
 
 /// The key that is wrong, and why.
@@ -35,7 +39,13 @@ type Wrong = (String, String);
 
 impl Plan {
     pub(super) fn new(spec: AnySpec, length: Option<usize>, messages: usize, seed: u64) -> Self {
-        Self { spec, length, messages, seed }
+        Self { spec, length, messages, seed, most_bytes: MOST_BYTES }
+    }
+
+    /// The same with another limit.
+    #[cfg(test)]
+    pub(super) fn within(self, most_bytes: usize) -> Self {
+        Self { most_bytes, ..self }
     }
 
     /// The service and its method.
@@ -48,59 +58,66 @@ impl Plan {
     /// # Errors
     /// The key that doesn't fit the method.
     pub(super) fn any(&self, method: &MethodDescriptor) -> Result<Any, Wrong> {
-        let requests = self.requests(method)?;
-        let mut sent = Vec::new();
-        for messages in &requests {
-            let mut bytes = BytesMut::new();
-            for message in messages {
-                put(&message.encode_to_vec(), &mut bytes);
-            }
-            sent.push(bytes.freeze());
-        }
         let right = self.right(method)?;
+        let are_kept = matches!(right, Right::Echo | Right::Fields(_));
+        let (sent, asked) = self.requests(method, are_kept)?;
         let check = Expect {
             right,
             output: method.output(),
             is_unary: !method.is_server_streaming(),
-            requests,
+            asked,
             sent: sent.clone(),
             seen: OnceLock::new(),
         };
         Ok(Any { requests: sent, check: Box::new(check) })
     }
 
-    /// The messages of each request.
-    fn requests(&self, method: &MethodDescriptor) -> Result<Vec<Vec<DynamicMessage>>, Wrong> {
+    /// Each request as it is sent, and its messages, which take memory only if they are kept.
+    fn requests(
+        &self,
+        method: &MethodDescriptor,
+        are_kept: bool,
+    ) -> Result<(Vec<Bytes>, Vec<Asked>), Wrong> {
         let input = method.input();
-        let messages = if method.is_client_streaming() { self.messages } else { 1 };
+        let count = if method.is_client_streaming() { self.messages } else { 1 };
         if let Some(text) = &self.spec.message {
             let message = read(text, &input).map_err(|why| ("message".to_owned(), why))?;
-            let all = (message.encoded_len() + PREFIX_BYTES).saturating_mul(messages);
-            return match all > MOST_BYTES {
-                true => Err(too_large("message")),
-                false => Ok(vec![vec![message; messages]]),
-            };
-        }
-        let mut bytes = 0;
-        let mut requests = Vec::new();
-        for number in 0..u64::from(self.spec.requests.unwrap_or(REQUESTS)) {
-            let mut request = Vec::new();
-            for place in 0..messages as u64 {
-                let seed = scramble(self.seed ^ scramble(number)) ^ place;
-                let made = generate(&input, seed, self.length, MOST_BYTES - bytes);
-                let made = made.ok_or_else(|| too_large("requests"))?.encode_to_vec();
-                bytes += made.len() + PREFIX_BYTES;
-                if bytes > MOST_BYTES {
-                    return Err(too_large("requests"));
-                }
-                // As it is read: a field at its default is as one that isn't there.
-                let message = DynamicMessage::decode(input.clone(), &made[..]);
-                let message = message.map_err(|why| ("requests".to_owned(), why.to_string()))?;
-                request.push(message);
+            let one = prefixed(&message.encode_to_vec());
+            let bytes = one.len().saturating_mul(count).saturating_add(memory_bytes(&message));
+            if bytes > self.most_bytes {
+                return Err(self.too_large("message"));
             }
-            requests.push(request);
+            let asked = Asked { messages: vec![message], count };
+            return Ok((vec![one.repeat(count).into()], vec![asked]));
         }
-        Ok(requests)
+        let (mut sent, mut asked, mut left) = (Vec::new(), Vec::new(), self.most_bytes);
+        for number in 0..u64::from(self.spec.requests.unwrap_or(REQUESTS)) {
+            let (mut bytes, mut messages) = (Vec::new(), Vec::new());
+            for place in 0..count as u64 {
+                let seed = scramble(self.seed ^ scramble(number)) ^ place;
+                let made = generate(&input, seed, self.length, left);
+                let made = made.ok_or_else(|| self.too_large("requests"))?.encode_to_vec();
+                put(&made, &mut bytes);
+                let mut taken = made.len() + PREFIX_BYTES;
+                if are_kept {
+                    // As it is read: a field at its default is as one that isn't there.
+                    let message = DynamicMessage::decode(input.clone(), &made[..]);
+                    let message =
+                        message.map_err(|why| ("requests".to_owned(), why.to_string()))?;
+                    taken += memory_bytes(&message);
+                    messages.push(message);
+                }
+                left = left.checked_sub(taken).ok_or_else(|| self.too_large("requests"))?;
+            }
+            sent.push(bytes.into_boxed_slice().into());
+            asked.push(Asked { messages, count });
+        }
+        Ok((sent, asked))
+    }
+
+    fn too_large(&self, key: &str) -> Wrong {
+        let most = self.most_bytes;
+        (key.to_owned(), format!("all requests take more than {most} bytes of memory: say less"))
     }
 
     fn right(&self, method: &MethodDescriptor) -> Result<Right, Wrong> {
@@ -130,10 +147,6 @@ impl Plan {
     }
 }
 
-fn too_large(key: &str) -> Wrong {
-    (key.to_owned(), format!("all requests have more than {MOST_BYTES} bytes: say less"))
-}
-
 /// A message as JSON.
 fn read(text: &str, message: &MessageDescriptor) -> Result<DynamicMessage, String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -143,16 +156,16 @@ fn read(text: &str, message: &MessageDescriptor) -> Result<DynamicMessage, Strin
 }
 
 /// Appends a message behind its prefix.
-pub(super) fn put(message: &[u8], into: &mut BytesMut) {
-    into.put_u8(0);
+fn put(message: &[u8], into: &mut Vec<u8>) {
+    into.push(0);
     // All requests together are shorter.
-    into.put_u32(message.len() as u32);
-    into.put_slice(message);
+    into.extend_from_slice(&(message.len() as u32).to_be_bytes());
+    into.extend_from_slice(message);
 }
 
 /// A message behind its prefix.
 pub(super) fn prefixed(message: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::new();
+    let mut bytes = Vec::new();
     put(message, &mut bytes);
-    bytes.freeze()
+    bytes.into()
 }

@@ -152,8 +152,36 @@ fn a_stated_message_that_is_sent_too_often_is_refused() {
     let message = Some(format!(r#"{{"payload": {{"body": "{}"}}}}"#, "A".repeat(1_000)));
     let plan = Plan::new(AnySpec { message, ..spec(method) }, None, 500_000, 7);
     let wrong = plan.any(&schema().method(method).expect("a method")).expect_err("375 MB");
-    let words = "all requests have more than 268435456 bytes: say less";
+    let words = "all requests take more than 268435456 bytes of memory: say less";
     assert_eq!(wrong, ("message".to_owned(), words.to_owned()));
+}
+
+#[test]
+fn messages_that_are_kept_count_with_what_they_take_in_memory() {
+    let method = "grpc.testing.TestService/FullDuplexCall";
+    let descriptor = schema().method(method).expect("a method");
+    let plan = |expect| Plan::new(AnySpec { expect, ..spec(method) }, Some(1), 100, 7);
+    // 300 messages of some hundred bytes each, which have several nodes of fields.
+    let most = 200_000;
+    let made = plan(ExpectSpec::default()).within(most).any(&descriptor);
+    let bytes: usize = made.expect("bytes alone are kept").requests.iter().map(Bytes::len).sum();
+    assert!(bytes < most, "{bytes}");
+    let kept = fields("payload.body", "request.payload.body");
+    let wrong = plan(kept).within(most).any(&descriptor).expect_err("too much");
+    let words = "all requests take more than 200000 bytes of memory: say less";
+    assert_eq!(wrong, ("requests".to_owned(), words.to_owned()));
+}
+
+#[test]
+fn a_stated_message_that_is_sent_often_is_kept_once() {
+    let method = "grpc.testing.TestService/FullDuplexCall";
+    let message = Some(r#"{"payload": {"body": "Bw=="}}"#.to_owned());
+    let expect = fields("payload.body", "request.payload.body");
+    let plan = Plan::new(AnySpec { message, expect, ..spec(method) }, None, 500_000, 7);
+    let made = plan.any(&schema().method(method).expect("a method")).expect("a plan");
+    assert_eq!(made.requests[0].len(), 500_000 * (5 + 5));
+    let right = prefixed(&[10, 3, 18, 1, 7]);
+    assert_eq!(made.check.check(0, &right.repeat(3)), Checked::Right);
 }
 
 #[test]
