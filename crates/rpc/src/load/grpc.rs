@@ -11,15 +11,21 @@ use super::answers::{Answers, Said};
 use super::any::{Learning, REFLECTION};
 use super::call::Call;
 use super::calls::{Calls, MAX_ANSWER_BYTES, OWN, Target, put};
-use super::operations::BIDI;
+use super::operations::{ADD, BIDI, PATHS};
 use super::options::GrpcOptions;
 use crate::protocol::http2::frame::{code, code_name};
-use crate::protocol::http2::{Asks, Client, Streams};
+use crate::protocol::http2::{Asks, Client, Path, Streams};
+
+/// How long the server may take for what is asked before the load, as it is sent: the load's own
+/// deadline may be shorter than what only opens a connection takes.
+const OPENING_TIMEOUT: &str = "10S";
 
 /// The client side of one connection.
 #[derive(Debug)]
 pub struct Grpc {
     asks: Asks,
+    /// As the load's calls send it.
+    timeout: Option<String>,
     http2: Client,
     calls: Calls,
     after: After,
@@ -65,9 +71,11 @@ impl Grpc {
             is_encrypted: options.is_encrypted(),
             fields: options.fields(),
         };
+        let timeout = options.timeout();
         Self {
-            http2: Client::new(&asks, &paths(&target)),
+            http2: Client::new(&asks, &paths(&target, timeout.as_deref())),
             asks,
+            timeout,
             calls: Calls::new(target),
             after: After::default(),
             answers: Answers::default(),
@@ -90,8 +98,10 @@ impl Grpc {
 
     #[inline]
     fn begin(&mut self, tag: Tag, out: &mut Output) {
-        let Some(call) = self.calls.begin(tag) else { return };
-        self.http2.begin(tag, call.operation, out);
+        let Some(&mut Call { is_own, operation, .. }) = self.calls.begin(tag) else { return };
+        // Its first call is behind those of the operations.
+        let path = if is_own { self.calls.target.made.paths().len() } else { operation };
+        self.http2.begin(tag, path, out);
         self.say(tag, out);
     }
 
@@ -165,9 +175,9 @@ impl Grpc {
     /// Asks the server's reflection.
     fn question(&mut self, out: &mut Output) -> Result<(), ProtocolError> {
         let Some(question) = &self.learning else { return Ok(()) };
-        let (path, message) = question.learning.question();
-        let paths = paths(&self.calls.target);
-        let number = paths.iter().position(|one| *one == path).unwrap_or(0);
+        let (name, message) = question.learning.question();
+        let paths = paths(&self.calls.target, self.timeout.as_deref());
+        let number = paths.iter().position(|path| path.name == name).unwrap_or(0);
         if !self.http2.may_begin() {
             return Err(self.unlearnt("the server takes no call"));
         }
@@ -213,10 +223,13 @@ impl Grpc {
     }
 }
 
-/// The paths that a connection asks: those of the operations, and of reflection.
-fn paths(target: &Target) -> Vec<&str> {
-    let own = target.made.paths().into_iter();
-    own.chain(REFLECTION.into_iter().filter(|_| target.made.is_learnt())).collect()
+/// The paths that a connection asks: those of the operations, by their numbers; the one of its first
+/// call, and of reflection.
+fn paths<'a>(target: &'a Target, timeout: Option<&'a str>) -> Vec<Path<'a>> {
+    let own = target.made.paths().into_iter().map(|name| Path { name, timeout });
+    let reflection = REFLECTION.into_iter().filter(|_| target.made.is_learnt());
+    let opening = std::iter::once(PATHS[ADD]).chain(reflection);
+    own.chain(opening.map(|name| Path { name, timeout: Some(OPENING_TIMEOUT) })).collect()
 }
 
 impl std::fmt::Debug for Question {
@@ -358,7 +371,8 @@ impl Dialect for Grpc {
     }
 
     fn repeat(&mut self, _: &mut Output) {
-        self.http2 = Client::new(&self.asks, &paths(&self.calls.target));
+        let paths = paths(&self.calls.target, self.timeout.as_deref());
+        self.http2 = Client::new(&self.asks, &paths);
         self.blocked.clear();
     }
 

@@ -92,11 +92,14 @@ impl GrpcOptions {
         self.tls.is_some()
     }
 
-    /// The fields of each call, as they are sent.
+    /// The metadata of each call, as they are sent.
     pub(super) fn fields(&self) -> Vec<(String, String)> {
-        let deadline = self.deadline.map(|span| timeout::format(span.duration()));
-        let deadline = deadline.map(|time| ("grpc-timeout".to_owned(), time));
-        deadline.into_iter().chain(self.metadata.0.iter().cloned()).collect()
+        self.metadata.0.clone()
+    }
+
+    /// How long the server may take for a call of the load, as it is sent.
+    pub(super) fn timeout(&self) -> Option<String> {
+        self.deadline.map(|span| timeout::format(span.duration()))
     }
 }
 
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_sent_by_their_names_and_the_deadline_before_them() {
+    fn fields_are_sent_by_their_names_and_the_deadline_by_itself() {
         let options: GrpcOptions = read(
             "deadline = '1500ms'\nmetadata = { x-more = '', authorization = 'Bearer a', x-bin = \
              'AAH/' }",
@@ -186,13 +189,9 @@ mod tests {
         assert_eq!(options.authority, "localhost");
         let fields = options.fields();
         let fields: Vec<_> = fields.iter().map(|(name, value)| (&name[..], &value[..])).collect();
-        let right = [
-            ("grpc-timeout", "1500000u"),
-            ("authorization", "Bearer a"),
-            ("x-bin", "AAH/"),
-            ("x-more", ""),
-        ];
+        let right = [("authorization", "Bearer a"), ("x-bin", "AAH/"), ("x-more", "")];
         assert_eq!(fields, right);
+        assert_eq!(options.timeout().as_deref(), Some("1500000u"));
         assert!(read::<GrpcOptions>("").expect("none").fields().is_empty());
     }
 

@@ -303,3 +303,14 @@ fn nothing_is_allocated_per_call_after_the_first_ones() {
     let counted = allocation_counter::measure(|| answers[9..].iter().for_each(&mut call));
     assert_eq!(counted.count_total, 0);
 }
+
+#[test]
+fn what_is_asked_before_the_load_has_a_time_of_its_own() {
+    let made = std::sync::Arc::new(crate::load::made::Made::new(1, 1, 1));
+    let target = Target { made, totals: Default::default(), operations: [ADD].into() };
+    let all = paths(&target, Some("5m"));
+    let times: Vec<_> = all.iter().map(|path| path.timeout).collect();
+    assert_eq!(times, [[Some("5m"); 5].as_slice(), &[Some("10S")]].concat());
+    assert_eq!((all[5].name, all[ADD].name), (PATHS[ADD], PATHS[ADD]));
+    assert!(paths(&target, None)[..5].iter().all(|path| path.timeout.is_none()));
+}

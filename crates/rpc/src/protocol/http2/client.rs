@@ -10,7 +10,7 @@ use wire::{Input, Output, ProtocolError};
 use super::frame::{
     HEAD_BYTES, Head, MAX_FRAME_BYTES, PREFACE, code, code_name, flag, kind, setting,
 };
-use super::head::{Asks, RequestHeads};
+use super::head::{Asks, Path, RequestHeads};
 use super::ids::Ids;
 
 /// The most bytes of a header block; its fields decoded may have as many.
@@ -119,7 +119,7 @@ fn unpadded(head: Head, mut payload: &[u8]) -> Option<&[u8]> {
 
 impl Client {
     /// A connection that asks for `paths`.
-    pub fn new(asks: &Asks, paths: &[&str]) -> Self {
+    pub fn new(asks: &Asks, paths: &[Path<'_>]) -> Self {
         Self {
             heads: RequestHeads::new(asks, paths),
             ids: Ids::default(),

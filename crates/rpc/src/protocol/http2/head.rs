@@ -36,6 +36,15 @@ pub struct Asks {
     pub fields: Vec<(String, String)>,
 }
 
+/// A path that requests ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'a> {
+    /// `/package.Service/Method`.
+    pub name: &'a str,
+    /// How long the server may take for each request, as `grpc-timeout` says it.
+    pub timeout: Option<&'a str>,
+}
+
 /// A field that is the same in all requests, and how it begins: an index of the static table, or 0
 /// and a name.
 #[derive(Debug)]
@@ -85,7 +94,9 @@ impl Field {
 pub(super) struct RequestHeads {
     /// As an index of the static table.
     scheme: u8,
-    paths: Vec<Field>,
+    /// Each with the number of its time among `timeouts`.
+    paths: Vec<(Field, Option<usize>)>,
+    timeouts: Vec<Field>,
     same: [Field; 4],
     more: Vec<Field>,
     /// How many fields the server's table has.
@@ -97,12 +108,18 @@ pub(super) struct RequestHeads {
 
 impl RequestHeads {
     /// Of requests to these paths.
-    pub(super) fn new(asks: &Asks, paths: &[&str]) -> Self {
+    pub(super) fn new(asks: &Asks, paths: &[Path<'_>]) -> Self {
         let agent = concat!("loadline/", env!("CARGO_PKG_VERSION"));
         let more = |(name, value): &(String, String)| Field::new(0, name.clone(), value.as_bytes());
+        let mut times: Vec<&str> = paths.iter().filter_map(|path| path.timeout).collect();
+        times.dedup();
+        let time = |path: &Path<'_>| times.iter().position(|time| Some(*time) == path.timeout);
+        let path = |path: &Path<'_>| (Field::new(PATH, "", path.name.as_bytes()), time(path));
+        let timeout = |time: &&str| Field::new(0, "grpc-timeout", time.as_bytes());
         let mut heads = Self {
             scheme: if asks.is_encrypted { HTTPS } else { HTTP },
-            paths: paths.iter().map(|path| Field::new(PATH, "", path.as_bytes())).collect(),
+            paths: paths.iter().map(path).collect(),
+            timeouts: times.iter().map(timeout).collect(),
             same: [
                 Field::new(AUTHORITY, "", asks.authority.as_bytes()),
                 Field::new(0, "te", b"trailers"),
@@ -124,7 +141,8 @@ impl RequestHeads {
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Field> {
-        self.same.iter_mut().chain(&mut self.paths).chain(&mut self.more)
+        let paths = self.paths.iter_mut().map(|(path, _)| path);
+        self.same.iter_mut().chain(paths).chain(&mut self.timeouts).chain(&mut self.more)
     }
 
     /// The server has said how large its table is.
@@ -142,13 +160,16 @@ impl RequestHeads {
             into.push(0x20);
         }
         into.extend_from_slice(&[POST, self.scheme]);
-        let Self { paths, same, more, entries, has_table, .. } = self;
+        let Self { paths, timeouts, same, more, entries, has_table, .. } = self;
         let path = paths.get_mut(path);
         debug_assert!(path.is_some(), "every operation has a path");
-        if let Some(field) = path {
+        let mut timeout = None;
+        if let Some((field, number)) = path {
             field.put(entries, *has_table, into);
+            timeout = number.and_then(|number| timeouts.get_mut(number));
         }
-        same.iter_mut().chain(more).for_each(|field| field.put(entries, *has_table, into));
+        let fields = same.iter_mut().chain(timeout).chain(more);
+        fields.for_each(|field| field.put(entries, *has_table, into));
     }
 }
 
@@ -162,9 +183,16 @@ mod tests {
         }
     }
 
+    impl<'a> Path<'a> {
+        pub(in crate::protocol::http2) fn of(name: &'a str) -> Self {
+            Self { name, timeout: None }
+        }
+    }
+
     #[test]
     fn the_second_request_is_seven_bytes_and_a_small_table_has_none() {
-        let mut heads = RequestHeads::new(&Asks::of("localhost"), &["/a.B/C", "/a.B/D"]);
+        let mut heads =
+            RequestHeads::new(&Asks::of("localhost"), &["/a.B/C", "/a.B/D"].map(Path::of));
         let mut put = |path| {
             let mut block = Vec::new();
             heads.put(path, &mut block);
@@ -195,7 +223,7 @@ mod tests {
         let fields = [("x-a", "1"), ("x-large", &large[..]), ("x-b", "2")];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let asks = Asks { is_encrypted: true, fields, ..Asks::of("localhost") };
-        let mut heads = RequestHeads::new(&asks, &["/a.B/C"]);
+        let mut heads = RequestHeads::new(&asks, &[Path::of("/a.B/C")]);
         let mut put = || {
             let mut block = Vec::new();
             heads.put(0, &mut block);
@@ -207,5 +235,22 @@ mod tests {
         assert!(first.ends_with(&right), "{first:?}");
         let second = [&[0x83, 0x87, 0xc4, 0xc3, 0xc2, 0xc1, 0xc0, 0xbf][..], &large, &[0xbe]];
         assert_eq!(put(), second.concat());
+    }
+    #[test]
+    fn each_path_has_its_own_time() {
+        let paths = [("/a.B/C", Some("5m")), ("/a.B/D", Some("10S")), ("/a.B/E", None)];
+        let paths = paths.map(|(name, timeout)| Path { name, timeout });
+        let mut heads = RequestHeads::new(&Asks::of("localhost"), &paths);
+        let mut put = |path| {
+            let mut block = Vec::new();
+            heads.put(path, &mut block);
+            block
+        };
+        assert!(put(0).ends_with(b"\x40\x0cgrpc-timeout\x025m"));
+        assert!(put(1).ends_with(b"\x40\x0cgrpc-timeout\x0310S"));
+        // The table has eight fields, the newest first: 10S, /a.B/D, 5m, user-agent and so on.
+        assert_eq!(put(0), [0x83, 0x86, 0xc5, 0xc4, 0xc3, 0xc2, 0xc1, 0xc0]);
+        assert_eq!(put(1), [0x83, 0x86, 0xbf, 0xc4, 0xc3, 0xc2, 0xc1, 0xbe]);
+        assert!(put(2).ends_with(&[0xc5, 0xc4, 0xc3, 0xc2]), "the other path moves them on");
     }
 }

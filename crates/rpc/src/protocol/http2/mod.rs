@@ -32,4 +32,4 @@ mod huffman;
 mod ids;
 
 pub use client::{Client, Streams};
-pub use head::Asks;
+pub use head::{Asks, Path};

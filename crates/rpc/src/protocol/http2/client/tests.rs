@@ -56,7 +56,7 @@ fn hear(client: &mut Client, bytes: &[u8], out: &mut Output) -> Result<Vec<Heard
 /// A connection whose server has these settings, and where its bytes go.
 fn ready(of: &[(u16, u32)]) -> (Client, Output) {
     let (mut client, mut out) =
-        (Client::new(&Asks::of("localhost"), &["/a.B/C"]), Output::new(1 << 20));
+        (Client::new(&Asks::of("localhost"), &[Path::of("/a.B/C")]), Output::new(1 << 20));
     client.open(&mut out);
     assert!(!client.may_begin());
     hear(&mut client, &settings(of), &mut out).expect("settings");
@@ -184,7 +184,7 @@ fn a_server_that_goes_refuses_what_it_has_not_begun_and_keeps_the_rest() {
 #[test]
 fn what_breaks_the_protocol_says_how() {
     let (mut fresh, mut out) =
-        (Client::new(&Asks::of("localhost"), &["/a.B/C"]), Output::new(1 << 20));
+        (Client::new(&Asks::of("localhost"), &[Path::of("/a.B/C")]), Output::new(1 << 20));
     let fault = hear(&mut fresh, b"HTTP/1.1 400 Bad Request\r\n", &mut out).unwrap_err();
     assert!(fault.contains("begins with \"HTTP/1.1 400 Bad\""), "{fault}");
     let fault = |bytes: &[u8]| {
