@@ -13,6 +13,7 @@ use super::core::read_definition;
 use super::dispatch::Dispatch;
 use super::message::Asked;
 use super::shared::Shared;
+use super::slices;
 use super::slot::{Answer, Held, SMALL_BYTES, Slot};
 use crate::protocol::frame::{self, HEAD_BYTES};
 use crate::protocol::header::{self, Header};
@@ -50,6 +51,7 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(shared: Arc<Shared>, dispatch: Arc<Dispatch>) -> Self {
+        slices::shorten();
         let (waker, stage, header) = (None, Stage::Head, None);
         Self { shared, dispatch, waker, until: 0, stage, has_read_all: false, header }
     }

@@ -1,4 +1,4 @@
-//! Memory that goes back to the system. The only `unsafe` code of this crate.
+//! Memory that goes back to the system.
 
 /// Has the C library give freed memory back as it comes. By default it keeps more the larger what
 /// was freed: a server that had loaded and deleted 320,830 nodes kept 45 MB at the ends of its

@@ -26,6 +26,7 @@ mod passwords;
 mod pending;
 mod record;
 mod shared;
+mod slices;
 mod slot;
 mod snapshots;
 mod spawn;
