@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use hashbrown::HashMap;
+
 use super::super::attribute::Attribute;
 use super::super::calendar::Calendar;
 use super::super::changes::Aspect;
 use super::super::node::NodeId;
-use super::super::state::ServerState;
+use super::super::state::{ServerState, State};
 use super::super::text::Text;
 use super::super::time::{Duration, Instant};
 use super::super::tree::{Discarded, Snapshot, Tree};
@@ -124,6 +126,9 @@ pub struct Rules<'a> {
     pub(super) awake: Awake,
     /// Nodes that are complete by rule, and queued again by a repeat without end.
     pub(super) ruled: BTreeSet<NodeId>,
+    /// What the children of nodes give them, while only states change: one of thousands of children
+    /// has the others looked through once, not each time.
+    pub(super) computed_states: Option<HashMap<NodeId, State>>,
     passwords: u64,
 }
 
@@ -138,6 +143,7 @@ impl<'a> Rules<'a> {
             effects: Vec::new(),
             awake: Awake::default(),
             ruled: BTreeSet::new(),
+            computed_states: None,
             passwords: 0,
         }
     }

@@ -58,7 +58,6 @@ impl Rules<'_> {
     }
 
     fn take_tokens(&mut self, id: NodeId) {
-        let path = Text::from(self.tree.path(id));
         for (holder, place, inlimit, at) in self.each_limit(id) {
             if inlimit.node_only {
                 if !inlimit.incremented {
@@ -67,7 +66,8 @@ impl Rules<'_> {
                     self.mark(holder, place, true);
                 }
             } else {
-                self.add_holder(at, &inlimit, path.clone());
+                let path = Text::from(self.tree.path(id));
+                self.add_holder(at, &inlimit, path);
             }
         }
     }

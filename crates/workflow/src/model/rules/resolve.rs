@@ -1,5 +1,7 @@
 //! Dependencies: what may run now is submitted.
 
+use hashbrown::HashMap;
+
 use super::super::attribute::Attribute;
 use super::super::changes::Aspect;
 use super::super::evaluate::From;
@@ -28,6 +30,12 @@ impl Rules<'_> {
             self.awake.clear();
             return;
         }
+        self.computed_states = Some(HashMap::new());
+        self.resolve_in_rounds();
+        self.computed_states = None;
+    }
+
+    fn resolve_in_rounds(&mut self) {
         let before = self.tree.state_change_no();
         for _ in 0..ROUNDS_LIMIT {
             if self.awake.is_empty() {

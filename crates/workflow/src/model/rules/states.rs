@@ -20,7 +20,8 @@ impl Rules<'_> {
     /// Sets a node's state, and nothing else.
     pub(super) fn set_state_only(&mut self, id: NodeId, state: State, how: How) {
         let node = self.tree.node(id);
-        if node.state == state {
+        let (before, parent) = (node.state, node.parent);
+        if before == state {
             return;
         }
         let is_job = node.kind.is_job();
@@ -63,6 +64,7 @@ impl Rules<'_> {
             }
             self.tree.values_changed(id, counts);
         }
+        self.note_computed(parent, (before, state));
         if has_flags {
             self.tree.changed_in(id, Aspect::Flags);
         }
@@ -150,6 +152,36 @@ impl Rules<'_> {
         states.max_by_key(|state| state.significance()).unwrap_or(node.state)
     }
 
+    /// The same, noted for the next time where only states change until then.
+    fn computed_again(&mut self, id: NodeId) -> State {
+        let known = self.computed_states.as_ref().and_then(|known| known.get(&id).copied());
+        if let Some(known) = known {
+            debug_assert_eq!(known, self.computed(id), "{}", self.tree.path(id));
+            return known;
+        }
+        let computed = self.computed(id);
+        let node = self.tree.node(id);
+        if let Some(known) = &mut self.computed_states
+            && !node.kind.is_job()
+            && node.first_child.is_some()
+        {
+            known.insert(id, computed);
+        }
+        computed
+    }
+
+    /// A child's state has changed from one to another: what is noted of its parent is so, too.
+    fn note_computed(&mut self, parent: Option<NodeId>, (before, now): (State, State)) {
+        let (Some(parent), Some(known)) = (parent, &mut self.computed_states) else { return };
+        let Some(most) = known.get_mut(&parent) else { return };
+        if now.significance() >= most.significance() {
+            *most = now;
+        } else if before.significance() >= most.significance() {
+            // Others may have it, too.
+            known.remove(&parent);
+        }
+    }
+
     /// The state that the tasks below a node give it, whatever the families between say.
     pub(super) fn computed_below(&self, id: NodeId) -> State {
         let node = self.tree.node(id);
@@ -169,7 +201,7 @@ impl Rules<'_> {
     pub(super) fn step_or_go_up(&mut self, from: NodeId) {
         let mut at = Some(from);
         while let Some(id) = at.filter(|id| *id != NodeId::ROOT) {
-            let computed = self.computed(id);
+            let computed = self.computed_again(id);
             self.set_state_only(id, computed, How::PLAIN);
             if computed == State::Complete && self.step_or_requeue(id) {
                 self.go_up(id);
