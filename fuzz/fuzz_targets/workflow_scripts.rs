@@ -31,7 +31,7 @@ impl Files for One<'_> {
 fuzz_target!(|bytes: &[u8]| {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let user = vec![pair("A", "%B%%B%"), pair("B", "%A"), pair("ECF_HOME", "/h"), pair("V", "v")];
-    let scope = Scope(vec![Level { user, generated: vec![pair("ECF_NAME", "/t/a")] }]);
+    let scope = Scope::new(vec![Level { user, generated: vec![pair("ECF_NAME", "/t/a")] }]);
     let script = Located { origin: Origin::Script, text: "/h/t/a.ecf".to_owned() };
     let source = Source { node: "/t/a", script: &script, lines: None, edited: &[] };
     if let Ok(made) = job(&One(bytes), &scope, source) {

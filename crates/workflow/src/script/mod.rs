@@ -17,7 +17,7 @@ pub use edit::{edit, pre_process, pre_process_own};
 pub use include::MAX_DEPTH;
 pub use job::{Job, Source, job, manual};
 pub use locate::{Located, Origin, locate, may_be_printed};
-pub use scope::{Level, Scope};
+pub use scope::{Level, Scope, Scopes};
 pub use substitute::substitute;
 
 /// The most bytes of a job, and of one file that it is made of.

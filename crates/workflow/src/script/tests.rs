@@ -31,10 +31,14 @@ impl Files for Made {
 }
 
 fn scope() -> Scope {
+    Scope::new(levels())
+}
+
+fn levels() -> Vec<Level> {
     let all = |pairs: &[(&str, &str)]| {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     };
-    Scope(vec![
+    vec![
         Level {
             user: all(&[("V", "value"), ("W", "<%V%>"), ("EMPTY", ""), ("TASK", "mine")]),
             generated: all(&[
@@ -47,7 +51,7 @@ fn scope() -> Scope {
         Level { user: all(&[("ECF_TRYNO", "7")]), generated: all(&[("FAMILY", "f")]) },
         Level { user: all(&[("X", "%X%"), ("INC", "i.h")]), generated: all(&[("SUITE", "t")]) },
         Level { user: all(&[("ECF_HOME", "/h"), ("ECF_MICRO", "%")]), generated: Vec::new() },
-    ])
+    ]
 }
 
 fn made(script: &str, files: &[(&'static str, &'static str)]) -> Result<String, String> {
@@ -141,10 +145,10 @@ fn a_job_cannot_grow_without_bounds() {
         ("/h/c.h", "x"),
     ];
     assert_eq!(made("%include <a.h>", &files).as_deref(), Ok("x\nx\nx\nx"));
-    let mut scope = scope();
+    let mut levels = levels();
     let doubled = ("D".to_owned(), "%D2%%D2%".to_owned());
-    scope.0[0].user.extend([doubled, ("D2".to_owned(), "%D%%D%".to_owned())]);
-    assert_eq!(super::substitute(b"%D%", &scope, &[], b"%"), None);
+    levels[0].user.extend([doubled, ("D2".to_owned(), "%D%%D%".to_owned())]);
+    assert_eq!(super::substitute(b"%D%", &Scope::new(levels), &[], b"%"), None);
 }
 
 #[test]
@@ -152,10 +156,10 @@ fn a_script_is_looked_for_from_ecf_script_to_ecf_home() {
     let files =
         |paths: &[&'static str]| Made(paths.iter().map(|path| (*path, &b"x"[..])).collect());
     let found = |paths: &[&'static str], more: &[(&str, &str)]| {
-        let mut scope = scope();
+        let mut levels = levels();
         let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        scope.0[3].user.extend(more);
-        locate(&files(paths), &scope, "/t/f/a").map(|found| found.text)
+        levels[3].user.extend(more);
+        locate(&files(paths), &Scope::new(levels), "/t/f/a").map(|found| found.text)
     };
     assert_eq!(found(&["/h/t/f/a.ecf", "/h/a.ecf"], &[]).as_deref(), Ok("/h/t/f/a.ecf"));
     assert_eq!(found(&["/h/f/a.ecf", "/h/a.ecf"], &[]).as_deref(), Ok("/h/f/a.ecf"));

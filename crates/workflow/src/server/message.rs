@@ -1,6 +1,6 @@
 //! Messages of other threads to the owner of the tree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitStatus;
 use std::sync::mpsc::Sender;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use journal::Progress;
 
 use super::access::Loaded;
-use super::core::{CommandKind, Definition};
+use super::core::{CommandKind, Definition, Submission};
 use super::slot::{Held, Slot};
 use crate::model::{Changed, NodeId, Snapshot, Tree};
 use crate::protocol::{
@@ -115,6 +115,8 @@ pub(super) enum Message {
     Look(Option<u32>, Box<dyn FnOnce(Look) + Send>),
     /// A client asks.
     Request(Box<Request>, Asked),
+    /// Commands that are still to be started, of a change that has asked for many.
+    Start(VecDeque<Box<Submission>>),
     /// A command has got further.
     Command(CommandEnd),
     /// A snapshot is written, with its length in bytes, or can't be.

@@ -10,6 +10,7 @@ mod connection;
 mod core;
 mod disk;
 mod dispatch;
+mod effects;
 mod environment;
 mod filing;
 mod flush;

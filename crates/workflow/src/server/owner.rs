@@ -12,9 +12,10 @@ use wire::{TaskPool, Waker};
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
 use super::clock::Clock;
-use super::core::{CommandKind, Core, Effect, Submission, Told};
+use super::core::{Core, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
+use super::job;
 use super::log::{Category, unix_us};
 use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint, not_now};
 use super::mover::Mover;
@@ -24,9 +25,7 @@ use super::shared::{Shared, in_background, rendered, written};
 use super::slot::Answer;
 use super::spawn::Spawner;
 use super::store::Logged;
-use super::{filing, job, memory};
 use crate::protocol::{Reply, Request};
-use crate::script::may_be_printed;
 
 /// The most messages that are taken before the journal is passed what they wrote.
 pub(super) const BATCH: usize = 1024;
@@ -134,8 +133,8 @@ impl Owner {
                 }
             };
             match message {
-                // Their connections are closed.
-                Message::Request(..) | Message::Users(..) | Message::Stop => {}
+                // Their connections are closed; and what isn't started is started by the next one.
+                Message::Request(..) | Message::Users(..) | Message::Start(_) | Message::Stop => {}
                 message => self.take_one(message),
             }
         }
@@ -156,7 +155,7 @@ impl Owner {
         self.shared.log.close();
     }
 
-    fn say(&self, at_us: i64, category: Category, text: &str) {
+    pub(super) fn say(&self, at_us: i64, category: Category, text: &str) {
         self.shared.log.add(category, at_us, text);
     }
 
@@ -173,6 +172,7 @@ impl Owner {
                 answer(self.core.look(since, self.counts()));
             }
             Message::LogIn(file) => self.core.log_file = file,
+            Message::Start(starts) => self.start_some(starts),
             Message::Command(end) => self.command_end(end),
             Message::Acknowledged(number) => {
                 self.groups += u64::from(!self.pending.is_empty());
@@ -447,56 +447,6 @@ impl Owner {
             }),
         };
         shared.later(scripts, &slot, move |answers| rendered(answers, make()));
-    }
-
-    /// Has what the tree asks for done: what asked for it is durable.
-    fn effects(&mut self, at_us: i64) {
-        for effect in self.core.effects() {
-            match effect {
-                Effect::Log(category, text) => self.say(at_us, category, &text),
-                Effect::Start(submission) => {
-                    if !self.environment.starts_jobs && submission.kind != CommandKind::Script {
-                        self.not_started(at_us, &submission);
-                        continue;
-                    }
-                    let (spawner, owner) = (Arc::clone(&self.spawner), self.shared.owner.clone());
-                    let is_printed = submission.kind == CommandKind::Job
-                        && may_be_printed(|name| submission.scope.any(name));
-                    let pool = if is_printed { &self.printed_jobs } else { &self.jobs };
-                    let meant = self.environment.task_threshold;
-                    let work = move || job::start(*submission, &spawner, &owner, meant);
-                    // The queue has no limit but the number of tasks.
-                    let _ = pool.submit(Waker::new(|| {}), work);
-                }
-                Effect::File(filing) => {
-                    let owner = self.shared.owner.clone();
-                    // The queue has no limit but the number of suites and families.
-                    let work = move || filing::run(filing, &owner);
-                    let _ = self.files.submit(Waker::new(|| {}), work);
-                }
-                Effect::Move(one) => self.mover.start(*one, &self.environment, &self.shared.owner),
-                Effect::Discard(gone) => {
-                    let work = move || {
-                        drop(gone);
-                        memory::give_back();
-                    };
-                    // One that finds no room drops it here.
-                    let _ = self.shared.in_background(work);
-                }
-                Effect::Forget(text) => {
-                    let _ = self.shared.in_background(move || drop(text));
-                }
-            }
-        }
-    }
-
-    /// Logs a command of a job that is not started (`--dis_job_gen`). Jobs themselves are many.
-    fn not_started(&self, at_us: i64, submission: &Submission) {
-        let Submission { kind, path, .. } = submission;
-        if *kind != CommandKind::Job {
-            let why = "is not started, as no jobs are (--dis_job_gen)";
-            self.say(at_us, Category::Message, &format!("{} of {path} {why}", kind.variable()));
-        }
     }
 
     fn command_end(&mut self, end: CommandEnd) {

@@ -45,9 +45,10 @@ use crate::protocol::{
     Body, Command, Edit, HandleCommand, Header, NodeCommand, PathsCommand, Reply, Report, Request,
     ServerCommand, read,
 };
+use crate::script::Scopes;
 use filings::Filings;
 use handles::Handles;
-use parts::{JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, STARTED, STATUS_FAILED, submission};
+use parts::{JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, STARTED, STATUS_FAILED, next_submission};
 use statistics::Statistics;
 use unstarted::{Unstarted, Waiting};
 use whole::Whole;
@@ -283,8 +284,9 @@ impl Core {
                 made_now.push((node, CommandKind::Script));
             }
         }
+        let mut scopes = Scopes::new(tree);
         for (node, kind) in made_now {
-            let mut start = submission(tree, node, kind);
+            let mut start = next_submission(&mut scopes, node, kind);
             start.edited = edited.remove(&start.path);
             if start.scope.user("ECF_DUMMY_TASK").is_none() {
                 let (try_no, password) = (start.try_no, start.password.clone());
@@ -410,6 +412,7 @@ impl Core {
             self.effects.push(Effect::Log(Category::Warning, text));
         }
         let Self { unstarted, tree, effects, .. } = self;
+        let mut scopes = Scopes::new(tree);
         unstarted.retain(|path, waiting| {
             let Some(id) = tree.find(path) else { return false };
             let node = tree.node(id);
@@ -419,7 +422,7 @@ impl Core {
             if is_due {
                 let text = format!("{path} was submitted and not started: it is started now");
                 effects.push(Effect::Log(Category::Warning, text));
-                let mut start = submission(tree, id, waiting.kind);
+                let mut start = next_submission(&mut scopes, id, waiting.kind);
                 start.edited.clone_from(&waiting.edited);
                 effects.push(Effect::Start(Box::new(start)));
             }

@@ -12,7 +12,7 @@ use super::whole::Whole;
 use super::zombies::Zombies;
 use crate::model::{Discarded, Displayed, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
 use crate::protocol::{Escaped, Reply, Source};
-use crate::script::{Scope, may_be_printed};
+use crate::script::{Scope, Scopes, may_be_printed};
 use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
 use crate::server::log::Category;
 
@@ -179,13 +179,23 @@ impl Parts<'_> {
 
 /// What a task's command needs.
 pub(in crate::server) fn submission(tree: &Snapshot, id: NodeId, kind: CommandKind) -> Submission {
+    next_submission(&mut Scopes::new(tree), id, kind)
+}
+
+/// The same of one task after another.
+pub(in crate::server) fn next_submission(
+    scopes: &mut Scopes<'_>,
+    id: NodeId,
+    kind: CommandKind,
+) -> Submission {
+    let tree = scopes.tree();
     Submission {
         kind,
         path: tree.path(id),
         is_alias: tree.node(id).kind == Kind::Alias,
         try_no: tree.node(id).try_no(),
         password: tree.node(id).job().password.to_string(),
-        scope: Scope::of(tree, id),
+        scope: scopes.of(id),
         edited: None,
     }
 }
@@ -196,13 +206,13 @@ pub(in crate::server) fn submissions(
     tree: &Snapshot,
     id: NodeId,
 ) -> impl Iterator<Item = Submission> {
-    let mut walk = tree.walk(id);
+    let (mut walk, mut scopes) = (tree.walk(id), Scopes::new(tree));
     std::iter::from_fn(move || {
         while let Some(at) = walk.next() {
             let node = tree.node(at);
             if node.kind == Kind::Task {
                 walk.skip_below(at);
-                return Some(submission(tree, at, CommandKind::Job));
+                return Some(next_submission(&mut scopes, at, CommandKind::Job));
             } else if node.default == Displayed::Complete && node.kind != Kind::Root {
                 walk.skip_below(at);
             }
