@@ -240,48 +240,78 @@ fn binary<'a>(
     }
 }
 
+/// Where the last operand on the stack begins among the steps that have made it.
+fn last_operand(steps: &[Step]) -> usize {
+    let mut missing = 1_usize;
+    let begins = |step: &Step| {
+        match step {
+            Step::Binary(_) => missing += 1,
+            Step::Not | Step::Function(_) => {}
+            _ => missing -= 1,
+        }
+        missing == 0
+    };
+    steps.iter().rposition(begins).unwrap_or(0)
+}
+
+/// Evaluates steps, and shows each value to `seen`, in their order.
+fn run<'a>(
+    steps: &'a [Step],
+    of: &impl Operands,
+    mut seen: impl FnMut(&'a Step, Value<'a>),
+) -> bool {
+    let mut stack: Vec<Value<'a>> = Vec::with_capacity(8);
+    for step in steps {
+        let value = match step {
+            Step::Integer(number) => Value::number((*number).into()),
+            Step::State(state) => Value { number: *state as i64, holds: false, operand: None },
+            Step::Event(set) => Value { number: (*set).into(), holds: false, operand: None },
+            Step::Operand(operand) => {
+                let number = int(of.number(operand));
+                let holds = number != 0 && !matches!(operand, Operand::Node(_));
+                Value { number, holds, operand: Some(operand) }
+            }
+            Step::Not => {
+                let top = stack.pop().unwrap_or(Value::number(0));
+                let number = i64::from(top.number == 0);
+                Value { number, holds: !top.holds, operand: None }
+            }
+            Step::Function(name) => {
+                let top = stack.pop().unwrap_or(Value::number(0));
+                Value::number(int(function(*name, top.number)))
+            }
+            Step::Binary(operation) => {
+                let right = stack.pop().unwrap_or(Value::number(0));
+                let left = stack.pop().unwrap_or(Value::number(0));
+                binary(*operation, left, right, of)
+            }
+        };
+        seen(step, value);
+        stack.push(value);
+    }
+    stack.pop().is_some_and(|value| value.holds)
+}
+
 impl Program {
     /// Evaluates the expression, and shows each value to `seen`, in the order of the steps.
-    pub fn run<'a>(
-        &'a self,
-        of: &impl Operands,
-        mut seen: impl FnMut(&'a Step, Value<'a>),
-    ) -> bool {
-        let mut stack: Vec<Value<'a>> = Vec::with_capacity(8);
-        for step in &self.steps {
-            let value = match step {
-                Step::Integer(number) => Value::number((*number).into()),
-                Step::State(state) => Value { number: *state as i64, holds: false, operand: None },
-                Step::Event(set) => Value { number: (*set).into(), holds: false, operand: None },
-                Step::Operand(operand) => {
-                    let number = int(of.number(operand));
-                    let holds = number != 0 && !matches!(operand, Operand::Node(_));
-                    Value { number, holds, operand: Some(operand) }
-                }
-                Step::Not => {
-                    let top = stack.pop().unwrap_or(Value::number(0));
-                    let number = i64::from(top.number == 0);
-                    Value { number, holds: !top.holds, operand: None }
-                }
-                Step::Function(name) => {
-                    let top = stack.pop().unwrap_or(Value::number(0));
-                    Value::number(int(function(*name, top.number)))
-                }
-                Step::Binary(operation) => {
-                    let right = stack.pop().unwrap_or(Value::number(0));
-                    let left = stack.pop().unwrap_or(Value::number(0));
-                    binary(*operation, left, right, of)
-                }
-            };
-            seen(step, value);
-            stack.push(value);
-        }
-        stack.pop().is_some_and(|value| value.holds)
+    pub fn run<'a>(&'a self, of: &impl Operands, seen: impl FnMut(&'a Step, Value<'a>)) -> bool {
+        run(&self.steps, of, seen)
     }
 
-    /// Whether the expression holds.
+    /// Whether the expression holds. Of parts that `and` or `or` joins those are not looked at on
+    /// which nothing depends any more.
     pub fn holds(&self, of: &impl Operands) -> bool {
-        self.run(of, |_, _| {})
+        let (mut first, mut others) = (&self.steps[..], Vec::new());
+        while let Some((Step::Binary(joint @ (Binary::And | Binary::Or)), before)) =
+            first.split_last()
+        {
+            let (left, right) = before.split_at(last_operand(before));
+            others.push((*joint == Binary::And, right));
+            first = left;
+        }
+        others.into_iter().rev().fold(run(first, of, |_, _| {}), |holds, (is_and, part)| {
+            if holds == is_and { run(part, of, |_, _| {}) } else { holds }
+        })
     }
 
     /// The operands, in order, with repetitions.
@@ -290,5 +320,58 @@ impl Program {
             Step::Operand(operand) => Some(operand),
             _ => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::super::text::Texts;
+    use super::*;
+    use crate::definition::parse_expression;
+
+    /// Variables by the bits of a number, from `a` on, and those that were looked at.
+    struct Bits(u32, RefCell<String>);
+
+    impl Operands for Bits {
+        fn number(&self, operand: &Operand) -> i64 {
+            let Operand::Variable(path, _) = operand else { panic!("{operand:?}") };
+            self.1.borrow_mut().push_str(path);
+            i64::from(self.0 >> (path.as_bytes()[0] - b'a') & 1)
+        }
+    }
+
+    #[test]
+    fn whether_an_expression_holds_depends_on_no_more_than_is_looked_at() {
+        for text in [
+            "a:x",
+            "a:x and b:x",
+            "a:x or b:x and not c:x",
+            "a:x and (b:x or c:x) and d:x",
+            "(a:x == set) or (b:x and c:x == clear) or d:x",
+            "not a:x and b:x + 1 == 2 or ! (c:x or d:x)",
+            "a:x ge b:x and c:x + d:x == 1",
+        ] {
+            let program = parse_expression(text, &mut Texts::default()).expect(text);
+            for bits in 0..16 {
+                let of = Bits(bits, RefCell::default());
+                let holds = program.holds(&of);
+                let seen = of.1.take();
+                assert_eq!(program.run(&of, |_, _| {}), holds, "{text} {bits:b}");
+                let all = of.1.take();
+                let mut all = all.chars();
+                assert!(seen.chars().all(|one| all.any(|other| other == one)), "{text}: {seen}");
+            }
+        }
+        let looks = |text, bits| {
+            let program = parse_expression(text, &mut Texts::default()).expect(text);
+            let of = Bits(bits, RefCell::default());
+            program.holds(&of);
+            of.1.take()
+        };
+        assert_eq!(looks("a:x and b:x and c:x", 0b110), "a");
+        assert_eq!(looks("a:x or (b:x and c:x) or d:x", 0b1001), "a");
+        assert_eq!(looks("a:x and b:x or d:x", 0b1000), "ad");
     }
 }
