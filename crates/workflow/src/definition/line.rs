@@ -198,20 +198,47 @@ pub(super) fn items<'a>(of: &Words<'a, '_>, from: usize) -> impl Iterator<Item =
 /// Splits a line into its words, at blanks and tabs.
 pub(super) fn split<'a>(line: &'a str, words: &mut Vec<&'a str>) {
     words.clear();
-    let bytes = line.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        while at < bytes.len() && (bytes[at] == b' ' || bytes[at] == b'\t') {
-            at += 1;
-        }
-        let start = at;
-        while at < bytes.len() && bytes[at] != b' ' && bytes[at] != b'\t' {
-            at += 1;
-        }
-        if start < at {
-            words.push(&line[start..at]);
+    let (mut from, mut is_blank_before) = (None, 1);
+    for (number, block) in line.as_bytes().chunks(64).enumerate() {
+        let blanks = blanks(block);
+        // Where words begin and end, by turns.
+        let mut edges = blanks ^ (blanks << 1 | is_blank_before);
+        is_blank_before = blanks >> 63;
+        while edges != 0 {
+            let at = number * 64 + edges.trailing_zeros() as usize;
+            edges &= edges - 1;
+            match from.take() {
+                None => from = Some(at),
+                Some(from) => words.push(&line[from..at]),
+            }
         }
     }
+    if let Some(from) = from {
+        words.push(&line[from..]);
+    }
+}
+
+/// Which of up to 64 bytes are blanks or tabs, as bits; those behind the last count as such.
+fn blanks(block: &[u8]) -> u64 {
+    let (words, rest) = block.as_chunks::<8>();
+    let mut last = [b' '; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut bits = u64::MAX;
+    for word in std::iter::once(&last).chain(words.iter().rev()) {
+        bits = bits << 8 | blanks_of(u64::from_le_bytes(*word));
+    }
+    bits
+}
+
+/// The same of eight bytes.
+fn blanks_of(bytes: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const LOW_BITS: u64 = 0x7f * ONES;
+    // The highest bit of each byte that is zero.
+    let zeros = |bytes: u64| !(((bytes & LOW_BITS) + LOW_BITS) | bytes | LOW_BITS);
+    let found = zeros(bytes ^ (ONES * b' ' as u64)) | zeros(bytes ^ (ONES * b'\t' as u64));
+    // Bit 8n goes to bit 56 + n, and no two to one.
+    (found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 /// The lines of a text, with statements that stand on one line taken apart.
@@ -238,15 +265,19 @@ impl<'a> Lines<'a> {
             return None;
         }
         self.number += 1;
-        let (line, rest) = match memchr::memchr(b'\n', self.rest.as_bytes()) {
+        let bytes = self.rest.as_bytes();
+        let first = match self.is_persistent {
+            true => memchr::memchr(b'\n', bytes),
+            false => memchr::memchr2(b'\n', b';', bytes),
+        };
+        let has_separator = first.is_some_and(|at| bytes[at] == b';');
+        let end = if has_separator { memchr::memchr(b'\n', bytes) } else { first };
+        let (line, rest) = match end {
             Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
             None => (self.rest, ""),
         };
         self.rest = rest;
-        if self.is_persistent || memchr::memchr(b';', line.as_bytes()).is_none() {
-            return Some(line);
-        }
-        Some(self.statements(line))
+        Some(if has_separator { self.statements(line) } else { line })
     }
 
     fn statements(&mut self, line: &'a str) -> &'a str {
@@ -286,6 +317,24 @@ mod tests {
             ["edit A 'x;y'", "edit A 1", "edit B 2"]
         );
         assert_eq!(lines("label a \"b;c\"\n# a;b"), ["label a \"b;c\"", "# a;b"]);
+    }
+
+    #[test]
+    fn words_are_what_is_between_blanks_and_tabs_wherever_they_stand() {
+        let mut state = 7_u32;
+        let mut line = String::new();
+        for _ in 0..20_000 {
+            let mut words = Vec::new();
+            split(&line, &mut words);
+            let all = line.split([' ', '\t']).filter(|word| !word.is_empty());
+            assert_eq!(words, all.collect::<Vec<_>>(), "{line:?}");
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let signs = [' ', ' ', '\t', '\u{b}', '!', 'a', '\u{a0}', 'é'];
+            match state >> 24 {
+                0 => line.clear(),
+                one => line.push(signs[one as usize & 7]),
+            }
+        }
     }
 
     #[test]
