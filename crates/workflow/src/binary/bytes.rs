@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::definition::expression;
-use crate::model::{Condition, Expression, Joint, OwnText, Part, Text, Texts};
+use crate::definition::kept_expression;
+use crate::model::{Condition, Expression, Joint, OwnText, Part, Step, Text, Texts};
 
 /// Why bytes are no tree.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -93,12 +93,15 @@ pub(super) struct Reader<'a> {
     texts: Vec<Text>,
     expressions: Vec<Arc<Expression>>,
     operands: Texts,
+    /// Room for the steps of the expression that is being read.
+    steps: Vec<Step>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         let (texts, expressions) = (Vec::new(), Vec::new());
-        Self { bytes, at: 0, texts, expressions, operands: Texts::default() }
+        let (operands, steps) = (Texts::default(), Vec::new());
+        Self { bytes, at: 0, texts, expressions, operands, steps }
     }
 
     pub(super) fn bad<T>(&self, what: impl Into<String>) -> Result<T> {
@@ -263,8 +266,7 @@ impl Pack for Condition {
                 return from.bad("parts of an expression that aren't joined");
             }
             // What can't be read never holds, as in a text.
-            let made = expression(parts.clone(), &mut from.operands);
-            let made = Arc::new(made.unwrap_or(Expression { parts, program: None }));
+            let made = Arc::new(kept_expression(parts, &mut from.operands, &mut from.steps));
             from.expressions.push(Arc::clone(&made));
             made
         } else {

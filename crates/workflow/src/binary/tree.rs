@@ -142,9 +142,18 @@ pub fn read(bytes: &[u8]) -> std::result::Result<Read, BadBinary> {
     loop {
         let parent = open.last().map(|(id, _)| *id);
         let head = [from.byte()?, from.byte()?];
-        let name = OwnText::take(&mut from)?;
-        let id = begin(&mut tree, parent, head, name, &from)?;
-        fields(tree.edit(id), head, &mut attributes, &mut from)?;
+        let mut node = begin(parent, head, &mut from)?;
+        fields(&mut node, head, &mut attributes, &mut from)?;
+        let id = match parent {
+            Some(parent) => {
+                let added = tree.put(parent, node, None);
+                added.or_else(|why| from.bad(format!("a node: {why}")))?
+            }
+            None => {
+                *tree.edit(NodeId::ROOT) = node;
+                NodeId::ROOT
+            }
+        };
         let children = if head[1] & CHILDREN != 0 { from.number()? } else { 0 };
         if head[1] & MARK != 0 {
             let bits = from.byte()?;
@@ -185,21 +194,13 @@ fn read_server(from: &mut Reader<'_>) -> Result<Server> {
     Ok(server)
 }
 
-/// Adds a node; the first is the server itself.
-fn begin(
-    tree: &mut Tree,
-    parent: Option<NodeId>,
-    head: [u8; 2],
-    name: OwnText,
-    from: &Reader<'_>,
-) -> Result<NodeId> {
+/// A node by its kind and name; the first is the server itself.
+fn begin(parent: Option<NodeId>, head: [u8; 2], from: &mut Reader<'_>) -> Result<Node> {
+    let name = OwnText::take(from)?;
     let kind = KINDS.get(usize::from(head[0] & 7)).copied();
     match (parent, kind) {
-        (None, Some(Kind::Root)) => Ok(NodeId::ROOT),
-        (Some(parent), Some(kind)) => {
-            let added = tree.add(parent, kind, name, None);
-            added.or_else(|why| from.bad(format!("a node: {why}")))
-        }
+        (None, Some(Kind::Root)) => Ok(Node::new(Kind::Root, OwnText::from("/"))),
+        (Some(_), Some(kind)) => Ok(Node::new(kind, name)),
         _ => from.bad(format!("{} is no kind of node here", head[0] & 7)),
     }
 }

@@ -72,6 +72,13 @@ pub fn expression(parts: Vec<Part>, texts: &mut Texts) -> Parsed<Expression> {
     Ok(Expression { parts, program })
 }
 
+/// The same, which never holds where a part can't be read; `steps` is room that is empty before and
+/// after.
+pub fn kept_expression(parts: Vec<Part>, texts: &mut Texts, steps: &mut Vec<Step>) -> Expression {
+    let program = program(&parts, texts, steps).ok();
+    Expression { parts, program }
+}
+
 /// What these parts mean together; `steps` is room that is empty before and after.
 pub(super) fn program(parts: &[Part], texts: &mut Texts, steps: &mut Vec<Step>) -> Parsed<Program> {
     let mut len = 0_usize;
@@ -163,7 +170,9 @@ impl<'a> Parser<'a, '_> {
     fn take_of(&mut self, words: &[(&str, Binary)]) -> Option<Binary> {
         self.skip();
         let rest = self.rest();
-        let (word, operation) = words.iter().find(|(word, _)| rest.starts_with(word))?;
+        let first = rest.as_bytes().first();
+        let is_next = |word: &str| word.as_bytes().first() == first && rest.starts_with(word);
+        let (word, operation) = words.iter().find(|(word, _)| is_next(word))?;
         self.at += word.len();
         Some(*operation)
     }

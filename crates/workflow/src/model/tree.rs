@@ -387,7 +387,22 @@ impl Tree {
         name: OwnText,
         at: Option<usize>,
     ) -> Result<NodeId, AddError> {
-        let above = self.node(parent);
+        let mut node = Node::new(kind, name);
+        if kind == Kind::Alias {
+            // It never begins with its suite.
+            node.state = State::Queued;
+        }
+        self.put(parent, node, at)
+    }
+
+    /// The same of a node with all that is its own.
+    pub(crate) fn put(
+        &mut self,
+        parent: NodeId,
+        mut node: Node,
+        at: Option<usize>,
+    ) -> Result<NodeId, AddError> {
+        let (above, kind) = (self.node(parent), node.kind);
         let fits = match kind {
             Kind::Root => false,
             Kind::Suite => above.kind == Kind::Root,
@@ -397,20 +412,14 @@ impl Tree {
         if !fits {
             return Err(AddError::Kind { parent: above.kind.word(), child: kind.word() });
         }
-        let hash = self.index.hash(parent, &name);
-        if self.index.find(hash, &self.arena, (parent, &name)).is_some() {
+        let hash = self.index.hash(parent, &node.name);
+        if self.index.find(hash, &self.arena, (parent, &node.name)).is_some() {
             return Err(AddError::Duplicate(self.path(parent)));
         }
         if self.upwards(parent).count() >= DEPTH_LIMIT {
             return Err(AddError::Depth);
         }
-        let suite = above.suite;
-        let mut node = Node::new(kind, name);
-        (node.parent, node.suite) = (Some(parent), suite);
-        if kind == Kind::Alias {
-            // It never begins with its suite.
-            node.state = State::Queued;
-        }
+        (node.parent, node.suite) = (Some(parent), above.suite);
         let id = match self.free.pop_first() {
             Some(id) => {
                 *self.node_mut(id) = node;
