@@ -1,5 +1,6 @@
 //! `loadline conditions insert`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::context::{BadInput, Context, many};
@@ -74,8 +75,8 @@ pub(super) struct InsertArgs {
     /// Leave out the first objects of the file: those that an insertion which broke off has named
     #[arg(long, value_name = "OBJECTS", requires = "file", default_value_t = 0)]
     skip: u64,
-    /// Read and check all of the file, and insert nothing. Only an insertion finds what the server
-    /// refuses, such as objects that overlap what is there
+    /// Read and check all of the file, name the tags that would be made, and insert nothing. Only
+    /// an insertion finds what the server refuses, such as objects that overlap what is there
     #[arg(long, requires = "file")]
     dry_run: bool,
     /// Take columns that a CSV lacks, or that are not typed, as without a value
@@ -125,38 +126,49 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
     };
     let is_binary = format == FileFormat::Bin;
     let sending = Sending { most_objects: batch, skip, is_binary, is_dry: dry_run };
-    let new_tag = new_tag(context, named.folder.as_deref(), named.tag.as_deref())?;
+    let before = match (&named.folder, &named.tag) {
+        (Some(folder), Some(tag)) => new_tags(context, [(folder, tag)])?,
+        _ => BTreeSet::new(),
+    };
     let sent = parts::send(&context.client, &path, sending, fill)?;
-    let new_tag = new_tag.filter(|_| sent.revision.is_some());
+    let new_tags = match (dry_run, sent.revision) {
+        // Of what is inserted the tags are there by now.
+        (true, _) => new_tags(context, sent.tags.iter().map(|(folder, tag)| (folder, tag)))?,
+        (false, Some(_)) => before,
+        (false, None) => BTreeSet::new(),
+    };
     let json = serde_json::json!({
         "schema": 1, "objects": sent.objects, "parts": sent.parts, "revision": sent.revision,
-        "dry_run": dry_run, "new_tag": new_tag,
+        "dry_run": dry_run, "new_tags": new_tags,
     });
     let parts = if sent.parts > 1 { format!(" in {} parts", sent.parts) } else { String::new() };
     let at = sent.revision.map_or(String::new(), |revision| format!(", revision {revision}"));
-    let end = if dry_run { " can be sent; nothing is inserted" } else { "" };
-    let made = made(new_tag);
-    context.print(&json, &format!("{}{parts}{at}{end}{made}", many(sent.objects, "object")))
+    let (can, end) = if dry_run { (" can be sent", "; nothing is inserted") } else { ("", "") };
+    let made = made(&new_tags);
+    context.print(&json, &format!("{}{parts}{at}{can}{made}{end}", many(sent.objects, "object")))
 }
 
-/// The tag that an insertion makes because it isn't there, such as one that is misspelt.
-fn new_tag<'a>(
+/// The tags that an insertion into folders makes because they aren't there, such as one that is
+/// misspelt.
+fn new_tags<'a>(
     context: &Context,
-    folder: Option<&str>,
-    tag: Option<&'a str>,
-) -> Result<Option<&'a str>, ClientError> {
-    let Some((folder, tag)) = folder.zip(tag) else { return Ok(None) };
-    let asked = [("folder", folder.to_owned()), ("tag", tag.to_owned()), ("since", "max".into())];
-    match context.client.get_json("/count", &asked) {
-        Err(ClientError::Refused { status: 404, .. }) => Ok(Some(tag)),
-        // What else is wrong with it the insertion finds.
-        Err(ClientError::Refused { .. }) | Ok(_) => Ok(None),
-        Err(error) => Err(error),
+    tags: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Result<BTreeSet<&'a str>, ClientError> {
+    let mut new = BTreeSet::new();
+    for (folder, tag) in tags {
+        let asked = [("folder", folder.clone()), ("tag", tag.clone()), ("since", "max".into())];
+        match context.client.get_json("/count", &asked) {
+            Err(ClientError::Refused { status: 404, .. }) => _ = new.insert(tag.as_str()),
+            // What else is wrong with it the insertion finds.
+            Err(ClientError::Refused { .. }) | Ok(_) => {}
+            Err(error) => return Err(error),
+        }
     }
+    Ok(new)
 }
 
-fn made(new_tag: Option<&str>) -> String {
-    new_tag.map_or(String::new(), |tag| format!(", with the new tag {tag:?}"))
+fn made(new_tags: &BTreeSet<&str>) -> String {
+    new_tags.iter().map(|tag| format!(", with the new tag {tag:?}")).collect()
 }
 
 fn insert_one(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
@@ -168,13 +180,14 @@ fn insert_one(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
     let (channel, until) = (args.channel, args.until);
     let object = ObjectBody { channel, since, until, values, records: None };
     let (tag, only_tag) = (args.tag, args.only_tag);
-    let new_tag = new_tag(context, Some(&folder), tag.as_deref())?;
-    let batch = BatchBody { folder, tag: tag.clone(), only_tag, objects: vec![object] };
+    let new_tags = new_tags(context, tag.as_ref().map(|tag| (&folder, tag)))?;
+    let batch =
+        BatchBody { folder: folder.clone(), tag: tag.clone(), only_tag, objects: vec![object] };
     let revision = context.client.post("/objects", &InsertBody { batches: vec![batch] })?;
     let json = serde_json::json!({
-        "schema": 1, "objects": 1, "revision": revision, "new_tag": new_tag,
+        "schema": 1, "objects": 1, "revision": revision, "new_tags": new_tags,
     });
-    context.print(&json, &format!("1 object, revision {revision}{}", made(new_tag)))
+    context.print(&json, &format!("1 object, revision {revision}{}", made(&new_tags)))
 }
 
 /// The columns that a folder has now.
@@ -199,10 +212,12 @@ mod tests {
         let client = Client::new(&place.at(), None, Duration::from_secs(60));
         let context = Context { client, json: false };
         let insert = ["insert", "/f", "--since", "1", "v=7", "--tag", "t"];
-        assert_eq!(new_tag(&context, Some("/f"), Some("t")).expect("known"), Some("t"));
+        let new = |tag: &str| {
+            let (folder, tag) = ("/f".to_owned(), tag.to_owned());
+            made(&new_tags(&context, [(&folder, &tag)]).expect("known"))
+        };
+        assert_eq!(new("t"), ", with the new tag \"t\"");
         place.does(&insert);
-        assert_eq!(new_tag(&context, Some("/f"), Some("t")).expect("known"), None);
-        assert_eq!(new_tag(&context, Some("/f"), Some("HEAD")).expect("known"), None);
-        assert_eq!(made(Some("t")), ", with the new tag \"t\"");
+        assert_eq!([new("t"), new("HEAD")], ["", ""]);
     }
 }

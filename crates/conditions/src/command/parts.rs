@@ -1,5 +1,6 @@
 //! Objects on their way to the server, in parts that are each inserted whole or not at all.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -24,11 +25,13 @@ pub(super) const SAY_EVERY: Duration = Duration::from_secs(1);
 pub(super) type Place = (String, Option<String>, bool);
 
 /// What was inserted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sent {
     pub(super) objects: u64,
     pub(super) parts: u64,
     pub(super) revision: Option<u64>,
+    /// The tags of users that objects of the file have, each with its folder.
+    pub(super) tags: BTreeSet<(String, String)>,
 }
 
 /// How objects of a file are sent.
@@ -99,6 +102,7 @@ pub(super) struct Parts {
     whole: Vec<Filled>,
     objects: usize,
     bytes: usize,
+    tags: BTreeSet<(String, String)>,
     sender: SyncSender<Part>,
 }
 
@@ -126,6 +130,7 @@ impl Parts {
             return Ok(known);
         }
         let (folder, tag, only_tag) = place.clone();
+        self.tags.extend(tag.clone().map(|tag| (folder.clone(), tag)));
         let bulk = Bulk::new(&folder, tag, only_tag, columns()?);
         let bytes = bulk.most_bytes();
         self.bytes += bytes;
@@ -165,6 +170,8 @@ impl Parts {
 
     /// Adds objects that came together, in halves where they are too many.
     pub(super) fn add_bulk(&mut self, bulk: Bulk) -> anyhow::Result<()> {
+        let tag = bulk.batch.tag.clone();
+        self.tags.extend(tag.map(|tag| (bulk.batch.folder.clone(), tag)));
         let first = self.read + 1;
         let count = bulk.batch.objects.len();
         self.read += count as u64;
@@ -246,6 +253,7 @@ pub(super) fn send(
         whole: Vec::new(),
         objects: 0,
         bytes: 0,
+        tags: BTreeSet::new(),
         sender,
     };
     let way = Way::of(file, sending.is_binary, sending.skip);
@@ -255,10 +263,11 @@ pub(super) fn send(
             false => each(client, &way, parts),
         });
         let filled = fill(&mut waiting).and_then(|()| waiting.finish());
+        let tags = std::mem::take(&mut waiting.tags);
         drop(waiting);
         let (sent, refused) = thread.join().unwrap_or_default();
         match refused.or(filled.err()) {
-            None => Ok(sent),
+            None => Ok(Sent { tags, ..sent }),
             Some(why) => Err(why).with_context(|| way.said()),
         }
     })
@@ -269,7 +278,7 @@ fn counted(parts: Receiver<Part>) -> Sent {
     parts.into_iter().fold(Sent::default(), |sent, part| Sent {
         objects: sent.objects + part.objects,
         parts: sent.parts + 1,
-        revision: None,
+        ..sent
     })
 }
 
@@ -367,6 +376,21 @@ mod tests {
         assert!(why.starts_with(said), "{why}");
         let why = each(None, &[20], 17 << 20).expect_err("refused");
         assert!(format!("{why:#}").starts_with("nothing is inserted: a change of"), "{why:#}");
+    }
+
+    #[test]
+    fn what_is_only_read_has_the_tags_of_all_its_objects() {
+        let client = Client::new("127.0.0.1:1", None, Duration::from_secs(1));
+        let sending = Sending { is_dry: true, ..Sending::default() };
+        let sent = send(&client, Path::new("f.jsonl"), sending, |parts| {
+            for tag in [Some("a"), None, Some("b"), Some("a")] {
+                parts.place(&("/f".to_owned(), tag.map(str::to_owned), false), || Ok(columns()))?;
+            }
+            parts.add_bulk(Bulk::new("/g", Some("c".to_owned()), true, columns()))
+        });
+        let tags = sent.expect("read").tags;
+        let expected = [("/f", "a"), ("/f", "b"), ("/g", "c")];
+        assert!(tags.iter().map(|(folder, tag)| (folder.as_str(), tag.as_str())).eq(expected));
     }
 
     #[test]
