@@ -17,7 +17,8 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use crate::protocol::{
-    BASE, CompactBody, CompactedBody, ErrorBody, FORM_TYPE, INSERT_TYPE, REVISION, percent_encode,
+    ASKED_BY_POST, BASE, CompactBody, CompactedBody, ErrorBody, FORM_TYPE, INSERT_TYPE, REVISION,
+    percent_encode,
 };
 use encrypted::{agent, config};
 
@@ -30,8 +31,8 @@ const MAX_ANSWER_BYTES: u64 = 512 << 20;
 /// what is between may read less.
 const MAX_QUERY_BYTES: usize = 8 << 10;
 
-/// What is also asked with the parameters in a body.
-const IN_BODY: [&str; 6] = ["/find", "/browse", "/count", "/diff", "/explain", "/export"];
+/// How long the last line of an export is, with its digest.
+const DIGEST_LINE_BYTES: usize = "sha-256=:".len() + 44 + ":\n".len();
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -174,7 +175,7 @@ impl Client {
     /// Asks in a query, or in a body where that is too long for a head.
     fn ask(&self, path: &str, parameters: &[(&str, String)], is_endless: bool) -> Answered {
         let query = query(parameters);
-        match query.len() > MAX_QUERY_BYTES && IN_BODY.contains(&path) {
+        match query.len() > MAX_QUERY_BYTES && ASKED_BY_POST.contains(&path) {
             true => {
                 let asked = self.limited(self.posting(path), is_endless);
                 asked.content_type(FORM_TYPE).send(&query)
@@ -203,31 +204,46 @@ impl Client {
         format!("{}{BASE}{path}{mark}{}", self.origin, query(parameters))
     }
 
-    /// Asks `path`, and writes the answer as it comes; returns its length. It may be of any length:
+    /// Asks for an export, and writes it as it comes; returns its length. It may be of any length:
     /// no silence in it is longer than a request may take.
     ///
     /// # Errors
-    /// As [`Client::get`], and when it can't be written.
-    pub fn get_to(
+    /// As [`Client::get`], and when it can't be written. Other bytes than the server's digest is of
+    /// are refused at their end, when they have been written.
+    pub fn export(
         &self,
-        path: &str,
         parameters: &[(&str, String)],
         out: &mut dyn Write,
     ) -> anyhow::Result<u64> {
-        let mut answer = self.ask(path, parameters, true).map_err(|why| self.broken(why))?;
+        // The library that reads answers drops trailers.
+        let asked = [parameters, &[("digest", "true".to_owned())]].concat();
+        let mut answer = self.ask("/export", &asked, true).map_err(|why| self.broken(why))?;
         if !answer.status().is_success() {
             return Ok(self.read(Ok(answer))?.body.len() as u64);
         }
         let mut body = answer.body_mut().as_reader();
-        let mut buffer = vec![0; 1 << 16];
-        let mut bytes = 0;
+        let (mut buffer, mut hash, mut bytes) = (vec![0; 1 << 16], Sha256::new(), 0);
+        // What may be the last line.
+        let mut kept = Vec::new();
         loop {
             let read = body.read(&mut buffer).map_err(|why| self.broken(why.into()))?;
             if read == 0 {
-                return Ok(bytes);
+                break;
             }
-            out.write_all(&buffer[..read])?;
-            bytes += read as u64;
+            kept.extend_from_slice(&buffer[..read]);
+            let ready = kept.len().saturating_sub(DIGEST_LINE_BYTES);
+            out.write_all(&kept[..ready])?;
+            hash.update(&kept[..ready]);
+            kept.drain(..ready);
+            bytes += ready as u64;
+        }
+        match kept == format!("{}\n", digest(hash)).as_bytes() {
+            true => Ok(bytes),
+            false => {
+                let why = "its last line is not the digest of what comes before: ask again, and \
+                           look for what changes answers on their way";
+                Err(self.unreadable(why).into())
+            }
         }
     }
 
@@ -290,8 +306,8 @@ impl Client {
         // A proxy may have added digests of other kinds (RFC 9530, 3).
         let mut digests = stated.into_iter().flat_map(|all| all.split(',')).map(str::trim);
         let stated = digests.find(|digest| digest.starts_with("sha-256="));
-        let digest = || format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(body)));
-        match stated.filter(|stated| *stated != digest()) {
+        let is_other = |stated: &&str| *stated != digest(Sha256::new_with_prefix(body));
+        match stated.filter(is_other) {
             Some(stated) => {
                 Err(self.unreadable(format!("its bytes are not those of the digest {stated}")))
             }
@@ -351,6 +367,11 @@ impl Client {
     }
 }
 
+/// A digest as the server states it (RFC 9530).
+fn digest(hash: Sha256) -> String {
+    format!("sha-256=:{}:", STANDARD.encode(hash.finalize()))
+}
+
 /// Parameters as a query or a form has them.
 fn query(parameters: &[(&str, String)]) -> String {
     let written =
@@ -396,20 +417,44 @@ mod tests {
 
     use super::*;
 
-    /// What is answered to the first question.
-    fn answered(head: &str) -> Result<Json, ClientError> {
+    /// What comes of a question that is answered so.
+    fn asked<T>(head: &str, body: &str, ask: impl FnOnce(&Client) -> T) -> T {
         let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
         let server = listener.local_addr().expect("bound").to_string();
-        let sent = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{{}}");
+        let length = body.len();
+        let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}");
+        let sent = format!("{head}\r\n\r\n{body}");
         let thread = std::thread::spawn(move || {
             let (mut socket, _) = listener.accept().expect("a client");
             let _ = socket.read(&mut [0; 4_096]);
             socket.write_all(sent.as_bytes()).expect("sent");
         });
-        let client = Client::new(&server, None, Duration::from_secs(60));
-        let answer = client.get_json("/folders", &[]);
+        let answer = ask(&Client::new(&server, None, Duration::from_secs(60)));
         thread.join().expect("done");
         answer
+    }
+
+    /// What is answered to the first question.
+    fn answered(head: &str) -> Result<Json, ClientError> {
+        asked(head, "{}", |client| client.get_json("/folders", &[]))
+    }
+
+    #[test]
+    fn an_export_whose_last_line_is_not_its_digest_is_refused() {
+        let export = |body: &str| {
+            let mut out = Vec::new();
+            asked("200 OK", body, |client| client.export(&[], &mut out)).map(|_| out)
+        };
+        let line = |bytes: &str| format!("{}\n", digest(Sha256::new_with_prefix(bytes)));
+        for text in ["", "{}\n", &"x".repeat(200_000)] {
+            let right = format!("{text}{}", line(text));
+            assert!(export(&right).expect("an export") == text.as_bytes());
+            let wrong = [format!("{text}y{}", line(text)), right[1..].to_owned(), text.to_owned()];
+            for body in wrong {
+                let why = export(&body).expect_err("refused").to_string();
+                assert!(why.contains("its last line is not the digest"), "{why}");
+            }
+        }
     }
 
     #[test]

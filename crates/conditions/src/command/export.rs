@@ -101,14 +101,14 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
         if !matches!(format, ExportFormat::Jsonl | ExportFormat::Csv) {
             return Err(BadInput("this is no text: name a file with --out".to_owned()).into());
         }
-        context.client.get_to("/export", &parameters, &mut out::stream())?;
+        context.client.export(&parameters, &mut out::stream())?;
         return Ok(());
     };
     let bytes = write_beside(path, |place, file| match format {
         #[cfg(feature = "sqlite")]
         ExportFormat::Sqlite => {
             let mut bytes = Noted::new(Vec::new());
-            context.client.get_to("/export", &parameters, &mut bytes)?;
+            context.client.export(&parameters, &mut bytes)?;
             let folders = super::show::folders(context, &args.under)?;
             super::sqlite::write(place, &bytes.to, &folders)?;
             Ok(file.metadata()?.len())
@@ -116,14 +116,14 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
         #[cfg(feature = "parquet")]
         ExportFormat::Parquet => {
             let mut bytes = Vec::new();
-            context.client.get_to("/export", &parameters, &mut bytes)?;
+            context.client.export(&parameters, &mut bytes)?;
             super::parquet::write(&mut *file, &bytes)?;
             Ok(file.metadata()?.len())
         }
         _ => {
             let begin = begin(format);
             let mut file = Begins { to: Noted::new(BufWriter::new(file)), left: begin };
-            let bytes = context.client.get_to("/export", &parameters, &mut file)?;
+            let bytes = context.client.export(&parameters, &mut file)?;
             file.flush()?;
             // Of nothing there is nothing, but for CSV's header.
             let may_be_empty = format != ExportFormat::Csv && bytes == 0;

@@ -201,7 +201,7 @@ fn sample(client: &Client, folder: &str) -> Result<Vec<u64>, ClientError> {
     let mut lines = Lines(Vec::new());
     let asked = [("under", folder.to_owned()), ("format", "jsonl".to_owned())];
     // It ends with an error where there was more than is wanted.
-    if let Err(error) = client.get_to("/export", &asked, &mut lines)
+    if let Err(error) = client.export(&asked, &mut lines)
         && let Ok(error) = error.downcast::<ClientError>()
     {
         return Err(error);

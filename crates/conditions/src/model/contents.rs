@@ -70,11 +70,17 @@ pub(super) struct Contents {
 /// A folder's channels, with their names.
 type Channels = BTreeMap<u32, Option<String>>;
 
+/// Has the system read from the disk what it doesn't have of these bytes, and waits for none of it.
+pub type ReadAhead = fn(&[u8]);
+
 /// Where rows come from: a segment, or memory.
 type Source<'a> = Option<&'a Arc<Segment>>;
 
 /// The rows of one object: where they come from, the first of them, and how many there are.
 type Rows<'a> = (Source<'a>, u32, u32);
+
+/// A segment, and where in its payload rows lie.
+type Extents<'a> = (&'a Arc<Segment>, Vec<Range<usize>>);
 
 /// The rows of objects, one after another; those that lie next to each other are one range.
 #[derive(Debug, Default)]
@@ -118,6 +124,13 @@ impl Contents {
     pub(super) fn spoil(&self, id: u64, damage: &Damage) {
         for segment in self.segments(id) {
             segment.spoil(damage.clone());
+            let _ = self.damaged.set(damage.clone());
+        }
+    }
+
+    /// Refuses changes where a segment, of which this is damaged, isn't read any more.
+    pub(super) fn note(&self, segment: &Segment, damage: &Damage) {
+        if segment.check_file().is_err() {
             let _ = self.damaged.set(damage.clone());
         }
     }
@@ -375,6 +388,7 @@ impl Contents {
         limit: Option<Limit>,
     ) -> Result<Table, Refusal> {
         let (mut payload, mut bytes) = (Table::new(kinds), 0);
+        runs.want();
         payload.rows = u32::try_from(runs.rows).map_err(|_| too_many(runs.rows))?;
         for (number, into) in payload.columns.iter_mut().enumerate() {
             self.read(runs, number, into, limit.map(|limit| (limit, bytes)))?;
@@ -397,6 +411,46 @@ impl<'a> Runs<'a> {
                 segment.bytes_around(rows.clone(), each);
             }
         }
+    }
+
+    /// The segments that rows lie in, each with where in its payload they do: what lies next to
+    /// each other is one extent.
+    fn extents(&self) -> impl Iterator<Item = Extents<'a>> {
+        let mut all: BTreeMap<*const Segment, Extents<'a>> = BTreeMap::new();
+        for (source, rows) in &self.runs {
+            let Some(segment) = *source else { continue };
+            let (_, extents) = all.entry(Arc::as_ptr(segment)).or_insert((segment, Vec::new()));
+            segment.extents(rows.clone(), &mut |extent| match extents.last_mut() {
+                Some(last) if (last.start..=last.end).contains(&extent.start) => {
+                    last.end = last.end.max(extent.end);
+                }
+                _ => extents.push(extent),
+            });
+        }
+        all.into_values().map(|(segment, mut extents)| {
+            extents.sort_unstable_by_key(|extent| extent.start);
+            extents.dedup_by(|next, last| {
+                let meets = next.start <= last.end;
+                last.end = if meets { last.end.max(next.end) } else { last.end };
+                meets
+            });
+            (segment, extents)
+        })
+    }
+
+    /// Hands on the bytes that all of the rows lie in, in few large pieces where they lie close to
+    /// each other, and returns where that is.
+    pub(super) fn ahead(&self, each: ReadAhead) -> Vec<Extents<'a>> {
+        let extents: Vec<_> = self.extents().collect();
+        for (segment, extents) in &extents {
+            segment.hand_on(extents.iter().cloned(), &mut |bytes| each(bytes));
+        }
+        extents
+    }
+
+    /// Has all segments whose payload is elsewhere noted, before the first of them is missed.
+    fn want(&self) {
+        self.runs.iter().filter_map(|(source, _)| *source).for_each(|segment| segment.want());
     }
 
     /// Adds this many rows that follow the last ones.

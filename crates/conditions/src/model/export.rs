@@ -5,6 +5,7 @@
 use std::ops::Bound;
 
 use super::change::Numbers;
+use super::contents::{ReadAhead, Runs};
 use super::error::Refusal;
 use super::folder::Folder;
 use super::piece::Version;
@@ -27,6 +28,7 @@ pub struct Export {
     objects: usize,
     /// The folder that is being exported, and where its next part begins; `None` before the first.
     at: Option<(String, Place)>,
+    ahead: ReadAhead,
 }
 
 /// What is next of a folder: a channel, of what is shown from a time on.
@@ -46,14 +48,21 @@ impl Export {
         view: View,
         objects: usize,
     ) -> Self {
-        Self { path: path.to_owned(), range, numbers, view, objects: objects.max(1), at: None }
+        let (path, objects) = (path.to_owned(), objects.max(1));
+        Self { path, range, numbers, view, objects, at: None, ahead: |_| () }
+    }
+
+    /// Has what a part reads from segments asked for from the disk before, by this.
+    #[must_use]
+    pub fn reading_ahead(self, ahead: ReadAhead) -> Self {
+        Self { ahead, ..self }
     }
 
     /// The next objects, of one folder, by channel and time; `None` after the last.
     ///
     /// # Errors
     /// When a tag was deleted since it was begun, an object has too many records, or a segment is
-    /// damaged.
+    /// damaged. Where its payload is elsewhere, the same objects are next.
     pub fn next(&mut self, state: &State) -> Result<Option<Answer>, Refusal> {
         state.check_view(self.view, &self.path)?;
         loop {
@@ -94,6 +103,9 @@ impl Export {
         };
         let folder = state.folder(path)?;
         let (mut pieces, mut end) = self.pieces(folder, version, place)?;
+        let mut runs = Runs::default();
+        pieces.iter().for_each(|(_, found)| runs.add(folder.contents.rows(found), u32::MAX));
+        runs.ahead(self.ahead);
         loop {
             match folder.answer(&pieces, version.revision) {
                 Ok(_) if pieces.is_empty() => return Ok((None, end)),

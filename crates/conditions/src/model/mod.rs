@@ -38,6 +38,7 @@ mod view;
 
 pub use change::{BadEntry, Batch, Change, ColumnSpec, Entry, Numbers, Object, Versioning};
 pub use condition::{Condition, Test, has_order};
+pub use contents::ReadAhead;
 pub use diff::{Diff, Difference};
 pub use error::{
     ANSWER, ANSWER_BYTES, BATCH, BATCH_ROWS, CHANNELS, COLUMNS, COPY, FOLDERS, LISTED, Limit,
@@ -51,7 +52,10 @@ pub use lead::{Lead, Leads};
 pub use piece::{MAX_TIME, Piece, Revision, Version};
 pub use query::{Canonical, Explained, Order, answers};
 pub use seal::{BLOCK_BYTES, Made, Rebuilt, Seal};
-pub use segment::{Damage, Segment, index_end, segment_id, segment_name};
+pub use segment::{
+    Damage, Lent, SEGMENT_HEAD, Segment, Source, index_end, index_id, index_name, segment_id,
+    segment_name,
+};
 pub use shown::{Answer, Shown};
 pub use snapshot::{BadSnapshot, Loader, Named};
 pub use state::{Misplaced, State};

@@ -11,16 +11,14 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::base::{Base, Block, Part, Unit};
-use super::contents::{Contents, Runs};
+use super::contents::{Contents, ReadAhead, Runs};
 use super::divide::{BLOCKS, Slot, plan, shown, small, split};
 use super::error::Refusal;
 use super::folder::Folder;
 use super::past::Bounds;
 use super::piece::{Piece, Revision};
-use super::segment::{Damage, Entry, Segment, SegmentKind, SegmentOf, encode};
+use super::segment::{Damage, Entry, Segment, SegmentKind, SegmentOf, Source, encode};
 use super::snapshot;
 use super::state::State;
 use super::timeline::Recent;
@@ -50,6 +48,7 @@ pub struct Seal {
     bases: BTreeMap<Unit, Base>,
     units: VecDeque<Unit>,
     current: Option<Progress>,
+    ahead: ReadAhead,
 }
 
 /// A segment to be stored.
@@ -80,6 +79,25 @@ type Key = (u32, u64, Revision);
 struct PlannedPast {
     kept: usize,
     parts: VecDeque<(Key, Key)>,
+}
+
+/// A segment that is to be made: the block of these times, or what is past from a first to a last
+/// piece.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    Block(u64, u64),
+    Past(Key, Key),
+}
+
+impl Progress {
+    /// What could not be made is due again.
+    fn put_back(&mut self, due: Due) {
+        match (due, &mut self.past) {
+            (Due::Block(since, until), _) => self.blocks.push_front(Slot::Make(since, until)),
+            (Due::Past(first, last), Some(past)) => past.parts.push_front((first, last)),
+            (Due::Past(..), None) => {}
+        }
+    }
 }
 
 /// What is being stored: the block from a time on, or a segment of the past.
@@ -134,8 +152,19 @@ impl State {
         let units = bases.keys().filter(is_sealed).copied().collect();
         let records = snapshot::records(self);
         let (revision, next_id) = (self.revision(), self.next_segment);
-        let current = None;
-        Ok(Seal { revision, next_id, block_bytes, joins, records, folders, bases, units, current })
+        let (current, ahead): (_, ReadAhead) = (None, |_| ());
+        Ok(Seal {
+            revision,
+            next_id,
+            block_bytes,
+            joins,
+            records,
+            folders,
+            bases,
+            units,
+            current,
+            ahead,
+        })
     }
 
     /// How many segments there are, and how many bytes they have together.
@@ -212,12 +241,31 @@ impl Seal {
         self.next_id = self.next_id.max(first);
     }
 
+    /// Has what is read from segments asked for from the disk before, by this.
+    #[must_use]
+    pub fn reading_ahead(self, ahead: ReadAhead) -> Self {
+        Self { ahead, ..self }
+    }
+
     /// Makes the next segment; `None` when all are stored. The state has to be the one that was
     /// to be sealed, with any changes since.
     ///
     /// # Errors
-    /// When a segment that has to be written anew is damaged, or the state is another one.
+    /// When a segment that has to be written anew is damaged, or the state is another one. Where
+    /// its payload is elsewhere, the same one is next.
     pub fn next(&mut self, state: &State) -> Result<Option<Made>, Refusal> {
+        let Some(due) = self.due(state)? else { return Ok(None) };
+        let made = self.make(state, due);
+        if made.is_err()
+            && let Some(now) = &mut self.current
+        {
+            now.put_back(due);
+        }
+        made
+    }
+
+    /// What is to be made next.
+    fn due(&mut self, state: &State) -> Result<Option<Due>, Refusal> {
         loop {
             let Some(now) = &mut self.current else {
                 let Some(unit) = self.units.pop_front() else { return Ok(None) };
@@ -229,31 +277,14 @@ impl Seal {
                 continue;
             };
             let (folder, view) = state.unit(now.unit)?;
-            let (id, tag) = (self.next_id, now.unit.1.unwrap_or(0));
-            let of = |kind, since, until| SegmentOf {
-                kind,
-                id,
-                folder: folder.made(),
-                tag,
-                since,
-                until,
-            };
-            let (of, pieces) = match now.blocks.pop_front() {
-                Some(Slot::Keep(block)) => {
-                    now.base.blocks.push(block);
-                    continue;
-                }
+            match now.blocks.pop_front() {
+                Some(Slot::Keep(block)) => now.base.blocks.push(block),
                 Some(Slot::Split(since, until)) => {
                     let range = (since, until);
                     let slots = split(folder, view, range, self.revision, self.block_bytes)?;
                     slots.into_iter().rev().for_each(|slot| now.blocks.push_front(slot));
-                    continue;
                 }
-                Some(Slot::Make(since, until)) => {
-                    now.waits = Some(Waits::Block(since));
-                    let pieces = block(folder, view, (since, until - 1), self.revision)?;
-                    (of(SegmentKind::Block, since, until), pieces)
-                }
+                Some(Slot::Make(since, until)) => return Ok(Some(Due::Block(since, until))),
                 None => {
                     let planned = match &mut now.past {
                         Some(planned) => planned,
@@ -265,30 +296,57 @@ impl Seal {
                             now.past.insert(planned)
                         }
                     };
-                    let Some(range) = planned.parts.pop_front() else {
-                        self.bases.extend(self.current.take().map(|done| (done.unit, done.base)));
-                        continue;
-                    };
-                    now.waits = Some(Waits::Past);
-                    let merged = &view.base.past[planned.kept..];
-                    let pieces = past(folder, view, merged, self.revision, range)?;
-                    (of(SegmentKind::Past, 0, 0), pieces)
+                    match planned.parts.pop_front() {
+                        Some((first, last)) => return Ok(Some(Due::Past(first, last))),
+                        None => {
+                            self.bases
+                                .extend(self.current.take().map(|done| (done.unit, done.base)));
+                        }
+                    }
                 }
-            };
-            self.next_id += 1;
-            return Ok(Some(Made { id, bytes: write(folder, &of, &pieces, self.revision)? }));
+            }
         }
+    }
+
+    fn make(&mut self, state: &State, due: Due) -> Result<Option<Made>, Refusal> {
+        let Some(now) = &mut self.current else { return Ok(None) };
+        let (folder, view) = state.unit(now.unit)?;
+        let (id, tag) = (self.next_id, now.unit.1.unwrap_or(0));
+        let (kind, since, until) = match due {
+            Due::Block(since, until) => (SegmentKind::Block, since, until),
+            Due::Past(..) => (SegmentKind::Past, 0, 0),
+        };
+        let of = SegmentOf { kind, id, folder: folder.made(), tag, since, until };
+        let (pieces, parts): (_, Vec<_>) = match due {
+            Due::Block(since, until) => {
+                now.waits = Some(Waits::Block(since));
+                let blocks = view.base.blocks.iter().skip(view.base.place(since).unwrap_or(0));
+                let blocks = blocks.take_while(|block| block.since < until);
+                let pieces = block(folder, view, (since, until - 1), self.revision)?;
+                (pieces, blocks.map(|block| &block.part).collect())
+            }
+            Due::Past(first, last) => {
+                now.waits = Some(Waits::Past);
+                let kept = now.past.as_ref().map_or(0, |planned| planned.kept);
+                let merged = &view.base.past[kept..];
+                let pieces = past(folder, view, merged, self.revision, (first, last))?;
+                (pieces, merged.iter().collect())
+            }
+        };
+        let read = Read { pieces: &pieces, parts: &parts, ahead: self.ahead };
+        let bytes = write(folder, &of, &read, self.revision)?;
+        self.next_id += 1;
+        Ok(Some(Made { id, bytes }))
     }
 
     /// Takes in the segment that was made last, once its bytes are durable.
     ///
     /// # Errors
     /// When they aren't those that were made.
-    pub fn stored(&mut self, id: u64, bytes: Bytes) -> Result<(), Damage> {
-        let size = bytes.len() as u64;
+    pub fn stored(&mut self, id: u64, bytes: impl Into<Source>) -> Result<(), Damage> {
         let segment = Segment::open(id, bytes)?;
-        let (checksum, segment) = (segment.checksum(), Ok(Arc::new(segment)));
-        let part = Arc::new(Part { id, bytes: size, checksum, segment });
+        let (bytes, checksum) = (segment.size(), segment.checksum());
+        let part = Arc::new(Part { id, bytes, checksum, segment: Ok(Arc::new(segment)) });
         if let Some(now) = &mut self.current {
             match now.waits.take() {
                 Some(Waits::Block(since)) => now.base.blocks.push(Block { since, part }),
@@ -309,11 +367,6 @@ impl Seal {
     /// The numbers of all segments that the snapshot names.
     pub fn segments(&self) -> BTreeSet<u64> {
         self.bases.values().flat_map(Base::parts).map(|part| part.id).collect()
-    }
-
-    /// How many bytes they have together.
-    pub fn segment_bytes(&self) -> u64 {
-        size_of(self.bases.values().flat_map(Base::parts)).1
     }
 }
 
@@ -488,12 +541,20 @@ fn plan_past(
     Ok(PlannedPast { kept, parts })
 }
 
+/// What a segment is made of.
+struct Read<'a> {
+    pieces: &'a [ToWrite<'a>],
+    /// The segments whose indexes say which pieces these are.
+    parts: &'a [&'a Arc<Part>],
+    ahead: ReadAhead,
+}
+
 /// The bytes of a segment. Its rows lie in the order of their times, so that what all channels show
 /// at one time is one piece of each column where they begin together.
 fn write(
     folder: &Folder,
     of: &SegmentOf,
-    pieces: &[ToWrite<'_>],
+    &Read { pieces, parts, ahead }: &Read<'_>,
     revision: Revision,
 ) -> Result<Vec<u8>, Refusal> {
     let mut order: Vec<usize> = (0..pieces.len()).collect();
@@ -505,6 +566,7 @@ fn write(
         runs.add(folder.contents.rows_of(pieces[*place].place), u32::MAX);
     }
     let kinds = columns.iter().map(|column| column.kind);
+    let sources = runs.ahead(ahead);
     let payload = folder.contents.gather(&runs, kinds, None)?;
     let entry = |piece: &ToWrite<'_>| {
         let ToWrite { channel, bounds, place, is_ended } = *piece;
@@ -516,6 +578,13 @@ fn write(
     for place in order {
         entries[place].first_row = row;
         row += entries[place].records;
+    }
+    // What was copied gets new checksums: what is by now another segment than was opened must not.
+    let parts = parts.iter().map(|part| Ok::<_, Damage>((part.segment()?, Vec::new())));
+    for checked in parts.chain(sources.into_iter().map(Ok)) {
+        let (segment, extents) = checked?;
+        let again = segment.check_again(&extents);
+        again.inspect_err(|damage| folder.contents.note(segment, damage))?;
     }
     Ok(encode(of, &entries, &payload))
 }

@@ -13,7 +13,7 @@ use super::contents::Contents;
 use super::folder::Folder;
 use super::piece::Revision;
 use super::recent::Recent;
-use super::segment::{Damage, Segment, SegmentKind};
+use super::segment::{Damage, Segment, SegmentKind, Source};
 use super::state::{Node, State};
 use super::tag::{Picked, Picks, Shows, Tag};
 
@@ -337,9 +337,9 @@ impl Loader {
     ///
     /// # Errors
     /// When the snapshot isn't whole.
-    pub fn finish(
+    pub fn finish<B: Into<Source>>(
         mut self,
-        open: &mut dyn FnMut(u64, u64) -> Result<Bytes, String>,
+        open: &mut dyn FnMut(u64, u64) -> Result<B, String>,
     ) -> Result<State, BadSnapshot> {
         if !self.is_ended {
             return Err(Contradiction("it has no end"));
@@ -401,17 +401,19 @@ impl Named {
 }
 
 /// Opens a segment that a snapshot names.
-fn segment(
-    open: &mut dyn FnMut(u64, u64) -> Result<Bytes, String>,
+fn segment<B: Into<Source>>(
+    open: &mut dyn FnMut(u64, u64) -> Result<B, String>,
     (kind, folder, tag): (SegmentKind, Revision, Option<Revision>),
     (id, size, checksum): (u64, u64, u32),
 ) -> Result<Segment, Damage> {
-    let bytes = open(id, size).map_err(|why| Damage::unopened(id, why))?;
-    if bytes.len() as u64 != size {
+    let source = open(id, size).map_err(|why| Damage::unopened(id, why))?.into();
+    if let Source::Whole(bytes) = &source
+        && bytes.len() as u64 != size
+    {
         let (is, at) = (bytes.len(), bytes.len().min(usize::try_from(size).unwrap_or(usize::MAX)));
         return Err(Damage::of(id, at, format!("it has {is} bytes instead of {size}")));
     }
-    let segment = Segment::open(id, bytes)?;
+    let segment = Segment::open(id, source)?;
     if segment.checksum() != checksum || !segment.is_of(kind, folder, tag.unwrap_or(0)) {
         return Err(Damage::of(id, 0, "it is another segment than the snapshot names"));
     }

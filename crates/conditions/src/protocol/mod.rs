@@ -58,6 +58,9 @@ pub const ARROW_TYPE: &str = "application/vnd.apache.arrow.stream";
 /// The type of the binary form of an insertion.
 pub const INSERT_TYPE: &str = "application/vnd.loadline.conditions-insert";
 
+/// The questions that are also asked with their parameters in a body, below [`BASE`].
+pub const ASKED_BY_POST: [&str; 6] = ["/find", "/browse", "/count", "/diff", "/explain", "/export"];
+
 /// The type of a question's parameters in a body (WHATWG URL, 5).
 pub const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 

@@ -79,6 +79,8 @@ pub struct Params {
     pub format: Option<Format>,
     /// `redirect`: whether a time leads to its slice, or is answered with it.
     pub redirect: Option<bool>,
+    /// `digest`: whether an export ends in a line with its digest.
+    pub digest: bool,
     /// `user` or `global`: the tag that a slice is of, by its number.
     pub of: Of,
 }
@@ -168,13 +170,16 @@ impl Params {
                 let known = known.ok_or("write json, binary, arrow, jsonl or csv")?;
                 self.format = Some(known.0);
             }
-            "redirect" => {
-                self.redirect = Some(value.parse().map_err(|_| "write true or false".to_owned())?);
-            }
+            "redirect" => self.redirect = Some(yes_or_no(value)?),
+            "digest" => self.digest = yes_or_no(value)?,
             _ => return Err("it is unknown".to_owned()),
         }
         Ok(())
     }
+}
+
+fn yes_or_no(written: &str) -> Result<bool, String> {
+    written.parse().map_err(|_| "write true or false".to_owned())
 }
 
 fn whole(written: &str) -> Result<u64, String> {
@@ -227,12 +232,13 @@ pub fn numbers(written: &str) -> Result<Numbers, String> {
     Ok(Numbers::of_ranges(ranges.collect::<Result<_, _>>()?))
 }
 
-/// Text as a part of a URL (RFC 3986, 2.3); slashes stay.
+/// Text as a value of a URL's query (RFC 3986, 2.3); slashes and commas stay, which mean nothing
+/// else there.
 pub fn percent_encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b',' => {
                 encoded.push(char::from(byte));
             }
             // Writing to a string can't fail.
@@ -289,6 +295,7 @@ mod tests {
 
     #[test]
     fn what_has_a_meaning_in_urls_is_encoded() {
-        assert_eq!(percent_encode("/a b/é&#?%"), "/a%20b/%C3%A9%26%23%3F%25");
+        assert_eq!(percent_encode("/a b/é&#?%+"), "/a%20b/%C3%A9%26%23%3F%25%2B");
+        assert_eq!(percent_encode("1-5,7"), "1-5,7");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use axum::http::Uri;
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use journal::SyncPolicy;
 use service::metrics::{Kind, Metrics};
@@ -12,10 +12,11 @@ use tokio::sync::Semaphore;
 use super::fault::Fault;
 use super::known::NOW;
 use super::ready::Slices;
+use super::segments::{Pins, Segments};
 use super::shared::{Reading, Shared};
 use super::store::Writer;
 use super::unsent::Unsent;
-use crate::model::{Leads, State};
+use crate::model::{Leads, State, segment_name};
 use crate::nopayload::server::storage::Storage;
 use crate::protocol::Params;
 
@@ -47,13 +48,22 @@ pub(crate) struct App {
     pub(crate) counts: Counts,
     /// Whether a crash of the machine may undo what was answered, and others get its revisions.
     forgets: bool,
+    /// What fetches segments that are elsewhere.
+    segments: Option<Segments>,
 }
 
 impl App {
     pub(super) fn new(state: Shared, writer: Writer, storage: Storage) -> Self {
         let (slices, leads, counts) = (Slices::default(), Mutex::default(), Counts::default());
         let (bodies, unsent) = (Arc::new(Semaphore::new(BODIES_KIB)), Unsent::default());
-        Self { state, writer, slices, leads, bodies, storage, unsent, counts, forgets: false }
+        let (forgets, segments) = (false, None);
+        Self { state, writer, slices, leads, bodies, storage, unsent, counts, forgets, segments }
+    }
+
+    /// The same where the payload of segments may be elsewhere.
+    #[cfg(feature = "tier")]
+    pub(super) fn over(self, segments: Segments) -> Self {
+        Self { segments: Some(segments), ..self }
     }
 
     /// The same where changes are on the disk as this policy has it.
@@ -123,6 +133,38 @@ impl App {
     ) -> Result<T, Fault> {
         let app = Arc::clone(self);
         beside(move || work(&app)).await.unwrap_or_else(|| Err(Fault::own()))
+    }
+
+    /// Answers, and does it anew whenever a segment had to be fetched for that first. What was
+    /// fetched stays here until all of it is.
+    pub(super) async fn fetching<T, F: Future<Output = Result<T, Fault>>>(
+        self: &Arc<Self>,
+        mut answer: impl FnMut(Arc<Self>) -> F,
+    ) -> Result<T, Fault> {
+        let mut pins = Pins::new();
+        loop {
+            match answer(Arc::clone(self)).await {
+                Err(fault) => pins.extend(self.fetch(fault).await?),
+                answered => return answered,
+            }
+        }
+    }
+
+    /// Fetches the segment that a fault is of.
+    async fn fetch(&self, fault: Fault) -> Result<Pins, Fault> {
+        let Some(id) = fault.elsewhere.as_deref().copied() else { return Err(fault) };
+        let Some(fetched) = self.segments.as_ref().and_then(|all| all.fetch_beside(id)) else {
+            return Err(Fault { elsewhere: None, ..fault });
+        };
+        let why = match fetched.await {
+            Ok(Ok(pins)) => return Ok(pins),
+            Ok(Err(why)) => why.to_string(),
+            Err(_) => "the service ends".to_owned(),
+        };
+        let error = format!("{} can't be fetched: {why}", segment_name(id));
+        tracing::error!("{error}");
+        let fix = "see to the object store, or to --cache-size, and ask again";
+        Err(Fault::new(StatusCode::SERVICE_UNAVAILABLE, error, fix))
     }
 
     /// Counts a refusal.

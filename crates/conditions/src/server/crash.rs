@@ -184,6 +184,36 @@ fn a_seal_whose_snapshot_has_no_room_leaves_no_segments() {
     assert_eq!(count(&store, "/a"), Ok(2));
 }
 
+#[test]
+fn a_segment_that_is_written_over_is_named_and_never_copied_into_another() {
+    // In its payload, and in its index.
+    for (at, change) in [(None, 1), (Some(150), 1), (Some(150), 255)] {
+        let data = tempfile::tempdir().expect("a folder");
+        // Without whoever looks for what is written to files.
+        let store = Store::open(data.path(), u64::MAX, SyncPolicy::Always).expect("a store");
+        folder(&store, "/a").expect("a folder");
+        (0..40).for_each(|n| _ = insert(&store, "/a", n).expect("a change"));
+        store.seal().expect("a seal");
+        assert_eq!(count(&store, "/a"), Ok(40), "all of it was read, and found right");
+        let files: Vec<_> =
+            std::fs::read_dir(data.path().join("segments")).expect("there").collect();
+        assert_eq!(files.len(), 1);
+        let path = files[0].as_ref().expect("a file").path();
+        let bytes = std::fs::read(&path).expect("read");
+        let at = at.unwrap_or(bytes.len() - 4);
+        let file = std::fs::OpenOptions::new().write(true).open(&path).expect("opened");
+        let written = std::os::unix::fs::FileExt::write_all_at;
+        written(&file, &[bytes[at] ^ change], at as u64).expect("written");
+        // It ends the last one: its payload is copied into what comes.
+        insert(&store, "/a", 40).expect("a change");
+        let why = store.seal().expect_err("it is damaged");
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        assert!(why.contains(name), "{at}: {why}");
+        assert!(count(&store, "/a").is_err(), "{at}: it is served by now");
+        drop(file);
+    }
+}
+
 /// The segments that there are.
 pub(super) fn segments(disk: &FaultyDisk) -> Vec<String> {
     let names = journal::Disk::list(disk).expect("names");

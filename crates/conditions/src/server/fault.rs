@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::unsent::NoRoom;
 use super::write_error::WriteError;
-use crate::model::{ANSWER, ANSWER_BYTES, Refusal};
+use crate::model::{ANSWER, ANSWER_BYTES, Damage, Refusal};
 use crate::protocol::{ErrorBody, ErrorObject};
 
 /// The most characters of a refusal: a request may repeat megabytes of its own in it.
@@ -19,6 +19,9 @@ const SAID: usize = 8 << 10;
 pub(crate) struct Fault {
     pub(crate) status: StatusCode,
     pub(crate) body: ErrorBody,
+    /// The segment whose payload has to be fetched first: then it can be answered. Apart, because
+    /// hardly any is of one, and all are returned.
+    pub(super) elsewhere: Option<Box<u64>>,
 }
 
 impl Fault {
@@ -27,7 +30,8 @@ impl Fault {
         if let Some((end, _)) = error.char_indices().nth(SAID) {
             error.replace_range(end.., "…");
         }
-        Self { status, body: ErrorBody { error, fix: fix.to_owned(), object: None } }
+        let body = ErrorBody { error, fix: fix.to_owned(), object: None };
+        Self { status, body, elsewhere: None }
     }
 
     /// A request that can't be read.
@@ -96,76 +100,86 @@ impl From<NoRoom> for Fault {
     }
 }
 
+/// The status of a refusal, and what can be done.
+fn told(refusal: &Refusal) -> (StatusCode, &'static str) {
+    use StatusCode as S;
+    match refusal {
+        Refusal::NoFolder(_) => (
+            S::NOT_FOUND,
+            "a path is as /set/folder, and a set is no folder: `loadline conditions list`, or \
+             GET /api/v1/folders, lists all",
+        ),
+        Refusal::NoTag(_) | Refusal::NoNumber(_) => {
+            (S::NOT_FOUND, "`loadline conditions tag list`, or GET /api/v1/tags, lists all")
+        }
+        Refusal::NoColumn(..) => {
+            (S::NOT_FOUND, "`loadline conditions list`, or GET /api/v1/folders, lists all columns")
+        }
+        Refusal::NoChannel(..) => {
+            (S::NOT_FOUND, "GET /api/v1/channels?folder=PATH lists all channels")
+        }
+        Refusal::NoRevision(..) => (S::NOT_FOUND, "ask for a revision that is there"),
+        Refusal::Exists(what, _) if what.contains("folder") => {
+            (S::CONFLICT, "choose another name; a folder has none below it, a set has no values")
+        }
+        Refusal::Exists(..) => (S::CONFLICT, "choose another name"),
+        Refusal::LongDescription(_) => (S::BAD_REQUEST, "shorten it"),
+        Refusal::Overlap { .. } => (
+            S::CONFLICT,
+            "end the object where the other one starts, or use a folder of several versions",
+        ),
+        Refusal::Locked(_) => (S::CONFLICT, "unlock the tag, or clone it"),
+        Refusal::LockedBy(..) => (S::CONFLICT, "unlock the global tag, or clone this one"),
+        Refusal::Picked(..) => (S::CONFLICT, "have the global tag pick another one first"),
+        Refusal::WasPicked(..) => (S::CONFLICT, "keep it, or delete the global tag first"),
+        Refusal::NotGlobal(_) | Refusal::NoSet(_) => {
+            (S::CONFLICT, "a global tag is made of a folder set, with picks")
+        }
+        Refusal::NoPick(..) => (S::NOT_FOUND, "GET /api/v1/tags lists what each tag picks"),
+        Refusal::OneVersion(_) => (S::CONFLICT, "tag what the head shows"),
+        Refusal::ManyVersions(_) => {
+            (S::CONFLICT, "insert what is to be shown: the head shows the newest")
+        }
+        Refusal::OtherTag(..) => (
+            S::CONFLICT,
+            "`loadline conditions tag list`, or GET /api/v1/tags, says what each tag is of",
+        ),
+        Refusal::BadName(..) => (
+            S::BAD_REQUEST,
+            "names have 1 to 255 bytes, no slash, no control character, no space at an end, no \
+             comma in a channel's; a folder is named as /set/folder",
+        ),
+        Refusal::NoObjects(_) => {
+            (S::BAD_REQUEST, "leave batches without objects out: they would change nothing")
+        }
+        Refusal::BadInterval(..) => (S::BAD_REQUEST, "leave until out for an open interval"),
+        Refusal::BadPayload(_) => (S::CONFLICT, "its columns have changed: send it again"),
+        Refusal::Nopayload(_) => (S::CONFLICT, "docs/nopayloaddb.md lists what is refused"),
+        Refusal::TooMany(_, _, what) if [ANSWER.what, ANSWER_BYTES.what].contains(what) => {
+            (S::PAYLOAD_TOO_LARGE, "ask for less, or for an export, which may be of any length")
+        }
+        Refusal::TooMany(..) => (S::PAYLOAD_TOO_LARGE, "ask for less, or insert it in parts"),
+        Refusal::Damaged(Damage { elsewhere: Some(_), .. }) => {
+            (S::SERVICE_UNAVAILABLE, "ask again")
+        }
+        Refusal::Damaged(_) => (
+            S::INTERNAL_SERVER_ERROR,
+            "`loadline conditions check` names all that is damaged; what is elsewhere is \
+             served",
+        ),
+    }
+}
+
 impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
-        use StatusCode as S;
-        let (status, fix) = match &refusal {
-            Refusal::NoFolder(_) => (
-                S::NOT_FOUND,
-                "a path is as /set/folder, and a set is no folder: `loadline conditions list`, or \
-                 GET /api/v1/folders, lists all",
-            ),
-            Refusal::NoTag(_) | Refusal::NoNumber(_) => {
-                (S::NOT_FOUND, "`loadline conditions tag list`, or GET /api/v1/tags, lists all")
-            }
-            Refusal::NoColumn(..) => (
-                S::NOT_FOUND,
-                "`loadline conditions list`, or GET /api/v1/folders, lists all columns",
-            ),
-            Refusal::NoChannel(..) => {
-                (S::NOT_FOUND, "GET /api/v1/channels?folder=PATH lists all channels")
-            }
-            Refusal::NoRevision(..) => (S::NOT_FOUND, "ask for a revision that is there"),
-            Refusal::Exists(what, _) if what.contains("folder") => (
-                S::CONFLICT,
-                "choose another name; a folder has none below it, a set has no values",
-            ),
-            Refusal::Exists(..) => (S::CONFLICT, "choose another name"),
-            Refusal::LongDescription(_) => (S::BAD_REQUEST, "shorten it"),
-            Refusal::Overlap { .. } => (
-                S::CONFLICT,
-                "end the object where the other one starts, or use a folder of several versions",
-            ),
-            Refusal::Locked(_) => (S::CONFLICT, "unlock the tag, or clone it"),
-            Refusal::LockedBy(..) => (S::CONFLICT, "unlock the global tag, or clone this one"),
-            Refusal::Picked(..) => (S::CONFLICT, "have the global tag pick another one first"),
-            Refusal::WasPicked(..) => (S::CONFLICT, "keep it, or delete the global tag first"),
-            Refusal::NotGlobal(_) | Refusal::NoSet(_) => {
-                (S::CONFLICT, "a global tag is made of a folder set, with picks")
-            }
-            Refusal::NoPick(..) => (S::NOT_FOUND, "GET /api/v1/tags lists what each tag picks"),
-            Refusal::OneVersion(_) => (S::CONFLICT, "tag what the head shows"),
-            Refusal::ManyVersions(_) => {
-                (S::CONFLICT, "insert what is to be shown: the head shows the newest")
-            }
-            Refusal::OtherTag(..) => (
-                S::CONFLICT,
-                "`loadline conditions tag list`, or GET /api/v1/tags, says what each tag is of",
-            ),
-            Refusal::BadName(..) => (
-                S::BAD_REQUEST,
-                "names have 1 to 255 bytes, no slash, no control character, no space at an end, no \
-                 comma in a channel's; a folder is named as /set/folder",
-            ),
-            Refusal::NoObjects(_) => {
-                (S::BAD_REQUEST, "leave batches without objects out: they would change nothing")
-            }
-            Refusal::BadInterval(..) => (S::BAD_REQUEST, "leave until out for an open interval"),
-            Refusal::BadPayload(_) => (S::CONFLICT, "its columns have changed: send it again"),
-            Refusal::Nopayload(_) => (S::CONFLICT, "docs/nopayloaddb.md lists what is refused"),
-            Refusal::TooMany(_, _, what) if [ANSWER.what, ANSWER_BYTES.what].contains(what) => {
-                (S::PAYLOAD_TOO_LARGE, "ask for less, or for an export, which may be of any length")
-            }
-            Refusal::TooMany(..) => (S::PAYLOAD_TOO_LARGE, "ask for less, or insert it in parts"),
-            Refusal::Damaged(_) => (
-                S::INTERNAL_SERVER_ERROR,
-                "`loadline conditions check` names all that is damaged; what is elsewhere is \
-                 served",
-            ),
-        };
+        let (status, fix) = told(&refusal);
         let mut fault = Self::new(status, &refusal, fix);
-        if let Refusal::Overlap { folder, place, channel, since, until, .. } = refusal {
-            fault.body.object = Some(ErrorObject { folder, place, channel, since, until });
+        match refusal {
+            Refusal::Overlap { folder, place, channel, since, until, .. } => {
+                fault.body.object = Some(ErrorObject { folder, place, channel, since, until });
+            }
+            Refusal::Damaged(damage) => fault.elsewhere = damage.elsewhere.map(Box::new),
+            _ => {}
         }
         fault
     }

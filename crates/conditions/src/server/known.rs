@@ -22,7 +22,12 @@ pub(super) struct Digest {
 
 impl Digest {
     pub(super) fn of(bytes: &[u8]) -> Self {
-        let text = STANDARD.encode(Sha256::digest(bytes));
+        Self::of_hash(Sha256::new_with_prefix(bytes))
+    }
+
+    /// That of bytes which were hashed as they came.
+    pub(super) fn of_hash(hash: Sha256) -> Self {
+        let text = STANDARD.encode(hash.finalize());
         let [tag, field] = [format!("\"{text}\""), format!("sha-256=:{text}:")].map(value);
         Self { tag, field }
     }
@@ -31,6 +36,11 @@ impl Digest {
     pub(super) fn fields(&self) -> [(HeaderName, HeaderValue); 2] {
         ["content-digest", "repr-digest"]
             .map(|name| (HeaderName::from_static(name), self.field.clone()))
+    }
+
+    /// The last line of an answer that ends in its digest.
+    pub(super) fn line(&self) -> Vec<u8> {
+        [self.field.as_bytes(), b"\n"].concat()
     }
 
     /// Whether the client has these bytes already.

@@ -155,7 +155,7 @@ mod tests {
         let mut seal = state.seal(1).expect("all is known");
         state.begin_seal(&seal);
         while let Some(made) = seal.next(&state).expect("a segment") {
-            seal.stored(made.id, made.bytes.into()).expect("it is whole");
+            seal.stored(made.id, bytes::Bytes::from(made.bytes)).expect("it is whole");
         }
         let rebuilt = state.rebuild(&seal);
         drop(state.end_seal(&seal, Some(rebuilt)));

@@ -47,7 +47,7 @@ use journal::SyncPolicy;
 use service::{BoundHttp, HttpLimits, HttpServer, HttpSettings, metrics};
 
 use crate::nopayload::server::{router as nopayload, storage::Storage};
-use crate::protocol::BASE;
+use crate::protocol::{ASKED_BY_POST, BASE};
 use app::App;
 use fault::Fault;
 use store::Store;
@@ -96,7 +96,8 @@ impl BoundConditions {
     /// # Errors
     /// When an address can't be had; the error names it.
     pub fn bind(addresses: Vec<HttpSettings>) -> anyhow::Result<Self> {
-        let bound = addresses.into_iter().map(BoundHttp::bind).collect::<Result<_, _>>()?;
+        let bind = |settings| Ok(BoundHttp::bind(settings)?.asked_by_post(is_question));
+        let bound = addresses.into_iter().map(bind).collect::<anyhow::Result<_>>()?;
         Ok(Self { bound, seal_after: SEAL_AFTER_BYTES, sync: SyncPolicy::Always })
     }
 
@@ -166,9 +167,10 @@ impl BoundConditions {
         );
         let copies = data.join(COPIES);
         std::fs::create_dir_all(&copies)?;
-        let tier::Tier { store, contact, files } = tier::open(settings, &copies, self.seal_after)?;
+        let tier = tier::open(settings, &copies, self.seal_after)?;
+        let tier::Tier { store, contact, files, segments } = tier;
         let storage = Storage::open_copies(&copies, files)?;
-        let app = Arc::new(App::new(store.shared(), store.writer(), storage));
+        let app = Arc::new(App::new(store.shared(), store.writer(), storage).over(segments));
         let router = tier::layer(router(app.clone()), &app, &contact);
         self.start_with(app, store, &tier::copies_of_segments(&copies), &router)
     }
@@ -219,6 +221,11 @@ impl fmt::Debug for ConditionsServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConditionsServer").field("addresses", &self.addresses).finish()
     }
+}
+
+/// Whether a `POST` to a path is a question with its parameters in a body.
+fn is_question(path: &str) -> bool {
+    path.strip_prefix(BASE).is_some_and(|path| ASKED_BY_POST.contains(&path))
 }
 
 /// What describes all requests to programs.
@@ -294,6 +301,20 @@ fn router(app: Arc<App>) -> Router {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_by_post_is_asked_by_get_too_and_its_description_names_no_token() {
+        let described: serde_json::Value = serde_json::from_str(OPENAPI).expect("JSON");
+        for path in ASKED_BY_POST {
+            let methods = &described["paths"][path];
+            assert!(methods["get"].is_object() && methods["post"].is_object(), "{path}");
+            assert!(methods["post"]["security"].is_null(), "{path}");
+            assert!(is_question(&format!("{BASE}{path}")), "{path}");
+        }
+        for path in ["/find", "/api/v1/objects", "/api/v1/find/", "/upload/find"] {
+            assert!(!is_question(path), "{path}");
+        }
+    }
 
     #[test]
     fn every_request_is_described_and_no_other() {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State as Extract};
 use axum::http::request::Parts;
-use axum::http::{self, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::routing::{MethodRouter, get, post};
 use serde_json::json;
 use service::Question;
@@ -64,11 +64,18 @@ fn by_form(allowed: &'static [&'static str], question: Answered) -> MethodRouter
     post(async move |Extract(app): Extract<Arc<App>>, request: Request| {
         let read = match form(&app, request).await {
             Ok((form, _room)) => {
-                let work = move |app: &App| {
-                    let params = query_params(&form, allowed)?;
-                    question.send(app, app.state.read(), &params, std::iter::empty())
+                let form: Arc<str> = form.into();
+                let work = move |form: Arc<str>| {
+                    move |app: &App| {
+                        let params = query_params(&form, allowed)?;
+                        question.send(app, app.state.read(), &params, std::iter::empty())
+                    }
                 };
-                app.blocking(work).await
+                let answer = |app: Arc<App>| {
+                    let work = work(Arc::clone(&form));
+                    async move { app.blocking(work).await }
+                };
+                app.fetching(answer).await
             }
             Err(fault) => Err(fault),
         };
@@ -82,11 +89,20 @@ fn by_query(allowed: &'static [&'static str], question: Answered) -> MethodRoute
         let (Parts { uri, headers, .. }, _) = request.into_parts();
         let read = match params(&uri, allowed) {
             Ok(params) => {
-                let is_little = |_: &App, state: &State, params: &Params| is_little(state, params);
-                let work = move |app: &App, state: Reading<'_>, params: Params| {
-                    question.send(app, state, &params, lists(&headers))
+                let asked = Arc::new((params, headers));
+                let is_little =
+                    |_: &App, state: &State, asked: &Arc<(Params, _)>| is_little(state, &asked.0);
+                let work = move |app: &App, state: Reading<'_>, asked: Arc<(Params, HeaderMap)>| {
+                    question.send(app, state, &asked.0, lists(&asked.1))
                 };
-                app.read(params, is_little, work).await.unwrap_or_else(|| Err(Fault::own()))
+                let answer = |app: Arc<App>| {
+                    let asked = Arc::clone(&asked);
+                    async move {
+                        let read = app.read(asked, is_little, work).await;
+                        read.unwrap_or_else(|| Err(Fault::own()))
+                    }
+                };
+                app.fetching(answer).await
             }
             Err(fault) => Err(fault),
         };

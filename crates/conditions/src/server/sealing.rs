@@ -9,7 +9,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 
 use super::log::{BaseError, NewBase};
-use super::segments::{SegmentError, Segments};
+use super::map::read_ahead;
+use super::segments::{Pins, SegmentError, Segments};
 use super::shared::Shared;
 use crate::model::{Damage, Refusal, Seal};
 
@@ -58,6 +59,7 @@ impl Sealing {
         keeps_files: bool,
         done: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<Self> {
+        let seal = seal.reading_ahead(read_ahead);
         let (sender, results) = mpsc::sync_channel(1);
         let ends = Arc::new(AtomicBool::new(false));
         let (is_ending, state) = (ends.clone(), shared.clone());
@@ -112,18 +114,25 @@ fn store(
     ends: &AtomicBool,
 ) -> Result<(), SealError> {
     seal.number_from(base.begin()?);
+    let mut pins = Pins::new();
     loop {
         if ends.load(Relaxed) {
             return Err(SealError::Ends);
         }
-        let made = seal.next(&shared.read())?;
-        let Some(made) = made else { break };
+        let made = seal.next(&shared.read());
+        if let Err(Refusal::Damaged(Damage { elsewhere: Some(id), .. })) = made {
+            pins.extend(segments.fetch(id)?);
+            base.goes_on()?;
+            continue;
+        }
+        let Some(made) = made? else { break };
+        pins.clear();
         let bytes = segments.store(made.id, &made.bytes)?;
         seal.stored(made.id, bytes)?;
         base.goes_on()?;
     }
     // A snapshot that this server could not start from must not count.
-    segments.check_room(seal.segment_bytes())?;
+    segments.check_room()?;
     Ok(segments.sync()?)
 }
 

@@ -86,9 +86,20 @@ async fn led(app: &Arc<App>, params: Params, headers: &HeaderMap) -> Result<Resp
         let led = app.read(params, is_little_lead, work).await;
         return Ok(led.unwrap_or_else(|| Err(Fault::own()))?.redirect().map(Body::from));
     }
-    let work = |app: &App, state: Reading<'_>, params: Params| whole(app, state, &params);
-    let made = app.read(params, is_little_whole, work).await;
-    let (led, ready) = made.unwrap_or_else(|| Err(Fault::own()))?;
+    let params = Arc::new(params);
+    let made = |app: Arc<App>| {
+        let params = Arc::clone(&params);
+        async move {
+            let is_little = |app: &App, state: &State, params: &Arc<Params>| {
+                is_little_whole(app, state, params)
+            };
+            let work =
+                |app: &App, state: Reading<'_>, params: Arc<Params>| whole(app, state, &params);
+            let made = app.read(params, is_little, work).await;
+            made.unwrap_or_else(|| Err(Fault::own()))
+        }
+    };
+    let (led, ready) = app.fetching(made).await?;
     let mut answer = answered(app, ready, led.key.format, lists(headers)).map(Body::from);
     answer.headers_mut().extend(led.headers(header::CONTENT_LOCATION));
     Ok(answer)
@@ -345,8 +356,14 @@ fn format(params: &Params) -> Result<Format, Fault> {
 /// What is at a place, but for how long it may be kept.
 async fn content(app: &Arc<App>, key: SliceKey, headers: &HeaderMap) -> Result<Response, Fault> {
     let format = key.format;
-    let made = app.read(key, is_little_content, ready).await;
-    let ready = made.unwrap_or_else(|| Err(Fault::own()))?;
+    let made = |app: Arc<App>| {
+        let key = key.clone();
+        async move {
+            let made = app.read(key, is_little_content, ready).await;
+            made.unwrap_or_else(|| Err(Fault::own()))
+        }
+    };
+    let ready = app.fetching(made).await?;
     Ok(answered(app, ready, format, lists(headers)).map(Body::from))
 }
 

@@ -17,7 +17,7 @@ pub struct TierSettings {
     pub endpoint: Option<String>,
     /// Authorities that vouch for it, beside those of the system (PEM).
     pub endpoint_authorities: Option<Vec<u8>>,
-    /// The most bytes of segments that are copied to this server's disk.
+    /// The most bytes of copies of segments on this server's disk: at least those of all indexes.
     pub cache_bytes: u64,
 }
 

@@ -17,7 +17,7 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
 use super::shared::Shared;
-use crate::model::{Damage, segment_id, segment_name};
+use crate::model::{Damage, index_id, index_name, segment_id, segment_name};
 
 /// What looks after a directory of segments until it is dropped.
 pub(super) struct Watch {
@@ -73,19 +73,23 @@ fn follow(events: &OwnedFd, folder: &Path, state: &Shared, has_ended: &AtomicBoo
         if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
             // Any of them may have been written to.
             let all = state.little().segments().clone();
-            all.into_iter().for_each(|id| look(folder, id, state));
+            for id in all {
+                look(folder, (id, &segment_name(id)), state);
+                look(folder, (id, &index_name(id)), state);
+            }
         }
-        let name = event.file_name().and_then(|name| name.to_str().ok());
-        if let Some(id) = name.and_then(segment_id) {
-            look(folder, id, state);
+        let name = event.file_name().and_then(|name| name.to_str().ok()).unwrap_or_default();
+        if let Some(id) = segment_id(name).or_else(|| index_id(name)) {
+            look(folder, (id, name), state);
         }
     }
 }
 
 /// Looks at a file that was written to. What is sealed now is written before it is open.
-fn look(folder: &Path, id: u64, state: &Shared) {
+fn look(folder: &Path, (id, name): (u64, &str), state: &Shared) {
     let Some(segment) = state.little().opened(id).pop() else { return };
-    let damage = match std::fs::read(folder.join(segment_name(id))) {
+    let damage = match std::fs::read(folder.join(name)) {
+        Ok(bytes) if index_id(name).is_some() => segment.compare_index(bytes.into()),
         Ok(bytes) => segment.compare(bytes.into()),
         // What was mapped stays.
         Err(why) if why.kind() == io::ErrorKind::NotFound => None,

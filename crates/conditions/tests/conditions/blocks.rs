@@ -1,11 +1,12 @@
 //! How much of what is sealed a read at a time needs: one block, however long intervals are.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use conditions::model::{
-    Batch, Change, ColumnSpec, Entry, Kind, Loader, MAX_TIME, Object, Of, Selection, State, Table,
-    Value, Version, Versioning, View,
+    Batch, Change, ColumnSpec, Entry, Export, Kind, Loader, MAX_TIME, Numbers, Object, Of,
+    Selection, State, Table, Value, Version, Versioning, View,
 };
 
 const INTERVALS: u64 = 100;
@@ -39,6 +40,71 @@ fn objects() -> Vec<Object> {
         }
     }
     objects
+}
+
+thread_local! {
+    /// The bytes of the pieces that were asked for before they are read.
+    static AHEAD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+fn asked_for() -> Vec<usize> {
+    AHEAD.with_borrow_mut(std::mem::take)
+}
+
+#[test]
+fn an_export_and_a_seal_ask_for_what_they_read_in_few_large_pieces() {
+    const CHANNELS: u32 = 50;
+    let ahead = |bytes: &[u8]| AHEAD.with_borrow_mut(|all| all.push(bytes.len()));
+    let mut state = State::default();
+    let columns = vec![ColumnSpec { name: "value".to_owned(), kind: Kind::Uint64 }];
+    let (path, description) = ("/a".to_owned(), String::new());
+    let versioning = Versioning::Single;
+    change(&mut state, Change::CreateFolder { path, description, versioning, columns });
+    let add = |state: &mut State, since: u64, times: u64| {
+        let mut payload = Table::new([Kind::Uint64]);
+        let mut objects = Vec::new();
+        for since in since..since + times {
+            for channel in 0..CHANNELS {
+                objects.push(Object { channel, since, until: since + 1, records: 1 });
+                payload.columns[0].push(&Value::Integer(since.into())).expect("a number");
+                payload.rows += 1;
+            }
+        }
+        let (folder, tag) = ("/a".to_owned(), None);
+        change(
+            state,
+            Change::Insert(vec![Batch { folder, tag, only_tag: false, objects, payload }]),
+        );
+    };
+    let seal = |state: &mut State| {
+        let mut seal = state.seal(8 << 20).expect("all is known").reading_ahead(ahead);
+        state.begin_seal(&seal);
+        while let Some(made) = seal.next(state).expect("a segment") {
+            seal.stored(made.id, Bytes::from(made.bytes)).expect("what was made");
+        }
+        let rebuilt = state.rebuild(&seal);
+        drop(state.end_seal(&seal, Some(rebuilt)));
+    };
+    add(&mut state, 0, 1_000);
+    seal(&mut state);
+    assert_eq!(asked_for(), [0; 0], "all of it was in memory");
+
+    // Rows lie by time, and are exported by channel.
+    let payload = 8 * 1_000 * CHANNELS as usize;
+    let view = View { revision: state.revision(), of: Of::Head };
+    let export = Export::new("/a", (0, MAX_TIME), Numbers::All, view, 1 << 20);
+    let mut export = export.reading_ahead(ahead);
+    assert!(export.next(&state).expect("a part").is_some());
+    assert_eq!(asked_for(), [payload]);
+    let few = Export::new("/a", (500, 509), Numbers::of_ranges(vec![(3, 3)]), view, 1 << 20);
+    assert!(few.reading_ahead(ahead).next(&state).expect("a part").is_some());
+    let asked = asked_for();
+    assert!(asked.len() == 1 && asked[0] < payload / 8, "{asked:?}");
+
+    // What is written anew with what came.
+    add(&mut state, 1_000, 900);
+    seal(&mut state);
+    assert_eq!(asked_for(), [payload]);
 }
 
 #[test]

@@ -153,6 +153,13 @@ fn changes_need_a_token_where_there_are_tokens_and_questions_do_not() {
     let right = ("authorization", "Bearer 0123456789abcdef");
     assert_eq!(post(at, "/folders", &[JSON, right], body.as_bytes()).status, 200);
     assert_eq!(get(at, "/api/v1/folders", &[]).status, 200);
+    // Also those that are too long for a query.
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    for (path, of) in [("/find", "folder=/x&t=1"), ("/export", "under=/x")] {
+        assert_eq!(post(at, path, &[form], of.as_bytes()).status, 200, "{path}");
+        assert_eq!(post(at, path, &[JSON], of.as_bytes()).status, 415, "{path}");
+    }
+    assert_eq!(post(at, "/tags", &[form], b"").status, 401);
 }
 
 #[test]

@@ -1,7 +1,13 @@
 //! Exports, and what two versions show differently.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use conditions::protocol::{encode_insert, split_insert};
 use serde_json::{Value as Json, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::served::{change, client, folder, get, insert, serve};
 
@@ -73,6 +79,62 @@ fn an_export_of_many_parts_is_inserted_elsewhere_and_shows_the_same() {
     {
         assert_eq!(get(at, &format!("/api/v1/export?{query}"), &[]).status, status, "{query}");
     }
+}
+
+/// The chunks of an answer, without their sizes, and the fields behind the last one.
+fn dechunked(mut rest: &[u8]) -> (Vec<u8>, String) {
+    let mut body = Vec::new();
+    loop {
+        let end = rest.windows(2).position(|two| two == b"\r\n").expect("a size");
+        let size = std::str::from_utf8(&rest[..end]).expect("text");
+        let size = usize::from_str_radix(size, 16).expect("a size");
+        rest = &rest[end + 2..];
+        if size == 0 {
+            return (body, String::from_utf8(rest.to_vec()).expect("text"));
+        }
+        body.extend_from_slice(&rest[..size]);
+        rest = &rest[size + 2..];
+    }
+}
+
+#[test]
+fn an_export_ends_with_its_digest_in_a_trailer_or_a_line() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/det/a", "multi");
+    let batches = json!([{ "folder": "/det/a", "objects": objects(20_000) }]);
+    change(at, "/objects", &json!({ "batches": batches }));
+    let digest = |bytes: &[u8]| format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(bytes)));
+    for of in ["format=jsonl", "format=csv", "format=binary", "channels=77"] {
+        let url = format!("/api/v1/export?under=/det/a&{of}");
+        let plain = get(at, &url, &[]);
+        assert_eq!((plain.status, plain.header("trailer")), (200, ""));
+        let line = get(at, &format!("{url}&digest=true"), &[]).body;
+        let (bytes, line) = line.split_at(plain.body.len());
+        assert!(bytes == plain.body, "{of}");
+        assert_eq!(String::from_utf8_lossy(line), format!("{}\n", digest(bytes)), "{of}");
+
+        let mut socket = TcpStream::connect(at).expect("a connection");
+        let head = format!("GET {url} HTTP/1.1\r\nhost: {at}\r\nte: trailers\r\n");
+        write!(socket, "{head}connection: te, close\r\n\r\n").expect("sent");
+        let mut answer = Vec::new();
+        socket.read_to_end(&mut answer).expect("an answer");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
+        assert!(head.contains("trailer: content-digest, repr-digest"), "{head}");
+        let (body, fields) = dechunked(&answer[end + 4..]);
+        assert!(body == plain.body, "{of}");
+        let fields = fields.to_lowercase();
+        for name in ["content-digest", "repr-digest"] {
+            let field = format!("{name}: {}\r\n", digest(&body)).to_lowercase();
+            assert!(fields.contains(&field), "{of}: {fields}");
+        }
+    }
+    let mut out = Vec::new();
+    let bytes = client(at).export(&[("under", "/det/a".to_owned())], &mut out).expect("an export");
+    assert_eq!(out.len() as u64, bytes);
+    assert!(out == get(at, "/api/v1/export?under=/det/a", &[]).body);
 }
 
 #[test]

@@ -38,14 +38,16 @@ pub(super) struct Guard {
     takes_names: bool,
     tokens: Option<Tokens>,
     face: Face,
+    /// Whether a `POST` to a path only reads.
+    reads: fn(&str) -> bool,
 }
 
 impl Guard {
-    /// The guard of a server at `port`.
-    pub(super) fn new(settings: HttpSettings, port: u16) -> Self {
+    /// The guard of a server at `port`, where a `POST` to some paths only `reads`.
+    pub(super) fn new(settings: HttpSettings, port: u16, reads: fn(&str) -> bool) -> Self {
         let HttpSettings { address, takes_names, tokens, face } = settings;
         let is_public = !is_loopback(address);
-        Self { port, is_public, takes_names, tokens, face }
+        Self { port, is_public, takes_names, tokens, face, reads }
     }
 
     /// Why a request is refused, if it is.
@@ -58,7 +60,8 @@ impl Guard {
             );
             return Some(self.say(StatusCode::MISDIRECTED_REQUEST, "not this server's name", &fix));
         }
-        let is_read = [Method::GET, Method::HEAD].contains(request.method());
+        let is_read = [Method::GET, Method::HEAD].contains(request.method())
+            || request.method() == Method::POST && (self.reads)(request.uri().path());
         let tokens = self.tokens.as_ref().filter(|_| self.face == Face::Pages || !is_read);
         if !tokens.is_none_or(|tokens| carries_one(request, tokens)) {
             let fix = "send Authorization: Bearer TOKEN";

@@ -95,6 +95,7 @@ pub struct BoundHttp {
     limits: HttpLimits,
     head: Duration,
     quick: Option<Arc<dyn Quick>>,
+    reads: fn(&str) -> bool,
 }
 
 impl fmt::Debug for BoundHttp {
@@ -116,8 +117,16 @@ impl BoundHttp {
         });
         let listener = listener.with_context(|| format!("cannot listen at {wanted}"))?;
         let limits = settings.face.limits();
-        let (encryption, quick) = (None, None);
-        Ok(Self { settings, listener, encryption, limits, head: HEAD_TIMEOUT, quick })
+        let (encryption, quick, head) = (None, None, HEAD_TIMEOUT);
+        let reads: fn(&str) -> bool = |_| false;
+        Ok(Self { settings, listener, encryption, limits, head, quick, reads })
+    }
+
+    /// Needs no token for a `POST` to a path that `reads` only: a question that is too long for a
+    /// request's head.
+    #[must_use]
+    pub fn asked_by_post(self, reads: fn(&str) -> bool) -> Self {
+        Self { reads, ..self }
     }
 
     /// Has little questions answered by this, before the router sees them.
@@ -143,11 +152,11 @@ impl BoundHttp {
     /// # Errors
     /// When the system has no thread for it.
     pub fn start(self, router: impl FnOnce(SocketAddr) -> Router) -> anyhow::Result<HttpServer> {
-        let Self { settings, listener, encryption, limits, head, quick } = self;
+        let Self { settings, listener, encryption, limits, head, quick, reads } = self;
         let address = listener.local_addr()?;
         let waits = Waits { head, idle: limits.idle };
         let quick = quick.filter(|_| settings.face == Face::Api);
-        let guard = Arc::new(Guard::new(settings, address.port()));
+        let guard = Arc::new(Guard::new(settings, address.port(), reads));
         let router = TowerToHyperService::new(router(address));
         let answers = Answers { guard, router, quick, waits };
         let runtime = tokio::runtime::Builder::new_current_thread()

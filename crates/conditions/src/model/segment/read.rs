@@ -1,27 +1,31 @@
 //! Reading a segment.
 
+mod payload;
+
 use std::fmt;
 use std::ops::Range;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
 use super::super::past::{Bounds, descend};
 use super::super::piece::Inserted;
-use super::super::table::Cells;
 use super::super::value::Kind;
-use super::Damage;
 use super::layout::{
-    BadHead, CHUNK_BYTES, COLUMN_BYTES, Groups, HEAD_BYTES, Head, Parts, SPARE_BYTES, SegmentKind,
-    WHOLE, column, level_counts,
+    BadHead, COLUMN_BYTES, Groups, HEAD_BYTES, Head, Parts, SPARE_BYTES, SegmentKind, WHOLE,
+    column, level_counts,
 };
 use super::packed::{u32_at, u64_at};
+use super::{Damage, Lent, Source};
 
 /// A segment that was opened: its index is undamaged, its payload is checked when it is read.
 pub struct Segment {
     id: u64,
+    /// All of it, or what is before its payload.
     bytes: Bytes,
+    /// Its payload, where that comes and goes.
+    lent: Option<Arc<Lent>>,
     checksum: u32,
     head: Head,
     at: Parts,
@@ -62,7 +66,11 @@ impl Segment {
     ///
     /// # Errors
     /// When something is wrong with it.
-    pub fn open(id: u64, bytes: Bytes) -> Result<Self, Damage> {
+    pub fn open(id: u64, source: impl Into<Source>) -> Result<Self, Damage> {
+        let (bytes, lent) = match source.into() {
+            Source::Whole(bytes) => (bytes, None),
+            Source::Index(bytes, lent) => (bytes, Some(lent)),
+        };
         let wrong = |at: usize, why: &str| Damage::of(id, at, why);
         let decoded = Head::decode(&bytes).map_err(|why| match why {
             BadHead::Cut => wrong(bytes.len(), "the file ends within the head"),
@@ -76,7 +84,8 @@ impl Segment {
         if head.id != id {
             return Err(wrong(16, &format!("this is segment {}", head.id)));
         }
-        let (is, should) = (bytes.len(), head.bytes());
+        let is = bytes.len();
+        let should = if lent.is_some() { head.index_end() } else { head.bytes() };
         let should = should.ok_or_else(|| wrong(88, "its sizes are too large"))?;
         if should != is as u64 {
             let at = usize::try_from(should).unwrap_or(is).min(is);
@@ -110,6 +119,7 @@ impl Segment {
         let mut segment = Self {
             id,
             bytes,
+            lent,
             checksum,
             head,
             at,
@@ -144,6 +154,16 @@ impl Segment {
                 Some(Damage::of(self.id, 0, "it is another segment than was opened"))
             }
             Ok(now) => now.check().into_iter().next(),
+            Err(damage) => Some(damage),
+        }
+    }
+
+    /// The same of a file that has its index alone.
+    pub fn compare_index(&self, now: Bytes) -> Option<Damage> {
+        let lent = Arc::new(Lent::new(Arc::default()));
+        match Self::open(self.id, Source::Index(now, lent)) {
+            Ok(now) if now.checksum == self.checksum => None,
+            Ok(_) => Some(Damage::of(self.id, 0, "it is the index of another segment")),
             Err(damage) => Some(damage),
         }
     }
@@ -198,6 +218,11 @@ impl Segment {
     /// The checksum that stands for all of its index, and so for all of it.
     pub fn checksum(&self) -> u32 {
         self.checksum
+    }
+
+    /// How many bytes it has.
+    pub fn size(&self) -> u64 {
+        self.head.bytes().unwrap_or(u64::MAX)
     }
 
     /// How many bytes it has, without its index.
@@ -345,171 +370,6 @@ impl Segment {
         let Some(place) = all else { return };
         let bounds = |level: usize, place: usize| self.bounds_at(level, place);
         descend(self.levels.len(), self.pieces_of(place), &bounds, wants, each);
-    }
-
-    /// About how many bytes rows have in this segment. What is damaged is not noticed here.
-    pub(in super::super) fn bytes_of(&self, first: u32, rows: u32) -> u64 {
-        let (first, rows) = (u64::from(first), u64::from(rows));
-        let bytes = |column: &Column| match column.kind.width_bytes() {
-            Some(width) => width as u64 * rows,
-            None => {
-                let ends = self.ends(column, first, first + rows);
-                ends.end - ends.start + 8 * rows
-            }
-        };
-        self.columns.iter().map(bytes).sum()
-    }
-
-    /// Hands on the bytes that rows lie in: the groups of their cells of fixed width, and their
-    /// cells that differ in length. What is damaged is not noticed here.
-    pub(in super::super) fn bytes_around(&self, rows: Range<usize>, each: &mut dyn FnMut(&[u8])) {
-        let payload = &self.bytes[self.at.payload..];
-        // Their checksums are those of whole chunks.
-        let mut hand_on = |range: Range<usize>| {
-            let end = range.end.next_multiple_of(CHUNK_BYTES).min(payload.len());
-            let begin = range.start / CHUNK_BYTES * CHUNK_BYTES;
-            if !range.is_empty() {
-                each(payload.get(begin..end).unwrap_or_default());
-            }
-        };
-        hand_on(self.groups.around(rows.clone()));
-        for column in self.columns.iter().filter(|column| column.kind.width_bytes().is_none()) {
-            let ends = self.ends(column, rows.start as u64, rows.end as u64);
-            hand_on(column.data + ends.start as usize..column.data + ends.end as usize);
-        }
-    }
-
-    /// Where rows' cells that differ in length begin and end. What is damaged is not noticed here.
-    fn ends(&self, column: &Column, begin: u64, end: u64) -> Range<u64> {
-        let payload = &self.bytes[self.at.payload..];
-        let end_of = |row: u64| {
-            let at = column.ends + 8 * row as usize;
-            payload.get(at..at + 8).map_or(0, |end| u64_at(end, 0)).min(column.data_bytes as u64)
-        };
-        let before = begin.checked_sub(1).map_or(0, end_of);
-        before..end.checked_sub(1).map_or(0, end_of).max(before)
-    }
-
-    /// Appends rows of a column, none of which has a value where the column came later.
-    pub(in super::super) fn append(
-        &self,
-        column: usize,
-        rows: Range<usize>,
-        into: &mut Cells,
-    ) -> Result<(), Damage> {
-        let Some(column) = self.columns.get(column) else {
-            rows.for_each(|_| into.push_null());
-            return Ok(());
-        };
-        if rows.end > self.rows() as usize || column.kind != into.kind() {
-            return Err(Damage::of(self.id, HEAD_BYTES, "a piece has rows that aren't there"));
-        }
-        let (first, start) = (into.rows(), rows.start);
-        if let Some(width) = column.kind.width_bytes() {
-            for extent in self.groups.extents(column.data, width, rows.clone()) {
-                into.append_fixed(self.payload(extent)?);
-            }
-        } else {
-            let ends = self.payload(column.ends + 8 * start..column.ends + 8 * rows.end)?;
-            let before = match start.checked_sub(1) {
-                Some(row) => {
-                    u64_at(self.payload(column.ends + 8 * row..column.ends + 8 * start)?, 0)
-                }
-                None => 0,
-            };
-            let last = ends.len().checked_sub(8).map_or(before, |at| u64_at(ends, at));
-            let is_there = before <= last && last <= column.data_bytes as u64;
-            let ends = ends.chunks_exact(8).map(|end| u64_at(end, 0));
-            let has_them = is_there && {
-                let extent = column.data + before as usize..column.data + last as usize;
-                into.append_varying(self.payload(extent)?, before, ends)
-            };
-            if !has_them {
-                let at = self.at.payload + column.ends;
-                return Err(Damage::of(self.id, at, "cells end before they begin"));
-            }
-        }
-        if column.null_count > 0 {
-            let nulls = self.payload(column.nulls..column.nulls + 4 * column.null_count)?;
-            let row = |place: usize| u32_at(nulls, 4 * place) as usize;
-            let begin = partition(0..column.null_count, |place| row(place) < start);
-            let inside = (begin..column.null_count).map(row).take_while(|row| *row < rows.end);
-            let inside = inside.filter_map(|row| row.checked_sub(start));
-            inside.for_each(|row| into.set_null((first + row) as u32));
-        }
-        Ok(())
-    }
-
-    /// Bytes of the payload, whose checksums are right.
-    fn payload(&self, range: Range<usize>) -> Result<&[u8], Damage> {
-        self.check_file()?;
-        let all = &self.bytes[self.at.payload..];
-        let found = all.get(range.clone());
-        let found = found.ok_or_else(|| {
-            Damage::of(self.id, self.at.payload, "it has less payload than it should")
-        })?;
-        for chunk in range.start / CHUNK_BYTES..range.end.div_ceil(CHUNK_BYTES) {
-            self.check_chunk(chunk)?;
-        }
-        Ok(found)
-    }
-
-    fn check_chunk(&self, chunk: usize) -> Result<(), Damage> {
-        let (word, bit) = (&self.checked[chunk / 64], 1 << (chunk % 64));
-        if word.load(Relaxed) & bit != 0 {
-            return Ok(());
-        }
-        let start = self.at.payload + chunk * CHUNK_BYTES;
-        let bytes = &self.bytes[start..self.bytes.len().min(start + CHUNK_BYTES)];
-        if crc32fast::hash(bytes) != u32_at(&self.bytes, self.at.chunks + 4 * chunk) {
-            return Err(Damage::of(self.id, start, "the checksum of the payload is wrong"));
-        }
-        word.fetch_or(bit, Relaxed);
-        Ok(())
-    }
-
-    /// Checks all of it, and returns what is damaged: chunks of the payload, or else, what no
-    /// checksum tells, the first thing that makes no sense.
-    pub fn check(&self) -> Vec<Damage> {
-        let chunks = (self.at.payload - SPARE_BYTES - self.at.chunks) / 4;
-        let damaged: Vec<_> =
-            (0..chunks).filter_map(|chunk| self.check_chunk(chunk).err()).collect();
-        match damaged.is_empty() {
-            true => {
-                self.check_pieces().and_then(|()| self.check_cells()).err().into_iter().collect()
-            }
-            false => damaged,
-        }
-    }
-
-    fn check_pieces(&self) -> Result<(), Damage> {
-        let is_past = self.head.kind == SegmentKind::Past;
-        for place in 0..self.channels() {
-            let mut end = 0;
-            for piece in self.pieces_of(place) {
-                let (since, until) = (self.since(piece), self.until(piece));
-                let (first, records) = self.rows_of(piece);
-                let is_there = u64::from(first) + u64::from(records) <= u64::from(self.rows());
-                if since >= until || since < end || !is_there {
-                    let why = "a piece is out of order, or has rows that aren't there";
-                    return Err(Damage::of(self.id, HEAD_BYTES, format!("{why}: {piece}")));
-                }
-                end = if is_past { since } else { until };
-            }
-        }
-        Ok(())
-    }
-
-    fn check_cells(&self) -> Result<(), Damage> {
-        for (number, column) in self.columns.iter().enumerate() {
-            let mut cells = Cells::new(column.kind);
-            self.append(number, 0..self.rows() as usize, &mut cells)?;
-            if !cells.is_sound(self.rows()) {
-                let why = format!("the cells of column {number} make no sense");
-                return Err(Damage::of(self.id, self.at.payload, why));
-            }
-        }
-        Ok(())
     }
 }
 

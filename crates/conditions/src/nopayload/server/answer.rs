@@ -72,7 +72,7 @@ impl From<Refused> for Refusal {
 }
 
 impl From<Fault> for Refusal {
-    fn from(Fault { status, body }: Fault) -> Self {
+    fn from(Fault { status, body, .. }: Fault) -> Self {
         Self::detail(status, format!("{}: {}", body.error, body.fix))
     }
 }

@@ -7,7 +7,7 @@ use super::frame::{Asked, Footer, choice, framed, problem, tag_field};
 use super::tree::above;
 use super::words::{Asking, clipped, end, many, value};
 
-use crate::model::{Glance, MAX_TIME, Most, Object, Refusal, State, View};
+use crate::model::{Damage, Glance, MAX_TIME, Most, Object, Refusal, State, View};
 use crate::protocol::BASE;
 use crate::server::app::App;
 use crate::server::fault::Fault;
@@ -49,6 +49,9 @@ pub(super) fn at(app: &App, asked: &Asked) -> Result<Markup, Fault> {
     for path in &found.folders {
         // Changes come in between; what is shown of the view's revision stays the same.
         let glance = app.state.read().glance(path, found.time, found.view, MOST);
+        if let Err(refusal @ Refusal::Damaged(Damage { elsewhere: Some(_), .. })) = glance {
+            return Err(refusal.into());
+        }
         sections.push(section(path, glance, found.time, &asking));
     }
     Ok(drawn(&found, asked, &asking, &sections))

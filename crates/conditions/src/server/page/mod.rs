@@ -43,7 +43,14 @@ fn page(
 ) -> MethodRouter<Arc<App>> {
     get(async move |Extract(app): Extract<Arc<App>>, uri: Uri| {
         let drawn = match Asked::read(&uri, allowed) {
-            Ok(asked) => app.blocking(move |app| draw(app, &asked)).await,
+            Ok(asked) => {
+                let asked = Arc::new(asked);
+                let drawn = app.fetching(|app| {
+                    let asked = Arc::clone(&asked);
+                    async move { app.blocking(move |app| draw(app, &asked)).await }
+                });
+                drawn.await
+            }
             Err(fault) => Err(fault),
         };
         app.counts.reads.fetch_add(1, Relaxed);

@@ -12,13 +12,14 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{
-    Certificate, ClientOptions, Error, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme,
-    RetryConfig, WriteMultipart,
+    Certificate, ClientOptions, Error, GetOptions, ObjectStore, ObjectStoreExt as _,
+    ObjectStoreScheme, RetryConfig, WriteMultipart,
 };
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use crate::model::{SEGMENT_HEAD, index_end};
 use crate::nopayload::server::storage::{Origin, hex};
 
 /// How long a call is tried again that the store has not answered, or not rightly.
@@ -35,12 +36,22 @@ const FETCHED_KIB: u32 = 64 << 10;
 const PART_BYTES: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 4;
 
+/// What is fetched of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Whole,
+    /// Of a segment: what is before its payload.
+    Index,
+}
+
 /// Objects by name, below one place. Its calls wait: none may come from a thread of connections.
 pub(super) struct Bucket {
     store: Arc<dyn ObjectStore>,
     runtime: Option<Runtime>,
     /// Room for what is fetched.
     room: Semaphore,
+    /// Room for what is done on threads of its own.
+    beside: Arc<Semaphore>,
 }
 
 impl Drop for Bucket {
@@ -97,7 +108,8 @@ impl Bucket {
             .enable_all()
             .build()?;
         let room = Semaphore::new(FETCHED_KIB as usize);
-        Ok(Self { store, runtime: Some(runtime), room })
+        let beside = Arc::new(Semaphore::new(AT_ONCE));
+        Ok(Self { store, runtime: Some(runtime), room, beside })
     }
 
     fn wait<T>(&self, call: impl Future<Output = Result<T, Error>>) -> io::Result<T> {
@@ -141,15 +153,28 @@ impl Bucket {
         Ok(())
     }
 
-    /// Objects of these sizes with what each was asked for by, in the order in which they come;
-    /// none where there is no such object, or one of another size. What all calls have in memory
-    /// together is limited.
+    /// Does work that waits for calls on a thread of its own, and some at once.
+    pub(super) fn beside(&self, work: impl FnOnce() + Send + 'static) {
+        let Some(runtime) = &self.runtime else { return };
+        let turn = Arc::clone(&self.beside);
+        drop(runtime.spawn(async move {
+            // It is never closed.
+            let _turn = turn.acquire().await;
+            // What panics has been printed.
+            let _ = tokio::task::spawn_blocking(work).await;
+        }));
+    }
+
+    /// Objects of these sizes, or a part of each, with what each was asked for by, in the order in
+    /// which they come; none where there is no such object, or one of another size. What all calls
+    /// have in memory together is limited.
     ///
     /// # Errors
     /// `each`'s, and the store's for other reasons than that there is no such object.
     pub(super) fn get_each<K>(
         &self,
         wanted: impl IntoIterator<Item = (K, String, u64)>,
+        part: Part,
         mut each: impl FnMut(K, Option<Bytes>) -> io::Result<()>,
     ) -> io::Result<()> {
         let fetch = |(key, name, size): (K, String, u64)| async move {
@@ -157,9 +182,21 @@ impl Bucket {
             let kib = u32::try_from(size.div_ceil(1024)).unwrap_or(u32::MAX).min(FETCHED_KIB);
             // It is never closed.
             let room = self.room.acquire_many(kib).await.ok();
-            match self.store.get(&path).await {
-                Ok(found) if found.meta.size != size => Ok((key, None, room)),
-                Ok(found) => Ok((key, Some(found.bytes().await?), room)),
+            let head = (part == Part::Index).then(|| (0..(SEGMENT_HEAD as u64).min(size)).into());
+            let asked = GetOptions { range: head, ..GetOptions::default() };
+            let found = match self.store.get_opts(&path, asked).await {
+                Ok(found) if found.meta.size == size => found.bytes().await?,
+                Ok(_) | Err(Error::NotFound { .. }) => return Ok((key, None, room)),
+                Err(error) => return Err(error),
+            };
+            if part == Part::Whole {
+                return Ok((key, Some(found), room));
+            }
+            let Some(end) = index_end(&found).filter(|end| *end <= size) else {
+                return Ok((key, None, room));
+            };
+            match self.store.get_range(&path, 0..end).await {
+                Ok(index) => Ok((key, Some(index), room)),
                 Err(Error::NotFound { .. }) => Ok((key, None, room)),
                 Err(error) => Err(error),
             }
@@ -231,7 +268,7 @@ mod tests {
             found.push((key, bytes));
             Ok(())
         };
-        bucket.get_each(wanted, each).expect("fetched");
+        bucket.get_each(wanted, Part::Whole, each).expect("fetched");
         found.sort();
         assert_eq!(found, [(1, Some(Bytes::from_static(b"one"))), (2, None), (3, None)]);
         let mut names = bucket.list("a").expect("listed");

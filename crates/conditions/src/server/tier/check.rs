@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
+use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-use super::bucket::{Bucket, file};
+use super::bucket::{Bucket, Part, file};
 use super::cache::object;
 use super::metadata::{self, MetadataError, Shared, Stored};
 use super::{STORE, bucket_of, metadata_of};
@@ -88,7 +89,7 @@ fn check_once(
     checked.segments = named.len();
     let mut read = 0;
     let wanted = named.values().map(|one| (one, object(one.id), one.bytes));
-    bucket.get_each(wanted, |one, content| {
+    bucket.get_each(wanted, Part::Whole, |one, content| {
         read += one.bytes;
         progress(read, bytes);
         match content {
@@ -145,7 +146,8 @@ fn state(loader: Loader, sealed: Revision, entries: Vec<Entry>) -> Result<State,
     let mut state = match sealed {
         0 => State::default(),
         _ => {
-            let loaded = loader.finish(&mut |_, _| Err("it is not needed here".to_owned()));
+            let loaded =
+                loader.finish(&mut |_, _| Err::<Bytes, _>("it is not needed here".to_owned()));
             loaded.map_err(|why| format!("the snapshot: {why}"))?
         }
     };

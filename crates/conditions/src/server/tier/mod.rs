@@ -37,6 +37,8 @@ pub(super) struct Tier {
     pub(super) contact: Arc<Contact>,
     /// Where files are kept.
     pub(super) files: Arc<dyn Origin>,
+    /// What fetches segments.
+    pub(super) segments: Segments,
 }
 
 /// Opens the data that servers share, with copies in a directory of this one.
@@ -65,8 +67,8 @@ pub(super) fn open(
     let log = Groups::new(metadata, writer, (segments.clone(), kept), &loaded);
     let contact = log.contact();
     let (shared, limits) = (Shared::new(loaded.state), (seal_after, most_unsealed(seal_after)));
-    let store = Store::begin(shared, Box::new(log), segments, limits)?;
-    Ok(Tier { store, contact, files: bucket })
+    let store = Store::begin(shared, Box::new(log), segments.clone(), limits)?;
+    Ok(Tier { store, contact, files: bucket, segments })
 }
 
 /// Where a directory has copies of segments.

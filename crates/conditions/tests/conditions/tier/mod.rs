@@ -3,6 +3,7 @@
 mod backup;
 mod cache;
 mod encrypted;
+mod evict;
 mod full;
 mod kill;
 mod one;

@@ -20,6 +20,7 @@ const SEGMENTS: &str = "CONDITIONS_TEST_SEGMENTS";
 const ENDPOINT: &str = "CONDITIONS_TEST_ENDPOINT";
 const COPIES: &str = "CONDITIONS_TEST_COPIES";
 const SEAL_AFTER: &str = "CONDITIONS_TEST_SEAL_AFTER";
+const CACHE_BYTES: &str = "CONDITIONS_TEST_CACHE_BYTES";
 /// Files of authorities, of PostgreSQL and of S3.
 const METADATA_CA: &str = "CONDITIONS_TEST_METADATA_CA";
 const ENDPOINT_CA: &str = "CONDITIONS_TEST_ENDPOINT_CA";
@@ -37,7 +38,8 @@ fn settings() -> TierSettings {
         segments: text(SEGMENTS),
         endpoint: Some(text(ENDPOINT)),
         endpoint_authorities: pem(ENDPOINT_CA),
-        cache_bytes: 1 << 30,
+        cache_bytes: std::env::var(CACHE_BYTES)
+            .map_or(1 << 30, |bytes| bytes.parse().expect("a number")),
     }
 }
 
@@ -218,6 +220,12 @@ impl Place {
         start_as(&mut self.command(copies, seal_after))
     }
 
+    /// Starts a server whose copies may have this many bytes.
+    pub(super) fn start_within(&self, copies: &str, cache_bytes: u64) -> (Killed, SocketAddr) {
+        let mut command = self.command(copies, 1 << 20);
+        start_as(command.env(CACHE_BYTES, cache_bytes.to_string()))
+    }
+
     /// What a server says that doesn't start.
     pub(super) fn refused(&self, copies: &str) -> String {
         let output = self.command(copies, 1 << 20).output().expect("it starts");
@@ -293,6 +301,19 @@ impl Place {
         let put = "client.put_object(Bucket='conditions', Key=sys.argv[2],
                   Body=open(sys.argv[3], 'rb').read())";
         self.boto(put, &[name, content.to_str().expect("text")]);
+    }
+
+    /// Removes an object.
+    pub(super) fn delete(&self, name: &str) {
+        self.boto("client.delete_object(Bucket='conditions', Key=sys.argv[2])", &[name]);
+    }
+
+    /// An object's bytes.
+    pub(super) fn object(&self, name: &str) -> Vec<u8> {
+        let content = self.folder.path().join("content");
+        let get = "client.download_file('conditions', sys.argv[2], sys.argv[3])";
+        self.boto(get, &[name, content.to_str().expect("text")]);
+        std::fs::read(&content).expect("its bytes")
     }
 
     /// Has Python do this with a `client` of the service of S3.
