@@ -38,8 +38,8 @@ pub trait Workload: std::fmt::Debug + Send + Sync {
         0
     }
 
-    /// What an operation has besides its way to a target, each measured by itself in this process: a
-    /// name, whose words `_` joins, and nanoseconds. They stand among the floors of `--cost`;
+    /// What an operation has besides its way to a target, each measured by itself in this process:
+    /// a name, whose words `_` joins, and nanoseconds. They are listed with the floors of `--cost`;
     /// nothing unless a workload says otherwise.
     fn parts(&self) -> Vec<(String, f64)> {
         Vec::new()

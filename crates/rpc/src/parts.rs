@@ -109,8 +109,8 @@ pub(crate) fn look_up_ns(how: LookUp) -> f64 {
     begun.elapsed().as_nanos() as f64 / f64::from(ROUNDS)
 }
 
-/// How long an answer takes from the thread that has read it to one that waits for it by a condition
-/// variable, in nanoseconds: half of the median there and back.
+/// How long an answer takes from the thread that has read it to one that waits for it by a
+/// condition variable, in nanoseconds: half of the median there and back.
 pub(crate) fn future_ns() -> f64 {
     let turn = Arc::new((Mutex::new(0), Condvar::new()));
     let theirs = Arc::clone(&turn);

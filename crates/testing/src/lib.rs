@@ -1,6 +1,6 @@
 //! Helpers of the tests of all crates: skips, which cargo hides from whoever reads its output;
-//! ports ([`free_port`]); programs that may not run for ever ([`output`], [`Limit`]); simulations: for many seeds ([`run_seeds`]), and whether a value is
-//! linearizable ([`Register`]).
+//! ports ([`free_port`]); programs that may not run for ever ([`output`], [`Limit`]); simulations:
+//! for many seeds ([`run_seeds`]), and whether a value is linearizable ([`Register`]).
 //!
 //! A test that can't run on a host calls [`skip`] with the reason and returns. `cargo xtask test`
 //! names a file in [`SKIPS`], to which every skip is appended; it prints them last, and under CI

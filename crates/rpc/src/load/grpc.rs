@@ -223,8 +223,8 @@ impl Grpc {
     }
 }
 
-/// The paths that a connection asks: those of the operations, by their numbers; the one of its first
-/// call, and of reflection.
+/// The paths that a connection asks: those of the operations, by their numbers; the one of its
+/// first call, and of reflection.
 fn paths<'a>(target: &'a Target, timeout: Option<&'a str>) -> Vec<Path<'a>> {
     let own = target.made.paths().into_iter().map(|name| Path { name, timeout });
     let reflection = REFLECTION.into_iter().filter(|_| target.made.is_learnt());
