@@ -19,6 +19,7 @@ use crate::counters::CounterFigures;
 use crate::figures::Figures;
 use crate::grade::{Grade, counted as counted_trials};
 use crate::groups::GroupFigures;
+use crate::ladder::measured;
 use crate::limits::LimitsSummary;
 use crate::littles_law::{LawViolation, violation};
 use crate::metrics::metrics;
@@ -71,7 +72,9 @@ impl Summary {
         let carried = carried.filter_map(|(point, row)| Some((point, at(row.target_id)?, row)));
         let known = stored(&view.verdicts, &metrics, place, at)?;
         let once = crate::starts::of_targets(&facts, &trials);
-        let anew = || judge(&view.run, &metrics, contest.as_ref(), &rungs, counts, &once, &trials);
+        let climbed = measured(&rungs, &targets);
+        let contest_row = contest.as_ref();
+        let anew = || judge(&view.run, &metrics, contest_row, &climbed, counts, &once, &trials);
         let Judged { comparisons, rung_comparisons } = known.unwrap_or_else(anew);
         Ok(Summary {
             id: view.id,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Decision, ProfileRow, RungRow};
+use ledger::{Decision, ProfileRow, RungRow, TargetRow};
 
 use crate::compare::Compared;
 use crate::summary::Summary;
@@ -90,33 +90,41 @@ impl Step<'_> {
     }
 }
 
-/// The comparisons of a ladder, each a point, a and b: every rung at every point against the one
-/// before and, from the third on, the first.
-pub(crate) fn rung_pairs(rungs: &[(usize, RungRow)], points: usize) -> Vec<(usize, usize, usize)> {
+/// The comparisons of a ladder, each a point, a and b: every rung that is measured at every point
+/// against the one before and, from the third on, the first.
+pub(crate) fn rung_pairs(measured: &[usize], points: usize) -> Vec<(usize, usize, usize)> {
     let mut pairs = Vec::new();
-    for (index, (target, _)) in rungs.iter().enumerate().skip(1) {
+    for (index, target) in measured.iter().enumerate().skip(1) {
         for point in 0..points {
-            pairs.push((point, *target, rungs[index - 1].0));
+            pairs.push((point, *target, measured[index - 1]));
             if index > 1 {
-                pairs.push((point, *target, rungs[0].0));
+                pairs.push((point, *target, measured[0]));
             }
         }
     }
     pairs
 }
 
+/// The targets of those rungs that are measured: one that was skipped, or not tried, is none.
+pub(crate) fn measured(rungs: &[(usize, RungRow)], targets: &[TargetRow]) -> Vec<usize> {
+    let all = rungs.iter().map(|(target, _)| *target);
+    all.filter(|target| targets[*target].skipped.is_none()).collect()
+}
+
 /// The rungs of a run, in their order; empty when it is no ladder.
 pub fn ladder(summary: &Summary) -> Vec<Step<'_>> {
     let rungs = &summary.rungs;
     let compared = &summary.rung_comparisons;
+    let measured = measured(rungs, &summary.targets);
     let against = |a: usize, b: Option<usize>| -> Vec<Compared> {
         let wanted = |one: &&Compared| one.a == a && Some(one.b) == b;
         compared.iter().filter(wanted).cloned().collect()
     };
     let step = |index: usize| {
         let (target, row) = &rungs[index];
-        let before = index.checked_sub(1).map(|before| rungs[before].0);
-        let first = (index > 1).then(|| rungs[0].0);
+        let place = measured.iter().position(|one| one == target);
+        let before = place.and_then(|place| place.checked_sub(1)).map(|before| measured[before]);
+        let first = place.filter(|place| *place > 1).map(|_| measured[0]);
         Step {
             target: *target,
             row,

@@ -1,7 +1,7 @@
 //! The verdicts of a run, stored when it ends: they stay what they were when a rule changes.
 
 use judge::{Inconclusive, Interval, Likely, LikelyInterval, Metric, Metrics, Verdict};
-use ledger::{Ledger, LedgerError, PointId, RunId, RunRow, RungRow, TargetId, VerdictRow};
+use ledger::{Ledger, LedgerError, PointId, RunId, RunRow, TargetId, VerdictRow};
 
 use crate::compare::{Bound, Compared, Contest, LikelyCompared, compare, compare_pairs};
 use crate::ladder::rung_pairs;
@@ -32,12 +32,12 @@ pub(crate) struct Judged {
     pub(crate) rung_comparisons: Vec<Compared>,
 }
 
-/// Judges a run.
+/// Judges a run, of whose targets `rungs` are the measured ones of its ladder.
 pub(crate) fn judge(
     run: &RunRow,
     metrics: &Metrics,
     contest: Option<&Contest>,
-    rungs: &[(usize, RungRow)],
+    rungs: &[usize],
     counts: (usize, usize),
     started_once: &[usize],
     trials: &[TrialSummary],

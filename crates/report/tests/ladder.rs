@@ -41,6 +41,31 @@ fn each_rung_is_judged_against_the_one_before_and_against_the_first() {
 }
 
 #[test]
+fn a_rung_that_was_not_tried_stands_in_the_ladder_and_is_compared_with_nothing() {
+    let mut bench = Bench::new(&["copy"]);
+    bench.target("fork", Some("not tried, effort days: threads hold locks"));
+    bench.target("shared", None);
+    bench.rungs(&["", "another process", "copied by changes"]);
+    bench.point("p", 1);
+    for round in 0..6_u64 {
+        bench.round();
+        bench.trial(0, 100_000 + round * 100, 33_000, |_| ());
+        bench.trial(2, 200_000 + round * 210, 33_000, |_| ());
+    }
+    let summary = bench.finish();
+    let text = report::text(&summary, false);
+    let has = |part: &str| assert!(text.contains(part), "{part}\n{text}");
+    has("  2 fork — another process\n      not tried, effort days: threads hold locks\n  3 shared");
+    has("  3 shared — copied by changes\n      against the one before: better, 2.00×");
+    has("Of 1 step, 1 better. shared has 2.00 times the rate of copy (");
+    let json = report::json(&summary);
+    assert_eq!(json["rungs"][1]["skipped"], "not tried, effort days: threads hold locks");
+    assert_eq!(json["rungs"][1]["against_before"], serde_json::json!([]));
+    assert_eq!(json["rungs"][2]["against_before"][0]["b"], "copy");
+    assert_eq!(findings::outcome(&summary).exit_code(true), 0);
+}
+
+#[test]
 fn a_rung_worse_than_the_one_before_it_is_a_failure_only_for_who_asked() {
     let mut bench = Bench::new(&["fast", "slow"]);
     bench.rungs(&["", "more features"]);

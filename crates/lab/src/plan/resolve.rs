@@ -343,7 +343,8 @@ fn resolve_targets(
     unique(source, &place, written.iter().map(|(target, _)| &target.name[..]))?;
     let resolve = |(target, rung): (_, Option<Rung>)| {
         let target = target::resolve(source, &target, table, workload, registry)?;
-        Ok(Target { rung, ..target })
+        let not_tried = rung.as_ref().and_then(|rung| rung.not_tried.clone());
+        Ok(Target { skipped: not_tried.or(target.skipped), rung, ..target })
     };
     all_of(written.into_iter().map(resolve))
 }

@@ -11,6 +11,8 @@ pub struct Rung {
     pub commit: Option<String>,
     /// What was decided about it, and why.
     pub decision: Option<(ledger::Decision, String)>,
+    /// That it was not tried, with effort and reason: it stands in the ladder and isn't measured.
+    pub not_tried: Option<String>,
 }
 
 /// The suite's targets: where there are rungs, the first target as each of them has it, and then
@@ -23,6 +25,12 @@ pub(super) fn targets(
     let Some((first, others)) = targets.split_first().filter(|_| !rungs.is_empty()) else {
         return Ok(targets.iter().map(plain).collect());
     };
+    if rungs[0].decision == Some(DecisionSpec::NotTried) {
+        let name = &rungs[0].name;
+        return Err(format!(
+            "{name}: the first rung is measured: put what was not tried behind it"
+        ));
+    }
     let mut all = Vec::new();
     for rung in rungs {
         all.push((overlaid(first, rung), Some(meaning(rung)?)));
@@ -45,22 +53,31 @@ fn overlaid(first: &TargetSpec, rung: &RungSpec) -> TargetSpec {
 
 fn meaning(rung: &RungSpec) -> Result<Rung, String> {
     let name = &rung.name;
-    let decision = match (rung.decision, &rung.reason) {
-        (None, None) => None,
-        (Some(decision), Some(reason)) if !reason.trim().is_empty() => {
-            let decision = match decision {
-                DecisionSpec::Kept => ledger::Decision::Kept,
-                DecisionSpec::BackedOut => ledger::Decision::BackedOut,
-            };
-            Some((decision, reason.clone()))
+    let (note, commit) = (rung.note.clone(), rung.commit.clone());
+    let said = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let (reason, effort) = (said(&rung.reason), said(&rung.effort));
+    let (decision, not_tried) = match (rung.decision, reason, effort) {
+        (None, None, None) => (None, None),
+        (Some(DecisionSpec::Kept), Some(why), None) => (Some((ledger::Decision::Kept, why)), None),
+        (Some(DecisionSpec::BackedOut), Some(why), None) => {
+            (Some((ledger::Decision::BackedOut, why)), None)
         }
-        (Some(_), _) => return Err(format!("{name}: a decision needs a reason")),
-        (None, Some(_)) => {
-            let message = "a reason needs decision = \"kept\" or \"backed out\"";
+        (Some(DecisionSpec::NotTried), Some(why), Some(effort)) => {
+            (None, Some(format!("not tried, effort {effort}: {why}")))
+        }
+        (Some(DecisionSpec::NotTried), ..) => {
+            return Err(format!("{name}: what was not tried needs an effort and a reason"));
+        }
+        (_, _, Some(_)) => {
+            return Err(format!("{name}: an effort needs decision = \"not tried\""));
+        }
+        (Some(_), None, _) => return Err(format!("{name}: a decision needs a reason")),
+        (None, Some(_), _) => {
+            let message = "a reason needs decision = \"kept\", \"backed out\" or \"not tried\"";
             return Err(format!("{name}: {message}"));
         }
     };
-    Ok(Rung { note: rung.note.clone(), commit: rung.commit.clone(), decision })
+    Ok(Rung { note, commit, decision, not_tried })
 }
 
 #[cfg(test)]
@@ -97,6 +114,22 @@ mod tests {
         let decision = kept[0].1.as_ref().unwrap().decision.as_ref().unwrap();
         assert_eq!(decision, &(ledger::Decision::Kept, "twice as fast".to_owned()));
         assert!(rung("decision = 'kept'").is_err());
+        assert!(rung("decision = 'kept'\nreason = ' '").is_err());
         assert!(rung("reason = 'twice as fast'").is_err());
+        assert!(rung("decision = 'kept'\nreason = 'r'\neffort = 'an hour'").is_err());
+    }
+
+    #[test]
+    fn what_was_not_tried_says_effort_and_reason_and_is_never_first() {
+        let two = |rest: &str| read(&format!("[[rung]]\nname = 'a'\n[[rung]]\nname = 'b'\n{rest}"));
+        let all = two("decision = 'not tried'\neffort = 'days'\nreason = 'the kernel lacks it'");
+        let rung = all.unwrap()[1].1.clone().unwrap();
+        assert_eq!(rung.decision, None);
+        let said = "not tried, effort days: the kernel lacks it";
+        assert_eq!(rung.not_tried.as_deref(), Some(said));
+        let why = two("decision = 'not tried'\nreason = 'r'").unwrap_err();
+        assert_eq!(why, "b: what was not tried needs an effort and a reason");
+        let first = "[[rung]]\nname = 'a'\ndecision = 'not tried'\neffort = 'e'\nreason = 'r'";
+        assert!(read(first).unwrap_err().contains("a: the first rung is measured"));
     }
 }

@@ -211,6 +211,8 @@ pub(crate) struct RungSpec {
     pub(crate) commit: Option<String>,
     pub(crate) decision: Option<DecisionSpec>,
     pub(crate) reason: Option<String>,
+    /// Of one that was not tried: what it would take.
+    pub(crate) effort: Option<String>,
 }
 
 /// `decision = …`
@@ -220,6 +222,9 @@ pub(crate) enum DecisionSpec {
     Kept,
     #[serde(rename = "backed out")]
     BackedOut,
+    /// It is no target.
+    #[serde(rename = "not tried")]
+    NotTried,
 }
 
 /// `transport = …`

@@ -6,7 +6,8 @@ use crate::phrases::many;
 
 /// The ladder in two sentences; `None` when the run is none.
 pub(super) fn sentence(summary: &Summary) -> Option<String> {
-    let steps = ladder(summary);
+    let mut steps = ladder(summary);
+    steps.retain(|step| summary.targets[step.target].skipped.is_none());
     let last = steps.last().filter(|_| steps.len() > 1)?;
     let mut counts = [0_usize; 4];
     for step in &steps[1..] {

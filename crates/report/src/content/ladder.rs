@@ -26,6 +26,10 @@ pub(crate) fn ladder(summary: &Summary) -> Vec<Line> {
         let line = line.and(Role::Strong, &summary.targets[step.target].name);
         let dash = if step.row.note.is_empty() { "" } else { " — " };
         lines.push(line.then(format!("{dash}{}", step.row.note)));
+        if let Some(why) = &summary.targets[step.target].skipped {
+            lines.push(Line::with_role(Role::Dim, why.clone()).deeper(Depth::Two));
+            continue;
+        }
         let against = [("the one before", &step.before), ("the first", &step.first)];
         for (words, one) in
             against.iter().flat_map(|(words, all)| all.iter().map(move |one| (words, one)))

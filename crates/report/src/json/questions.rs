@@ -115,6 +115,7 @@ fn rung(summary: &Summary, step: &Step<'_>) -> Value {
     json!({
         "rung": summary.targets[step.target].name,
         "note": step.row.note,
+        "skipped": summary.targets[step.target].skipped,
         "decision": step.row.decision.map(ledger::Decision::word),
         "decision_reason": step.row.reason,
         "proposed": step.proposed(),
