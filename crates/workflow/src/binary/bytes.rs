@@ -31,12 +31,14 @@ pub(super) struct Writer<'a> {
     /// what only equals another costs no search.
     texts: HashMap<usize, u64>,
     expressions: HashMap<usize, u64>,
+    /// Shared texts are written each time.
+    pub(super) is_apart: bool,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(take: &'a mut dyn FnMut(&[u8])) -> Self {
-        let out = Vec::with_capacity(2 * PIECE_BYTES);
-        Self { out, take, texts: HashMap::new(), expressions: HashMap::new() }
+        let (out, is_apart) = (Vec::with_capacity(2 * PIECE_BYTES), false);
+        Self { out, take, texts: HashMap::new(), expressions: HashMap::new(), is_apart }
     }
 
     /// Passes on what there is, where that is a piece.
@@ -218,7 +220,10 @@ numbers!(u16 i32 u32 i64);
 
 impl Pack for Text {
     fn put(&self, to: &mut Writer<'_>) {
-        let number = known(&mut to.texts, self.as_ptr() as usize);
+        let number = match to.is_apart {
+            true => 0,
+            false => known(&mut to.texts, self.as_ptr() as usize),
+        };
         to.number(number);
         if number == 0 {
             to.string(self);
@@ -391,5 +396,17 @@ mod tests {
         }
         let huge = [0xff, 0xff, 0xff, 0xff, 0x7f];
         assert!(Vec::<Text>::take(&mut Reader::new(&huge)).is_err(), "nothing is allocated");
+    }
+
+    #[test]
+    fn texts_that_are_written_apart_are_read_as_the_same() {
+        let text = Text::from("name");
+        let all = [text.clone(), text].to_vec();
+        let bytes = written(|to| {
+            to.is_apart = true;
+            all.put(to);
+        });
+        assert_eq!(bytes, b"\x02\0\x04name\0\x04name");
+        assert_eq!(Vec::<Text>::take(&mut Reader::new(&bytes)), Ok(all));
     }
 }

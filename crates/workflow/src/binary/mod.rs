@@ -19,4 +19,5 @@ mod bytes;
 mod tree;
 
 pub use bytes::BadBinary;
+pub(crate) use tree::write_apart;
 pub use tree::{Read, read, write};

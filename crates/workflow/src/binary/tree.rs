@@ -42,7 +42,18 @@ pub struct Read {
 /// Writes a tree, of whose nodes some may be marked, and passes on pieces of about 64 KiB; the
 /// edit history is written where `has_history`.
 pub fn write(tree: &Snapshot, marks: &Marks, has_history: bool, take: &mut dyn FnMut(&[u8])) {
+    whole(tree, marks, has_history, Writer::new(take));
+}
+
+/// The same of all of a tree, with each text as if no node shared it, which reads the same: a
+/// ladder measures what sharing brings.
+pub(crate) fn write_apart(tree: &Snapshot, take: &mut dyn FnMut(&[u8])) {
     let mut to = Writer::new(take);
+    to.is_apart = true;
+    whole(tree, &Marks::new(), true, to);
+}
+
+fn whole(tree: &Snapshot, marks: &Marks, has_history: bool, mut to: Writer<'_>) {
     to.bytes(FORMAT);
     to.number(tree.count() as u64);
     server(tree, has_history, &mut to);

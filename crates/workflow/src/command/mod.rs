@@ -9,6 +9,7 @@ mod jobs;
 mod print;
 mod record;
 mod replay;
+mod rung;
 mod server;
 mod simulate;
 mod stats;
@@ -81,6 +82,8 @@ enum WorkflowCommand {
     Load(transfer::LoadArgs),
     /// Write a definition with the counts of ECMWF's performance tests, in which every task waits
     Gen(generate::GenArgs),
+    /// Measure one way to print, to write a checkpoint, to snapshot, or to write shared texts
+    Rung(rung::RungArgs),
 }
 
 impl Run for WorkflowCommandArgs {
@@ -101,6 +104,7 @@ impl Run for WorkflowCommandArgs {
             WorkflowCommand::Get(args) => transfer::get(&args),
             WorkflowCommand::Load(args) => transfer::load(&args),
             WorkflowCommand::Gen(args) => generate::run(args),
+            WorkflowCommand::Rung(args) => rung::run(&args),
         }
     }
 }

@@ -30,6 +30,7 @@ pub use line::is_name;
 pub use parser::{
     Parsed, only_node, parse, parse_attribute, parse_condition, parse_kept, parse_node,
 };
+pub(crate) use print::print_by;
 pub use print::{
     END, VERSION, append_kept, print, print_attribute, print_cut, print_node, print_pieces,
 };

@@ -16,6 +16,7 @@
 //! | `builds` | another shape, with the counts of that by which ECMWF measures how jobs are made |
 //! | `spread` | of both: a number of things over places |
 //! | `folder` | the definitions of a folder as one |
+//! | `rungs` | what ladders measure in a process: printing, checkpoints, snapshots, shared texts |
 
 mod builds;
 mod ecflow;
@@ -26,6 +27,7 @@ mod made;
 mod numbers;
 mod operations;
 mod requests;
+mod rungs;
 mod runs;
 mod spread;
 mod target;
@@ -40,6 +42,8 @@ pub use operations::{
     EVENT, GET, INIT_COMPLETE, LABEL, METER, PING, QUERY_LABEL, QUERY_METER, REQUEUE, SYNC,
     SYNC_FULL,
 };
+
+pub use rungs::{Figure, RUNGS, Rung, Site};
 
 pub(crate) use numbers::Numbers;
 pub use tree::SERVICE as TREE;

@@ -165,6 +165,20 @@ pub(super) struct Arena {
 }
 
 impl Arena {
+    /// The same nodes, none of which, nor any list of attributes, is shared.
+    pub(super) fn copied(&self) -> Self {
+        let node = |node: &Node| Node {
+            attributes: match node.attributes.is_empty() {
+                true => Arc::clone(&node.attributes),
+                false => node.attributes.iter().cloned().collect(),
+            },
+            ..node.clone()
+        };
+        let chunk = |chunk: &Arc<Chunk>| Arc::new(chunk.iter().map(node).collect::<Chunk>());
+        let page = |page: &Arc<Page>| Arc::new(page.iter().map(chunk).collect::<Page>());
+        Self { pages: self.pages.iter().map(page).collect(), len: self.len }
+    }
+
     /// How many numbers are in use, free ones included.
     pub(super) fn len(&self) -> usize {
         self.len
@@ -224,5 +238,21 @@ mod tests {
         assert_eq!(arena.get(id).map(|node| node.state), Some(State::Active));
         assert_eq!((arena.len(), before.len()), (nodes, nodes));
         assert!(size_of::<Node>() <= 112, "{}", size_of::<Node>());
+    }
+
+    #[test]
+    fn a_copy_has_the_same_nodes_and_shares_none() {
+        let mut arena = Arena::default();
+        for number in 0..CHUNK + 6 {
+            let name = OwnText::from(number.to_string());
+            assert!(arena.push(Node::new(Kind::Task, name)).is_some());
+        }
+        let copy = arena.copied();
+        assert!(!arena.is_shared() && !copy.is_shared());
+        let name = |arena: &Arena, index| {
+            NodeId::of_index(index).and_then(|id| Some(arena.get(id)?.name.clone()))
+        };
+        assert!((0..CHUNK + 7).all(|index| name(&arena, index) == name(&copy, index)));
+        assert_eq!((copy.len(), arena.len()), (CHUNK + 6, CHUNK + 6));
     }
 }

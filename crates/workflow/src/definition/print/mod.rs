@@ -23,8 +23,9 @@ struct Printer<'a> {
     out: String,
     /// What of nodes isn't in the tree.
     marks: Option<&'a Marks>,
-    /// What takes the text once there is a piece of it.
+    /// What takes the text once there is a piece of it, of this size.
     take: Option<&'a mut dyn FnMut(&str)>,
+    piece_bytes: usize,
     /// Values are written so that this program reads them as they are.
     is_kept: bool,
 }
@@ -52,6 +53,15 @@ pub fn print_pieces(
     let out = String::with_capacity(2 * PIECE_BYTES);
     let mut printer = Printer { out, take: Some(take), ..Printer::new(tree, style) };
     printer.whole(is_in);
+    printer.pass(0);
+}
+
+/// Passes the text of a tree to `take`, not indented, once there are so many bytes of it, and after
+/// a node.
+pub(crate) fn print_by(tree: &Snapshot, style: Style, bytes: usize, take: &mut dyn FnMut(&str)) {
+    let new = Printer::new(tree, style);
+    let mut printer = Printer { take: Some(take), piece_bytes: bytes, ..new };
+    printer.whole(|_| true);
     printer.pass(0);
 }
 
@@ -109,7 +119,9 @@ const BLANKS: &str = "                                                          
 impl<'a> Printer<'a> {
     const fn new(tree: &'a Snapshot, style: Style) -> Self {
         let (is_indented, marks, take, is_kept) = (false, None, None, false);
-        Self { tree, style, is_indented, out: String::new(), marks, take, is_kept }
+        let out = String::new();
+        let piece_bytes = PIECE_BYTES;
+        Self { tree, style, is_indented, out, marks, take, piece_bytes, is_kept }
     }
 }
 
@@ -243,7 +255,7 @@ impl Printer<'_> {
         let (mut at, mut depth) = (from, depth);
         loop {
             self.open(at, depth);
-            self.pass(PIECE_BYTES);
+            self.pass(self.piece_bytes);
             let node = tree.node(at);
             let is_shown = node.kind != Kind::Task || self.style.has_state();
             if let Some(child) = node.first_child.filter(|_| is_shown) {

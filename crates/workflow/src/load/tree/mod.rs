@@ -38,6 +38,9 @@ mod workload;
 
 use load::{DialectRow, Reach, Service};
 
+pub(in crate::load) use others::percentile;
+pub(in crate::load) use process::Process;
+
 /// The service.
 pub static SERVICE: Service = Service {
     name: "workflow-tree",

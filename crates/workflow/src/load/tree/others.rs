@@ -65,7 +65,7 @@ fn ping(at: SocketAddr, is_over: &AtomicBool) -> Result<Vec<Duration>, String> {
 }
 
 /// The wait below which `part` of them lie.
-pub(super) fn percentile(waits: &[Duration], part: f64) -> Duration {
+pub(in crate::load) fn percentile(waits: &[Duration], part: f64) -> Duration {
     let place = (waits.len() as f64 * part).ceil() as usize;
     waits.get(place.saturating_sub(1)).or(waits.last()).copied().unwrap_or_default()
 }

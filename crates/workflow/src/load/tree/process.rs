@@ -17,28 +17,37 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 /// A process of this host.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Process {
+pub(in crate::load) struct Process {
     pid: i32,
     clock: ClockId,
 }
 
 impl Process {
     /// The process of this number, where its clock can be read.
-    pub(super) fn of(pid: i32) -> Option<Self> {
+    pub(in crate::load) fn of(pid: i32) -> Option<Self> {
         let clock = clock_getcpuclockid(Pid::from_raw(pid)).ok()?;
         Some(Self { pid, clock })
     }
 
     /// The CPU time of all its threads so far, ended ones included.
-    pub(super) fn cpu_ns(&self) -> u64 {
+    pub(in crate::load) fn cpu_ns(&self) -> u64 {
         let Ok(time) = clock_gettime(self.clock) else { return 0 };
         time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
     }
 
     /// Its resident memory.
-    pub(super) fn resident_bytes(&self) -> Option<u64> {
+    pub(in crate::load) fn resident_bytes(&self) -> Option<u64> {
+        self.memory("VmRSS:")
+    }
+
+    /// The most of it so far.
+    pub(in crate::load) fn peak_bytes(&self) -> Option<u64> {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, of: &str) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(of))?;
         let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
         Some(kilobytes * 1024)
     }

@@ -39,6 +39,11 @@ const FILES: &[(&str, &str)] = &[
          clients of the same host get arrays of 80 MB without a copy",
     ),
     (
+        "crates/workflow/src/load/rungs/kernel.rs",
+        "rungs of the ladder of checkpoints: pages that are mapped, and bytes whose addresses are \
+         given to POSIX AIO and io_uring",
+    ),
+    (
         "crates/workflow/src/server/memory.rs",
         "one function of the C library gives freed memory back to the system, which it keeps \
          otherwise: 250 MB after 320,830 nodes are deleted",
