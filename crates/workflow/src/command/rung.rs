@@ -11,7 +11,7 @@ use crate::load::{Counts, RUNGS, Rung, SCALES, Site};
 const EXAMPLES: &str = "\
 Examples:
   loadline workflow rung                                    the ladders and their rungs
-  loadline workflow rung print 64KiB --scale 1              a text of 60 MB
+  loadline workflow rung print 64KiB --scale 1              a text of 45 MB, not indented
   loadline workflow rung checkpoint io_uring --dir /data    where its disk is
 
 The suites workflow-ladder-*.toml measure them side by side.";
