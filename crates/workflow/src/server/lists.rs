@@ -22,14 +22,14 @@ struct Rule {
 
 /// A white list; without a file everybody may do everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lists(Option<Vec<Rule>>);
+pub struct Lists(Option<Vec<Rule>>);
 
 impl Lists {
-    /// Reads a file.
+    /// Reads the text of `file`.
     ///
     /// # Errors
-    /// When a line is none of a white list; the error names it.
-    pub(super) fn parse(text: &str, file: &str) -> Result<Self, String> {
+    /// When a line is none of a white list; the error names file, line and value.
+    pub fn parse(text: &str, file: &str) -> Result<Self, String> {
         let without_comment = |line: &'_ str| -> String {
             line.split('#').next().unwrap_or_default().trim().to_owned()
         };
@@ -70,7 +70,7 @@ impl Lists {
     ///
     /// # Errors
     /// In ecFlow's words, when it may not.
-    pub(super) fn check(&self, request: &Request) -> Result<(), String> {
+    pub fn check(&self, request: &Request) -> Result<(), String> {
         let (Some(rules), Body::User(user, command)) = (&self.0, &request.body) else {
             return Ok(());
         };
@@ -193,6 +193,8 @@ pub(super) fn refused(name: &str, command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::Lists;
     use crate::protocol::{Body, Command, NodeCommand, Request, ServerCommand, User};
 
@@ -225,6 +227,40 @@ mod tests {
         }
         for wrong in ["root", "4.4.14\nroot z", "4.4.14\n- /z"] {
             Lists::parse(wrong, "lists").expect_err(wrong);
+        }
+    }
+
+    /// A text of lines such as a white list has, and of others.
+    fn text() -> impl Strategy<Value = String> {
+        let line = prop_oneof![
+            Just("4.4.14".to_owned()),
+            "-?(\\*|a|root)( {1,2}/[az/]{0,3}(, ?/?[az]{0,2}){0,2})?( ?#.{0,3})?",
+            "[-*#/, \\t.0-9a-zé]{0,8}",
+            any::<String>(),
+        ];
+        prop::collection::vec(line, 0..6).prop_map(|lines| lines.join("\n"))
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_refused_with_its_line_or_lets_no_one_change_what_they_may_not_read(
+            text in text(),
+            user in "([a*]|root)?",
+            path in "(/[az]{0,2}){0,3}",
+        ) {
+            match Lists::parse(&text, "lists") {
+                Err(why) => {
+                    let line = why.strip_prefix("lists:").and_then(|why| why.split(':').next());
+                    let line = line.and_then(|line| line.parse::<usize>().ok());
+                    prop_assert!(line.is_some_and(|line| line <= text.lines().count()), "{why}");
+                }
+                Ok(_) => {
+                    let paths = vec![path.clone()];
+                    let reads = may(&text, &user, Command::Node(NodeCommand::Get, path));
+                    let changes = may(&text, &user, Command::Delete { paths, force: false });
+                    prop_assert!(reads || !changes);
+                }
+            }
         }
     }
 }

@@ -71,6 +71,8 @@ use store::{Logged, Opened};
 pub(crate) use disk::Disk;
 pub use environment::{CheckMode, ECFLOW_VERSION, Environment, PORTS, host_name};
 pub use flush::LogFlush;
+pub use lists::Lists;
+pub use passwords::Passwords;
 pub(crate) use job::job_files;
 
 /// The version of the files in `.loadline`.

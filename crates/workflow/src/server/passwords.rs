@@ -11,7 +11,7 @@ use crate::protocol::hash_password;
 
 /// The passwords of users, hashed as requests carry them.
 #[derive(Default, PartialEq, Eq)]
-pub(super) struct Passwords(HashMap<String, String>);
+pub struct Passwords(HashMap<String, String>);
 
 /// Hashes are as good as passwords: they are not printed.
 impl std::fmt::Debug for Passwords {
@@ -31,7 +31,7 @@ impl Passwords {
     /// # Errors
     /// When a line is none of a password file, a user has two passwords for one server, or no line
     /// is of this server; the error names file, line and value, but no password.
-    pub(super) fn parse(text: &str, file: &str, server: (&str, u16)) -> Result<Self, String> {
+    pub fn parse(text: &str, file: &str, server: (&str, u16)) -> Result<Self, String> {
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
         let mut lines = lines.zip(1..).filter(|(line, _)| !line.is_empty());
         let (version, number) = lines.next().unwrap_or(("", 1));
@@ -82,7 +82,8 @@ impl Passwords {
     }
 
     /// Whether this is the hash of the user's password.
-    pub(super) fn is_right(&self, user: &str, hash: &str) -> bool {
+    #[must_use]
+    pub fn is_right(&self, user: &str, hash: &str) -> bool {
         let Some(meant) = self.0.get(user) else { return false };
         // As long for a hash that begins right as for another.
         let differ = meant.bytes().zip(hash.bytes()).fold(0, |all, (one, other)| all | one ^ other);
