@@ -15,6 +15,7 @@ const EXPECTED: &[(&str, &str)] = &[
     ("io_uring", "many containers forbid it, and kernels before 5.6 have none"),
     ("IPv6", "a network namespace may have no IPv6 address"),
     ("multicast", "a network namespace may have none"),
+    ("ecFlow's source", "registries of packages may serve what is built of it, and not itself"),
     ("are not counted", "counting system calls takes ptrace, which a container may forbid"),
 ];
 

@@ -80,7 +80,7 @@ fn compare(path: &Path) -> Option<String> {
     None
 }
 
-fn compare_all(folder: &Path) {
+pub(crate) fn compare_all(folder: &Path) {
     ask(folder);
     let mut paths: Vec<_> = fs::read_dir(folder).expect("a folder").flatten().collect();
     paths.sort_by_key(std::fs::DirEntry::path);

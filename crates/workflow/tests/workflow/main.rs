@@ -10,6 +10,7 @@ mod commands;
 mod crash;
 mod damaged;
 mod definition;
+mod ecflow_source;
 mod edited;
 mod full;
 mod generated;
