@@ -202,3 +202,46 @@ fn on_a_phone_nothing_is_wider_than_the_window_and_of_many_rows_few_are_in_the_d
     assert_eq!(page.value(&format!("{shown}.top < 790 && {shown}.height > 200")), true);
     assert!(page.errors.is_empty(), "{:?}", page.errors);
 }
+
+#[test]
+fn the_timeline_has_a_bar_for_each_run_of_a_job_and_goes_on_with_the_log() {
+    let programs = ["chromium", "ecflow_client"].map(testing::program);
+    let [Some(program), Some(_)] = programs else { return };
+    let seen = Seen::new(true, false);
+    let suite = "suite s\n edit ECF_TRIES 1\n task a\n task b\n  trigger a == complete\n task c\n  \
+                 trigger b == complete\nendsuite\nsuite other\nendsuite\n";
+    for (task, body) in [("a", "true"), ("b", "true"), ("c", "exit 1")] {
+        seen.place.script(&format!("s/{task}"), body);
+    }
+    let file = seen.place.write("s.def", suite);
+    seen.place.told(&[&format!("--load={}", file.display())]);
+    let mut page = Browser::open(&program, &format!("http://{}/#/s", seen.at()), (1280, 800));
+    page.value("document.querySelector('[data-view=runs]').click()");
+    page.until(&has("The log has no runs at /s."));
+    // It shows what runs while it is looked at.
+    seen.place.told(&["--restart"]);
+    seen.place.told(&["--begin=s"]);
+    page.until(&has("The last 3 runs at /s, by the log"));
+    let cells = "[...document.querySelectorAll('#other tbody tr')].map((row) => \
+                 [row.cells[0].textContent, row.cells[3].textContent].join(' '))";
+    let all = json!(["/s/c aborted", "/s/b complete", "/s/a complete"]);
+    page.until(&format!("JSON.stringify({cells}) === {}", json!(all.to_string())));
+    // Of each run when it waited and when it ran, one behind the other, within the lane.
+    let bars = "[...document.querySelectorAll('#other svg.lane')].map((lane) => \
+                [...lane.querySelectorAll('rect')].map((bar) => [bar.getAttribute('class'), \
+                +bar.getAttribute('x'), +bar.getAttribute('width')]))";
+    let lanes = page.value(bars);
+    let mut last = 0.0;
+    for (lane, state) in [(2, "complete"), (1, "complete"), (0, "aborted")] {
+        let lane = &lanes[lane];
+        let number = |bar: usize, place: usize| lane[bar][place].as_f64().expect("a number");
+        assert_eq!([&lane[0][0], &lane[1][0]], ["submitted", state], "{lanes}");
+        assert!(number(0, 1) >= last && number(1, 1) >= number(0, 1), "{lanes}");
+        last = number(1, 1);
+        // A bar is two wide at least.
+        assert!(last + number(1, 2) <= 1002.0, "{lanes}");
+    }
+    page.value("select('/other').then(other)");
+    page.until(&has("The log has no runs at /other."));
+    assert!(page.errors.is_empty(), "{:?}", page.errors);
+}
