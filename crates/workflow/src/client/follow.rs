@@ -1,8 +1,9 @@
 //! Following a server: its tree as a client has it, and what has changed in it.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
-use super::levels::Levels;
+use super::levels::{Levels, Touched};
 use super::{Client, ClientError, Result};
 use crate::definition::print_attribute;
 use crate::model::{Attribute, Flags, NodeId, ServerState, Snapshot, State, Tree};
@@ -74,8 +75,8 @@ impl Follower {
     pub fn changes(&mut self) -> Result<Vec<Seen>> {
         if let Some(levels) = &mut self.levels {
             let before = levels.tree().snapshot();
-            levels.sync()?;
-            return Ok(different(&before, levels.tree()));
+            let touched = levels.sync()?;
+            return Ok(seen(&before, levels.tree(), &touched));
         }
         let command = Command::Sync {
             kind: SyncKind::Changes,
@@ -101,6 +102,28 @@ impl Follower {
             }
             // Objects that lie too deep within each other: new nodes.
             Err(_) => self.reload(),
+        }
+    }
+
+    /// What changes within this time, by node, as soon as something has, where a server of this
+    /// program sends what it is asked to follow ([`of_levels`](Self::of_levels)), and at most once
+    /// each `every`; else what has changed by then.
+    ///
+    /// # Errors
+    /// As of [`changes`](Self::changes), once the time is over.
+    pub fn wait(&mut self, within: Duration, every: Duration) -> Result<Vec<Seen>> {
+        let Some(levels) = &mut self.levels else {
+            std::thread::sleep(within);
+            return self.changes();
+        };
+        let before = levels.tree().snapshot();
+        match levels.wait(within, every) {
+            Ok(Some(touched)) => Ok(seen(&before, levels.tree(), &touched)),
+            Ok(None) => Ok(Vec::new()),
+            Err(why) => {
+                std::thread::sleep(within);
+                Err(why)
+            }
         }
     }
 
@@ -223,6 +246,19 @@ fn attribute(one: &mut Attribute, kind: &str, change: &SyncedChange) {
         }
         _ => {}
     }
+}
+
+/// What is different of two states of a tree, of which no more than this may be.
+fn seen(before: &Snapshot, after: &Snapshot, touched: &Touched) -> Vec<Seen> {
+    let Touched::Nodes(paths) = touched else { return different(before, after) };
+    let mut seen = Vec::new();
+    server(before, after, &mut seen);
+    for path in paths {
+        if let (Some(old), Some(new)) = (before.find(path), after.find(path)) {
+            node((before, old), (after, new), path, &mut seen);
+        }
+    }
+    seen
 }
 
 /// What is different of two states of a tree.

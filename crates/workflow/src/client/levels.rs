@@ -1,9 +1,12 @@
 //! A server's tree down to some level, with the bodies of nodes that are asked for. A server of
 //! this program sends just that; of any other the whole is taken, and cut here.
 
+use std::time::Duration;
+
+use super::pushed::Pushed;
 use super::{Client, ClientError, Result};
-use crate::model::{AddError, Marks, Portion, Snapshot, Tree};
-use crate::protocol::{Encoding, Header};
+use crate::model::{AddError, Marks, NodeId, Portion, Snapshot, Tree};
+use crate::protocol::{Encoding, Header, header};
 
 /// What a refusal says where a node is gone.
 const NO_NODE: &str = "Cannot find node at path";
@@ -19,6 +22,36 @@ pub struct Levels {
     marks: Marks,
     /// The first is that of [`Levels::new`], the others are bodies.
     portions: Vec<Portion>,
+    /// Over which the server sends what changes in them.
+    pushed: Option<Pushed>,
+}
+
+/// What may have changed of a tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Touched {
+    /// Of these nodes, by path, what is their own.
+    Nodes(Vec<String>),
+    /// Any node, and which there are.
+    Any,
+}
+
+impl Touched {
+    /// What a cut brings.
+    fn by(cut: &Snapshot, marks: &Marks) -> Self {
+        let mut paths = Vec::new();
+        for id in cut.walk(NodeId::ROOT) {
+            let mark = marks.get(&id).copied().unwrap_or_default();
+            if mark.is_bare {
+                continue;
+            }
+            // Its children are those that come.
+            if !mark.has_others && !mark.is_cut {
+                return Self::Any;
+            }
+            paths.push(cut.path(id));
+        }
+        Self::Nodes(paths)
+    }
 }
 
 impl Levels {
@@ -30,7 +63,7 @@ impl Levels {
         let is_own = client.is_own()?;
         let portions = vec![Portion { path: path.to_owned(), levels, known: None }];
         let (tree, marks) = Tree::unknown();
-        let mut all = Self { client, is_own, encoding, tree, marks, portions };
+        let mut all = Self { client, is_own, encoding, tree, marks, portions, pushed: None };
         all.sync()?;
         Ok(all)
     }
@@ -53,7 +86,8 @@ impl Levels {
     /// As of [`new`](Self::new).
     pub fn open(&mut self, path: &str, levels: u32) -> Result<()> {
         self.portions.push(Portion { path: path.to_owned(), levels, known: None });
-        let opened = self.sync();
+        self.pushed = None;
+        let opened = self.sync().map(drop);
         if opened.is_err() {
             self.portions.pop();
         }
@@ -64,13 +98,12 @@ impl Levels {
     ///
     /// # Errors
     /// As of [`new`](Self::new).
-    pub fn sync(&mut self) -> Result<()> {
+    pub fn sync(&mut self) -> Result<Touched> {
         if !self.is_own {
             let whole = self.client.tree()?;
             return self.take_cut_of(&whole);
         }
-        let header = Header { encoding: self.encoding, portions: self.portions.clone() };
-        let taken = self.client.cut(&header);
+        let taken = self.client.cut(&self.header(None));
         let has_new = self.portions.iter().any(|one| one.known.is_none());
         let (cut, marks) = match taken {
             Err(ClientError::Refused(why))
@@ -80,15 +113,54 @@ impl Levels {
                 // Their nodes are in the tree; all is taken anew, without them.
                 self.portions[0].known = None;
                 (self.tree, self.marks) = Tree::unknown();
-                let portions = self.portions.clone();
-                self.client.cut(&Header { encoding: self.encoding, portions })?
+                self.client.cut(&self.header(None))?
             }
             taken => taken?,
         };
         self.take(&cut, &marks)
     }
 
-    fn take_cut_of(&mut self, whole: &Tree) -> Result<()> {
+    /// Waits this long for a change, and takes it: of a server of this program as soon as it comes,
+    /// and at most one each `every`; of any other what has come by then. None has come where nothing
+    /// is returned.
+    ///
+    /// # Errors
+    /// As of [`new`](Self::new); the next call connects anew.
+    pub fn wait(&mut self, within: Duration, every: Duration) -> Result<Option<Touched>> {
+        if !self.is_own {
+            std::thread::sleep(within);
+            return self.sync().map(Some);
+        }
+        let mut pushed = match self.pushed.take() {
+            Some(pushed) => pushed,
+            None => {
+                let every = u32::try_from(every.as_millis()).unwrap_or(u32::MAX);
+                let (least, most) = header::FOLLOW_MS.into_inner();
+                self.client.follow(&self.header(Some(every.clamp(least, most))))?
+            }
+        };
+        let Some(answer) = pushed.next(within).map_err(|why| self.client.broken(why))? else {
+            self.pushed = Some(pushed);
+            return Ok(None);
+        };
+        match self.client.portions(answer) {
+            Ok((cut, marks)) => {
+                self.pushed = Some(pushed);
+                self.take(&cut, &marks).map(Some)
+            }
+            // A body that is gone is closed, and the others are followed on.
+            Err(ClientError::Refused(why)) if self.portions.len() > 1 && why.contains(NO_NODE) => {
+                self.sync().map(Some)
+            }
+            Err(why) => Err(why),
+        }
+    }
+
+    fn header(&self, follow: Option<u32>) -> Header {
+        Header { encoding: self.encoding, follow, portions: self.portions.clone() }
+    }
+
+    fn take_cut_of(&mut self, whole: &Tree) -> Result<Touched> {
         let all: Vec<Portion> =
             self.portions.iter().cloned().map(|one| Portion { known: None, ..one }).collect();
         let wanted = whole.wanted(&all).map_err(|path| {
@@ -96,14 +168,15 @@ impl Levels {
         })?;
         let (cut, marks) = wanted.cut(whole);
         (self.tree, self.marks) = Tree::unknown();
-        self.take(&cut, &marks)
+        self.take(&cut, &marks)?;
+        Ok(Touched::Any)
     }
 
-    fn take(&mut self, cut: &Snapshot, marks: &Marks) -> Result<()> {
+    fn take(&mut self, cut: &Snapshot, marks: &Marks) -> Result<Touched> {
         let bad = |why: AddError| self.client.bad(why);
         self.tree.take_cut(&mut self.marks, cut, marks).map_err(bad)?;
         let known = Some((cut.state_change_no(), cut.modify_change_no()));
         self.portions.iter_mut().for_each(|one| one.known = known);
-        Ok(())
+        Ok(Touched::by(cut, marks))
     }
 }

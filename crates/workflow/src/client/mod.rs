@@ -3,6 +3,7 @@
 
 mod follow;
 mod levels;
+mod pushed;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -19,8 +20,10 @@ use crate::protocol::{
     header, is_spoken, read_answer, read_own, read_sync_answer, write,
 };
 
+use pushed::Pushed;
+
 pub use follow::{Follower, Seen};
-pub use levels::Levels;
+pub use levels::{Levels, Touched};
 
 /// The longest answer: that of a tree of some 5 million nodes.
 const MAX_ANSWER_BYTES: u64 = 1 << 30;
@@ -150,9 +153,9 @@ fn own_line(stream: &mut impl Read, mut line: Vec<u8>) -> std::io::Result<(Encod
 }
 
 /// A connection, encrypted or not.
-trait Stream: Read + Write {}
+trait Stream: Read + Write + Send {}
 
-impl<T: Read + Write> Stream for T {}
+impl<T: Read + Write + Send> Stream for T {}
 
 /// A client of one server.
 #[derive(Clone, Debug)]
@@ -242,12 +245,29 @@ impl Client {
     /// # Errors
     /// When it is refused, or as of [`ask`](Self::ask).
     pub fn cut(&self, header: &Header) -> Result<(Tree, Marks)> {
+        let answer = self.exchange(&self.request_of(header)).map_err(|why| self.broken(why))?;
+        self.portions(answer)
+    }
+
+    /// A connection over which the server sends portions of its tree as they change.
+    fn follow(&self, header: &Header) -> Result<Pushed> {
+        let opened = || {
+            let (stream, socket) = self.connect()?;
+            Pushed::new(stream, socket, self.within, &self.request_of(header))
+        };
+        opened().map_err(|why| self.broken(why))
+    }
+
+    fn request_of(&self, header: &Header) -> Vec<u8> {
         let kind = SyncKind::Changes;
         let sync = Command::Sync { kind, handle: 0, state_change_no: 0, modify_change_no: 0 };
         let mut request = Vec::new();
         header.write(&mut request);
         frame(&mut request, |out| out.extend(write(&self.request(sync))));
-        let (encoding, answer) = self.exchange(&request).map_err(|why| self.broken(why))?;
+        request
+    }
+
+    fn portions(&self, (encoding, answer): Answered) -> Result<(Tree, Marks)> {
         match encoding {
             Some(Encoding::Binary) => {
                 let read = binary::read(&answer).map_err(|why| self.bad(why))?;
@@ -283,6 +303,12 @@ impl Client {
         &self,
         talk: impl FnOnce(&mut dyn Stream) -> std::io::Result<T>,
     ) -> std::io::Result<T> {
+        let (mut stream, _) = self.connect()?;
+        talk(&mut *stream)
+    }
+
+    /// A connection, and the socket below it.
+    fn connect(&self) -> std::io::Result<(Box<dyn Stream>, TcpStream)> {
         use std::io::{Error, ErrorKind};
         let mut connected = Err(Error::new(ErrorKind::NotFound, "the host has no address"));
         for address in &self.resolved {
@@ -291,21 +317,22 @@ impl Client {
                 break;
             }
         }
-        let mut stream = connected?;
+        let stream = connected?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(self.within))?;
         stream.set_write_timeout(Some(self.within))?;
-        let Some(tls) = &self.tls else { return talk(&mut stream) };
+        let socket = stream.try_clone()?;
+        let Some(tls) = &self.tls else { return Ok((Box::new(stream), socket)) };
         let name = self.address.rsplit_once(':').map_or("", |(name, _)| name);
         let name = name.trim_start_matches('[').trim_end_matches(']');
-        let mut stream = tls.connect(stream, name).map_err(|why| match why.kind() {
+        let stream = tls.connect(stream, name).map_err(|why| match why.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
                 Error::new(why.kind(), "it closed the connection: does it encrypt (--ssl)?")
             }
             ErrorKind::WouldBlock => Error::new(ErrorKind::TimedOut, "no TLS in time"),
             _ => why,
         })?;
-        talk(&mut stream)
+        Ok((Box::new(stream), socket))
     }
 
     fn bad(&self, why: impl ToString) -> ClientError {

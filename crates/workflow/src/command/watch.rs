@@ -12,7 +12,7 @@ use super::input;
 use super::server::{ServerArgs, failure};
 use super::why::find;
 use crate::client::{ClientError, Follower, Seen};
-use crate::model::{Attribute, Displayed, Instant};
+use crate::model::{ALL_LEVELS, Attribute, Displayed, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,8 +22,9 @@ Examples:
   loadline workflow watch localhost --until /x/f=complete --for 1h && next-step
   loadline workflow watch localhost --json | jq -r 'select(.value == \"aborted\") | .path'
 
-Each change is named once; what has changed and changed back between two looks is not seen, but for
-a state, which is. A server that can't be reached meanwhile is asked again. Times are this host's.
+A server of this program sends what changes, any other is asked. Each change is named once; what has
+changed and changed back between two looks is not seen, but for a state, which is. A server that
+can't be reached meanwhile is asked again. Times are this host's.
 
 Exit codes: 0 --until holds, or --for is over without --until; 3 --for is over and --until doesn't
 hold; 1 the server can't be reached from the start, or refuses.";
@@ -49,7 +50,7 @@ pub(super) struct WatchArgs {
     /// End after this time
     #[arg(long = "for", value_name = "TIME")]
     within: Option<Span>,
-    /// How often the server is asked
+    /// How often the server is asked, or at most sends something
     #[arg(long, value_name = "TIME", default_value = "1s")]
     interval: Span,
     /// Print one JSON object a change, a line each
@@ -75,11 +76,11 @@ pub(super) fn run(args: &WatchArgs) -> Outcome {
         return Err(Failure::Usage(why));
     }
     let client = args.server.client()?;
-    let follower = match args.level {
-        None => Follower::new(client),
-        Some(level) => Follower::of_levels(client, args.under.as_deref().unwrap_or("/"), level),
+    let (path, level) = match args.level {
+        None => ("/", ALL_LEVELS),
+        Some(level) => (args.under.as_deref().unwrap_or("/"), level),
     };
-    let mut follower = follower.map_err(failure)?;
+    let mut follower = Follower::of_levels(client, path, level).map_err(failure)?;
     if let Some(path) = &args.under {
         find(follower.tree(), path)?;
     }
@@ -103,8 +104,7 @@ pub(super) fn run(args: &WatchArgs) -> Outcome {
         if left.is_some_and(|left| left.is_zero()) {
             return Ok(if until.is_some() { ExitCode::from(OVER) } else { ExitCode::SUCCESS });
         }
-        std::thread::sleep(left.map_or(interval, |left| left.min(interval)));
-        match follower.changes() {
+        match follower.wait(left.map_or(interval, |left| left.min(interval)), interval) {
             Ok(seen) => {
                 is_away = false;
                 if !show(args, &seen)? {

@@ -90,7 +90,7 @@ impl Mark {
 }
 
 /// What a client asks for: a node and some levels below it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Portion {
     /// The node's path; `/` is the server.
     pub path: String,
@@ -258,6 +258,12 @@ fn copy(from: &Node, to: &mut Node) {
 }
 
 impl Wanted {
+    /// Whether the server's own state has changed, which comes with all that is cut.
+    #[must_use]
+    pub fn has_server_state(&self) -> bool {
+        self.changed.get(&NodeId::ROOT).is_some_and(|changed| changed.has(Aspect::Server))
+    }
+
     /// Cuts what is wanted out of the tree of which it is. However many portions there are, each
     /// node is visited once for all of them.
     #[must_use]

@@ -9,6 +9,13 @@
 //! levels below it are meant, and, where the client has it already, its numbers of the last changes
 //! of states and of structure. The answer has a line, too, and then that many bytes; a refusal is
 //! ecFlow's `ErrorCmd` in its frame.
+//!
+//! With `follow=100` the connection stays, and further answers come as the parts change, at most one
+//! in so many milliseconds: each brings what has changed since the one before. One of no bytes is
+//! a sign of life.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use super::request::{Body, Command, Request, SyncKind};
 use crate::model::{ALL_LEVELS, Portion};
@@ -20,10 +27,15 @@ pub const LINE_LIMIT: usize = 64 << 10;
 /// The most portions that one request names.
 pub const PORTIONS_LIMIT: usize = 1000;
 
+/// The milliseconds that a client that follows may name: the least between two answers.
+pub const FOLLOW_MS: RangeInclusive<u32> = 10..=60_000;
+/// How long a server sends nothing to a client that follows, at most.
+pub const SILENCE: Duration = Duration::from_secs(15);
+
 const NAME: &str = "loadline/1 ";
 
 /// How a tree is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Encoding {
     /// As ecFlow's text of a definition with its state.
     Text,
@@ -47,10 +59,13 @@ impl Encoding {
 }
 
 /// What the line of a request says.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Header {
     /// How the answer is to be written.
     pub encoding: Encoding,
+    /// Where further answers are to come as the parts change: the least milliseconds between two,
+    /// of [`FOLLOW_MS`].
+    pub follow: Option<u32>,
     /// What is asked for, one at least.
     pub portions: Vec<Portion>,
 }
@@ -93,11 +108,16 @@ impl Header {
     /// When it is none, or one of another version.
     pub fn read(bytes: &[u8]) -> Come<Self> {
         let Some((words, taken)) = line(bytes)? else { return Ok(None) };
-        let mut header = Self { encoding: Encoding::Text, portions: Vec::new() };
+        let (encoding, follow) = (Encoding::Text, None);
+        let mut header = Self { encoding, follow, portions: Vec::new() };
         for word in words.split(' ').filter(|word| !word.is_empty()) {
             match word.split_once('=').ok_or_else(|| bad(word))? {
                 ("encoding", name) => {
                     header.encoding = Encoding::of_word(name).ok_or_else(|| bad(word))?;
+                }
+                ("follow", digits) => {
+                    let every = digits.parse().ok().filter(|every| FOLLOW_MS.contains(every));
+                    header.follow = Some(every.ok_or_else(|| bad(word))?);
                 }
                 ("part", _) if header.portions.len() == PORTIONS_LIMIT => {
                     return Err(BadHeader(format!("more than {PORTIONS_LIMIT} parts")));
@@ -124,6 +144,9 @@ impl Header {
     /// Appends the line.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut text = format!("{NAME}encoding={}", self.encoding.word());
+        if let Some(every) = self.follow {
+            text.push_str(&format!(" follow={every}"));
+        }
         for Portion { path, levels, known } in &self.portions {
             text.push_str(" part=");
             text.push_str(path);
@@ -209,8 +232,13 @@ mod tests {
     fn a_line_is_read_as_it_was_written_and_is_no_length() {
         let portion = |path: &str, levels, known| Portion { path: path.to_owned(), levels, known };
         let portions = vec![portion("/", 2, Some((1207, 3))), portion("/s/f", ALL_LEVELS, None)];
-        let header = Header { encoding: Encoding::Binary, portions };
+        let mut header = Header { encoding: Encoding::Binary, follow: Some(100), portions };
         let mut line = Vec::new();
+        header.write(&mut line);
+        let whole = b"loadline/1 encoding=binary follow=100 part=/,2,1207,3 part=/s/f,all\n";
+        assert_eq!(line, whole);
+        assert_eq!(Header::read(&line), Ok(Some((header.clone(), line.len()))));
+        (header.follow, line) = (None, Vec::new());
         header.write(&mut line);
         assert_eq!(line, b"loadline/1 encoding=binary part=/,2,1207,3 part=/s/f,all\n");
         assert_eq!(Header::read(&line), Ok(Some((header, line.len()))));
@@ -245,6 +273,9 @@ mod tests {
             "loadline/1 part=/s,1,2\n",
             "loadline/1 part=/s,1,2,3,4\n",
             "loadline/1 color=red part=/,1\n",
+            "loadline/1 follow= part=/,1\n",
+            "loadline/1 follow=9 part=/,1\n",
+            "loadline/1 follow=60001 part=/,1\n",
             "l\n",
         ] {
             assert!(Header::read(line.as_bytes()).is_err(), "{line}");

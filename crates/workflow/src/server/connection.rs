@@ -1,4 +1,5 @@
-//! One connection: a request, its answer, and the end. Data plane.
+//! One connection: a request, its answer, and the end; or, where the client follows, answers until
+//! it ends. Data plane.
 //!
 //! What is small is read and written here, pings are answered; a large document is parsed, and a
 //! large answer rendered, by the pool. The owner of the tree answers into a [`Slot`].
@@ -6,11 +7,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use wire::clock::SECOND_NS;
+use wire::clock::{SECOND_NS, duration_ns};
 use wire::{Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake, Waker};
 
 use super::core::read_definition;
-use super::dispatch::Dispatch;
+use super::dispatch::{Dispatch, WITH_NOTHING_ELSE};
+use super::following::Following;
 use super::message::Asked;
 use super::shared::Shared;
 use super::slices;
@@ -32,6 +34,8 @@ enum Stage {
     Body { document: Vec<u8>, filled: usize, bytes: usize, held: Held, lacks_memory: bool },
     /// The owner has the request.
     Asked(Slot),
+    /// An answer of several is written; the next is asked for when it may be sent.
+    Sent,
     /// The answer is written.
     Answered,
 }
@@ -47,22 +51,25 @@ pub(super) struct Session {
     has_read_all: bool,
     /// What stands before the request, of this program's own clients.
     header: Option<Header>,
+    /// A client that is sent what changes.
+    following: Option<Following>,
 }
 
 impl Session {
     pub(super) fn new(shared: Arc<Shared>, dispatch: Arc<Dispatch>) -> Self {
         slices::shorten();
-        let (waker, stage, header) = (None, Stage::Head, None);
-        Self { shared, dispatch, waker, until: 0, stage, has_read_all: false, header }
+        let (waker, stage, header, following) = (None, Stage::Head, None, None);
+        let (until, has_read_all) = (0, false);
+        Self { shared, dispatch, waker, until, stage, has_read_all, header, following }
     }
 
     fn refuse(&mut self, why: impl std::fmt::Display, out: &mut Output) -> Flow {
-        self.stage = Stage::Answered;
+        (self.stage, self.following) = (Stage::Answered, None);
         Reply::error(why.to_string()).write(out.tail());
         Flow::Close
     }
 
-    fn head(&mut self, input: &mut Input, out: &mut Output) -> Flow {
+    fn head(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Flow {
         if self.header.is_none() && input.bytes().first() == Some(&header::FIRST) {
             match Header::read(input.bytes()) {
                 Ok(Some((header, bytes))) => {
@@ -89,7 +96,7 @@ impl Session {
             let document = Bytes::copy_from_slice(&input.bytes()[HEAD_BYTES..HEAD_BYTES + size]);
             input.consume(HEAD_BYTES + size);
             self.has_read_all = input.is_empty();
-            return self.ask(document, held, out);
+            return self.ask(now, document, held, out);
         }
         input.consume(HEAD_BYTES);
         let (document, filled, lacks_memory) = (Vec::new(), 0, false);
@@ -98,8 +105,17 @@ impl Session {
     }
 
     /// Passes the request on, parsed.
-    fn ask(&mut self, document: Bytes, held: Held, out: &mut Output) -> Flow {
+    fn ask(&mut self, now: Ns, document: Bytes, held: Held, out: &mut Output) -> Flow {
         let Some(waker) = self.waker.clone() else { return Flow::Close };
+        let follows = |header: &mut Header| header.follow.is_some();
+        if document.len() <= SMALL_BYTES
+            && let Some(header) = self.header.take_if(follows)
+        {
+            return match read(&document) {
+                Ok(request) => self.follow(now, request, header, out),
+                Err(why) => self.refuse(why, out),
+            };
+        }
         let slot = Slot::of_turn(waker);
         let (answered, is_trusted, definition) = (slot.clone(), false, None);
         let header = self.header.take();
@@ -131,13 +147,75 @@ impl Session {
             }
         }
         self.stage = Stage::Asked(slot);
-        self.answer(out)
+        self.answer(now, out)
+    }
+
+    /// Has the client sent what changes from here on.
+    fn follow(&mut self, now: Ns, request: Request, header: Header, out: &mut Output) -> Flow {
+        if !Header::goes_with(&request) {
+            return self.refuse(WITH_NOTHING_ELSE, out);
+        }
+        let mut place = Held::none(&self.shared.followers);
+        if !place.grow(1) {
+            let most = self.shared.followers.most;
+            let why = format!("{most} clients follow, of --max-connections a quarter: try later");
+            return self.refuse(why, out);
+        }
+        self.following = Some(Following::new(request, header, self.silent_until(now), place));
+        self.ask_on(true)
+    }
+
+    /// Asks for what the client lacks by then.
+    fn ask_on(&mut self, is_new: bool) -> Flow {
+        let (Some(following), Some(waker)) = (&self.following, &self.waker) else {
+            return Flow::Close;
+        };
+        let slot = Slot::new(waker.clone());
+        self.dispatch.send(following.asked(slot.clone(), is_new));
+        self.stage = Stage::Asked(slot);
+        Flow::Continue
+    }
+
+    /// When a client that follows is sent a sign of life, if nothing else from now on.
+    fn silent_until(&self, now: Ns) -> Ns {
+        now.saturating_add(duration_ns(self.shared.silence))
+    }
+
+    /// Sends a client that follows what is due.
+    fn go_on(&mut self, now: Ns, out: &mut Output) -> Flow {
+        let silent_until = self.silent_until(now);
+        let Some(following) = &mut self.following else { return Flow::Close };
+        if matches!(self.stage, Stage::Sent) && following.is_due(now) {
+            if out.is_empty() {
+                return self.ask_on(false);
+            }
+            following.wait_for_room();
+        }
+        if now >= following.silent_until() {
+            following.spoken(silent_until);
+            // What it has not taken yet says as much.
+            if out.is_empty() {
+                following.sign(out.tail());
+            }
+        }
+        Flow::Continue
     }
 
     /// Writes the answer, where it has come.
-    fn answer(&mut self, out: &mut Output) -> Flow {
+    fn answer(&mut self, now: Ns, out: &mut Output) -> Flow {
         let Stage::Asked(slot) = &self.stage else { return Flow::Continue };
+        let silent_until = self.silent_until(now);
         match slot.take() {
+            Some(Answer::Changes(bytes, numbers)) => {
+                let Some(following) = &mut self.following else { return Flow::Close };
+                following.has(numbers, now);
+                if !bytes.is_empty() {
+                    following.spoken(silent_until);
+                    out.share(bytes);
+                }
+                self.stage = Stage::Sent;
+                return Flow::Continue;
+            }
             Some(Answer::Reply(reply)) => reply.write(out.tail()),
             Some(Answer::Bytes(bytes)) => out.share(bytes),
             Some(Answer::Around(text, [before, behind])) => {
@@ -147,7 +225,7 @@ impl Session {
             }
             None => return Flow::Continue,
         }
-        self.stage = Stage::Answered;
+        (self.stage, self.following) = (Stage::Answered, None);
         Flow::Close
     }
 }
@@ -165,12 +243,12 @@ impl Connection for Session {
 
     fn receive(
         &mut self,
-        _: Ns,
+        now: Ns,
         input: &mut Input,
         out: &mut Output,
     ) -> Result<Flow, ProtocolError> {
         let flow = match &mut self.stage {
-            Stage::Head => self.head(input, out),
+            Stage::Head => self.head(now, input, out),
             Stage::Body { lacks_memory: true, .. } => {
                 let most = self.shared.memory.most;
                 let why = format!("requests of {most} bytes are being read (--receive-memory)");
@@ -178,9 +256,13 @@ impl Connection for Session {
             }
             Stage::Body { filled, bytes, .. } if filled == bytes => {
                 match std::mem::replace(&mut self.stage, Stage::Answered) {
-                    Stage::Body { document, held, .. } => self.ask(document.into(), held, out),
+                    Stage::Body { document, held, .. } => self.ask(now, document.into(), held, out),
                     _ => Flow::Close,
                 }
+            }
+            Stage::Asked(_) | Stage::Sent if self.following.is_some() && !input.is_empty() => {
+                let why = "who follows sends no more: ask over another connection";
+                self.refuse(why, out)
             }
             _ => Flow::Continue,
         };
@@ -189,7 +271,10 @@ impl Connection for Session {
 
     fn resume(&mut self, now: Ns, _: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         Ok(match &self.stage {
-            Stage::Asked(_) => self.answer(out),
+            Stage::Asked(_) | Stage::Sent => match self.answer(now, out) {
+                Flow::Continue if self.following.is_some() => self.go_on(now, out),
+                flow => flow,
+            },
             Stage::Answered => Flow::Close,
             _ if now >= self.until => {
                 let within = REQUEST_WITHIN / SECOND_NS;
@@ -200,7 +285,12 @@ impl Connection for Session {
     }
 
     fn deadline(&self) -> Option<Ns> {
-        matches!(self.stage, Stage::Head | Stage::Body { .. }).then_some(self.until)
+        match (&self.stage, &self.following) {
+            (Stage::Head | Stage::Body { .. }, _) => Some(self.until),
+            (Stage::Asked(_), Some(following)) => Some(following.silent_until()),
+            (Stage::Sent, Some(following)) => Some(following.due().min(following.silent_until())),
+            _ => None,
+        }
     }
 
     fn place(&mut self) -> Option<&mut [u8]> {
@@ -226,11 +316,12 @@ impl Connection for Session {
     }
 
     fn wants_input(&self) -> bool {
-        matches!(self.stage, Stage::Head | Stage::Body { .. })
+        matches!(self.stage, Stage::Head | Stage::Body { .. }) || self.following.is_some()
     }
 
     fn has_pending(&self) -> bool {
-        matches!(self.stage, Stage::Asked(_))
+        // Who follows is sent signs of life, and keeps no server from ending.
+        matches!(self.stage, Stage::Asked(_)) && self.following.is_none()
     }
 
     fn lingers(&self) -> bool {
@@ -239,6 +330,6 @@ impl Connection for Session {
 
     fn closed(&mut self, _: Closed) {
         // The owner may still answer; the slot is dropped then.
-        self.stage = Stage::Answered;
+        (self.stage, self.following) = (Stage::Answered, None);
     }
 }

@@ -18,6 +18,10 @@ use crate::protocol::{Header, Reply, Request};
 /// The most that waits for an owner that is busy: as many as there are connections by default.
 const WAITING_LIMIT: usize = 4096;
 
+/// What is answered to a header before another request than it goes with.
+pub(super) const WITH_NOTHING_ELSE: &str =
+    "a header goes with a sync (no news) without a handle, and with nothing else";
+
 /// The way to the owner.
 pub(super) struct Dispatch {
     turns: Turns<Owner>,
@@ -62,8 +66,7 @@ impl Dispatch {
             return asked.slot.put(Answer::Reply(Reply::error(why.to_owned())));
         }
         if asked.header.is_some() && !Header::goes_with(&request) {
-            let why = "a header goes with a sync (no news) without a handle, and with nothing else";
-            return asked.slot.put(Answer::Reply(Reply::error(why.to_owned())));
+            return asked.slot.put(Answer::Reply(Reply::error(WITH_NOTHING_ELSE)));
         }
         let is_short = asked.document.len() <= SMALL_BYTES && is_short(&request);
         if !is_short {

@@ -9,6 +9,7 @@ use journal::Progress;
 
 use super::access::Loaded;
 use super::core::{CommandKind, Definition, Submission};
+use super::followers::Follower;
 use super::slot::{Held, Slot};
 use crate::model::{Changed, NodeId, Snapshot, Tree};
 use crate::protocol::{
@@ -117,6 +118,9 @@ pub(super) enum Message {
     Request(Box<Request>, Asked),
     /// Commands that are still to be started, of a change that has asked for many.
     Start(VecDeque<Box<Submission>>),
+    /// A client is to be sent what changes; one that has just come, or one that has been sent all
+    /// that its header says.
+    Follow { header: Header, follower: Follower, is_new: bool },
     /// A command has got further.
     Command(CommandEnd),
     /// A snapshot is written, with its length in bytes, or can't be.

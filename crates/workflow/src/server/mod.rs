@@ -14,6 +14,8 @@ mod effects;
 mod environment;
 mod filing;
 mod flush;
+mod followers;
+mod following;
 mod job;
 mod lists;
 mod log;
@@ -68,12 +70,14 @@ use shared::Shared;
 use spawn::Spawner;
 use store::{Logged, Opened};
 
+use crate::protocol::header;
+
 pub(crate) use disk::Disk;
 pub use environment::{CheckMode, ECFLOW_VERSION, Environment, PORTS, host_name};
 pub use flush::LogFlush;
+pub(crate) use job::job_files;
 pub use lists::Lists;
 pub use passwords::Passwords;
-pub(crate) use job::job_files;
 
 /// The version of the files in `.loadline`.
 pub const DATA_VERSION: u32 = 2;
@@ -96,7 +100,8 @@ pub struct Limits {
     pub max_connections: usize,
     /// Threads that read and write.
     pub threads: usize,
-    /// A connection whose client takes nothing of its answer for this long is closed.
+    /// A connection whose client takes nothing of its answer for this long is closed. One that
+    /// follows is sent a sign of life three times as often.
     pub send_timeout: Duration,
     /// When a change is on the disk.
     pub sync: SyncPolicy,
@@ -198,6 +203,8 @@ impl BoundWorkflow {
             max_message: limits.max_message,
             memory: slot::Memory::new(limits.receive_memory),
             answers: slot::Memory::new(limits.send_memory),
+            followers: slot::Memory::new((limits.max_connections as u64 / 4).max(1)),
+            silence: limits.send_timeout.div_f64(3.0).min(header::SILENCE),
         });
         let dispatch = Arc::new(Dispatch::new(messages));
         let mut core = Core::new(Arc::clone(&environment));
@@ -214,6 +221,7 @@ impl BoundWorkflow {
             shared: Arc::clone(&shared),
             journal,
             pending: Pending::default(),
+            followers: followers::Followers::default(),
             awaited: awaited::Awaited::new(Arc::clone(&shared)),
             jobs: TaskPool::new("job", limits.threads.max(2), usize::MAX)?,
             printed_jobs: TaskPool::new("printed", MAX_PRINTING, usize::MAX)?,

@@ -15,6 +15,7 @@ use super::clock::Clock;
 use super::core::{Core, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
+use super::followers::Followers;
 use super::job;
 use super::log::{Category, unix_us};
 use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint, not_now};
@@ -50,6 +51,7 @@ pub(super) struct Owner {
     pub(super) shared: Arc<Shared>,
     pub(super) journal: Journal,
     pub(super) pending: Pending,
+    pub(super) followers: Followers,
     pub(super) awaited: Awaited,
     pub(super) jobs: TaskPool,
     /// For jobs of scripts that commands print (ECF_SCRIPT_CMD, ECF_FETCH), so that a slow command
@@ -93,8 +95,10 @@ impl Owner {
         (self.terminate)();
     }
 
-    /// Has the journal and the log keep what was taken.
+    /// Has the journal and the log keep what was taken, and those who follow sent what has come of
+    /// it.
     pub(super) fn finish(&mut self) {
+        self.push();
         if self.core.checks.mode == CheckMode::Always {
             self.due_checkpoint();
         }
@@ -134,7 +138,11 @@ impl Owner {
             };
             match message {
                 // Their connections are closed; and what isn't started is started by the next one.
-                Message::Request(..) | Message::Users(..) | Message::Start(_) | Message::Stop => {}
+                Message::Request(..)
+                | Message::Follow { .. }
+                | Message::Users(..)
+                | Message::Start(_)
+                | Message::Stop => {}
                 message => self.take_one(message),
             }
         }
@@ -167,6 +175,7 @@ impl Owner {
     fn take_one(&mut self, message: Message) {
         match message {
             Message::Request(request, asked) => self.request(request, asked),
+            Message::Follow { header, follower, is_new } => self.follow(header, follower, is_new),
             Message::Look(since, answer) => {
                 self.count_pings();
                 answer(self.core.look(since, self.counts()));
@@ -227,20 +236,27 @@ impl Owner {
         Ok(())
     }
 
-    fn request(&mut self, request: Box<Request>, asked: Asked) {
+    /// Logs a request, and counts it where who asks may, or is trusted; returns when that was.
+    ///
+    /// # Errors
+    /// In ecFlow's words, when they may not.
+    pub(super) fn admit(&mut self, request: &Request, is_trusted: bool) -> Result<i64, String> {
         let at_us = unix_us();
-        let line = request.line();
-        let access = self.shared.access.read().unwrap_or_else(PoisonError::into_inner);
-        let checked = if asked.is_trusted { Ok(()) } else { access.check(&request) };
-        drop(access);
-        if let Err(why) = checked {
-            self.say(at_us, Category::Message, &line);
+        self.say(at_us, Category::Message, &request.line());
+        if !is_trusted && let Some(why) = self.shared.refusal(request) {
             self.say(at_us, Category::Error, &why);
-            return asked.slot.put(Answer::Reply(Reply::Error(why)));
+            return Err(why);
         }
         self.count_pings();
         self.core.statistics.count(&request.body);
-        self.say(at_us, Category::Message, &line);
+        Ok(at_us)
+    }
+
+    fn request(&mut self, request: Box<Request>, asked: Asked) {
+        let at_us = match self.admit(&request, asked.is_trusted) {
+            Ok(at_us) => at_us,
+            Err(why) => return asked.slot.put(Answer::Reply(Reply::Error(why))),
+        };
         if self.of_the_log(&request, &asked) || self.of_the_users(&request, &asked) {
             return;
         }
@@ -425,7 +441,7 @@ impl Owner {
             Told::Cut(write) => {
                 return shared.later(None, &slot, move |answers| {
                     written(answers, |out, has_room| {
-                        write(out);
+                        let _ = write(out);
                         has_room(out.len())
                     })
                 });

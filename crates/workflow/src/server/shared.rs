@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use wire::{PoolFull, TaskPool, Waker};
@@ -30,6 +31,10 @@ pub(super) struct Shared {
     pub(super) memory: Arc<Memory>,
     /// Of large answers that are being sent.
     pub(super) answers: Arc<Memory>,
+    /// Places of clients that are sent what changes, one each.
+    pub(super) followers: Arc<Memory>,
+    /// How long those are sent nothing, at most.
+    pub(super) silence: Duration,
 }
 
 /// By how much threads that parse, render and write yield to those that answer.
@@ -181,6 +186,8 @@ mod tests {
             max_message: 1,
             memory: Memory::new(1),
             answers: Memory::new(1),
+            followers: Memory::new(1),
+            silence: Duration::ZERO,
         };
         let (go_on, waits) = channel::<()>();
         let busy = shared.in_background(move || assert!(waits.recv().is_err(), "none is sent"));

@@ -92,6 +92,9 @@ impl AsRef<[u8]> for Rendered {
     }
 }
 
+/// The numbers of a tree's last changes: of states, of structure.
+pub(super) type Numbers = (u32, u32);
+
 /// An answer on its way.
 pub(super) enum Answer {
     /// To be rendered by the connection's thread.
@@ -100,6 +103,9 @@ pub(super) enum Answer {
     Bytes(Bytes),
     /// A text that others may be sent, too, and what of the answer stands before and behind it.
     Around(Bytes, [Vec<u8>; 2]),
+    /// What has changed up to these numbers, for a client that follows; nothing where that is no
+    /// news to it.
+    Changes(Bytes, Numbers),
 }
 
 /// Where the answer to a connection's request is put.

@@ -468,6 +468,7 @@ fn what_a_job_writes_does_not_steer_the_terminal() {
         let file = place.write("s.def", DEFINITION).display().to_string();
         printed(&["load", at, &file]);
         let mut watch = Running::start(&["watch", at, "--interval", "10ms", "--what", "label"]);
+        place.until("it follows", || place.told(&["--log=get", "100"]).contains("--sync="));
         place.told(&["--alter=change", "label", "info", "A\u{1b}]0;title\u{7}B\rC", "/s/f/a"]);
         let line = watch.line();
         assert!(line.contains("A\\u{1b}]0;title\\u{7}B\\rC"), "{line}");

@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::random_definition::Random;
 use crate::served::start;
 
-const DEFINITION: &str = "\
+pub(crate) const DEFINITION: &str = "\
 suite s
   edit A 'a  b'
   label top 'x'
@@ -47,13 +47,13 @@ suite t
 endsuite
 ";
 
-fn client(port: u16) -> Client {
+pub(crate) fn client(port: u16) -> Client {
     let user = User { name: "me".to_owned(), ..User::default() };
     let address = format!("127.0.0.1:{port}");
     Client::new(&address, user, Duration::from_secs(20), None).expect("an address")
 }
 
-fn shown(levels: &Levels) -> String {
+pub(crate) fn shown(levels: &Levels) -> String {
     let mut text = String::new();
     let style = (Style::Net, true);
     print_cut(levels.tree(), levels.marks(), style, &mut |piece| text.push_str(piece));
@@ -61,7 +61,7 @@ fn shown(levels: &Levels) -> String {
 }
 
 /// Something that changes the tree, or is refused.
-fn change(random: &mut Random) -> Command {
+pub(crate) fn change(random: &mut Random) -> Command {
     let paths =
         ["/s", "/s/f", "/s/f/g", "/s/f/g/a", "/s/f/g/b", "/s/f/c", "/s/d", "/t/f", "/t/f/b"];
     let path = random.pick(&paths).to_owned();

@@ -24,6 +24,7 @@ mod page;
 mod passwords;
 mod place;
 mod plugs;
+mod pushed;
 mod random_definition;
 mod recorded;
 mod rules;

@@ -204,6 +204,11 @@ impl Core {
         !children::program(expression).is_ok_and(is_known)
     }
 
+    /// The numbers of the tree's last changes, of states and of structure.
+    pub(super) fn numbers(&self) -> (u32, u32) {
+        (self.tree.state_change_no(), self.tree.modify_change_no())
+    }
+
     /// Answers a request that has this program's own header.
     pub(super) fn cut(&self, header: &Header) -> Told {
         cut::cut(&self.tree, header)

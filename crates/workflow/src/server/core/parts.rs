@@ -47,8 +47,8 @@ pub(in crate::server) enum Effect {
     Forget(Escaped),
 }
 
-/// Appends an answer, on another thread.
-type Write = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
+/// Appends an answer, on another thread; returns whether its client lacked any of it.
+type Write = Box<dyn FnOnce(&mut Vec<u8>) -> bool + Send>;
 
 /// What a client is answered.
 pub(in crate::server) enum Told {

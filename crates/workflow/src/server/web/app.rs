@@ -129,7 +129,7 @@ impl App {
             Some(Answer::Around(text, [before, behind])) => {
                 Told::of_bytes(&[&before[..], &text, &behind].concat())
             }
-            None => Err(Fault::stopping()),
+            Some(Answer::Changes(..)) | None => Err(Fault::stopping()),
         }
     }
 
