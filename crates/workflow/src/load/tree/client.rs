@@ -12,7 +12,7 @@ use super::made::Made;
 use super::operations::{OPERATIONS, STEPS, Step};
 use super::others::{Others, percentile};
 use super::site::{Fault, Result, Site};
-use super::{bulk, cut, starts};
+use super::{bulk, cut, pushed, starts};
 
 /// What else was measured of a step, by the end of its name.
 type Figures = Vec<(&'static str, f64)>;
@@ -44,6 +44,7 @@ impl Client {
             return cut::take(step, what, made, (site, state), figures);
         }
         match step {
+            Step::Pushed => pushed::changes(made, (site, state), figures),
             Step::Dependent => starts::dependent(sizes, site, state),
             Step::LoadJobs => starts::load_jobs(sizes, site, state),
             Step::LoadPairs => starts::load_pairs(sizes, site, state),

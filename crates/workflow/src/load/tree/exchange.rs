@@ -15,7 +15,7 @@ const DONE: i64 = 0;
 const ALL_DELETED: i64 = 3;
 
 /// How long a server may be silent.
-const SILENT_FOR: Duration = Duration::from_secs(590);
+pub(super) const SILENT_FOR: Duration = Duration::from_secs(590);
 
 /// The most that is sent with one call. A kernel that doesn't preempt itself (PREEMPT_NONE) keeps
 /// the core for as long as a call copies: of a definition of 59 MB some 20 ms, in which the pings

@@ -18,6 +18,7 @@
 //! | `known` | what the server's tree should be |
 //! | `bulk` | steps about all nodes |
 //! | `cut` | steps in this program's own protocol: trees by encoding and by level |
+//! | `pushed` | the step by which another client is sent what changes |
 //! | `starts` | steps that start jobs |
 //! | `client` | the client: a step, its time, its cost and its check |
 
@@ -31,6 +32,7 @@ mod names;
 mod operations;
 mod others;
 mod process;
+mod pushed;
 mod site;
 mod source;
 mod starts;

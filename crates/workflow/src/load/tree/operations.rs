@@ -55,6 +55,7 @@ steps! {
     Level1 "level-1" Read "Takes the suites."
     Level2 "level-2" Read "Takes the suites and their children."
     Level3 "level-3" Read "Takes three levels of nodes."
+    Pushed "pushed" Write "Changes a task, 20 times, until another client that follows has it."
 }
 
 #[cfg(test)]
