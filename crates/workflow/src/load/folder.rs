@@ -14,11 +14,11 @@ const LIMIT_BYTES: u64 = 1 << 30;
 /// # Errors
 /// With the file: it can't be read, it is refused, or another one has a suite of the same name.
 pub fn of_folder(folder: &Path) -> Result<String, String> {
-    of_folder_beside(folder, None)
+    of_folder_beside(folder, &[])
 }
 
-/// The same for a definition that a suite of the lab's joins, whose name is taken.
-pub(super) fn of_folder_beside(folder: &Path, taken: Option<&str>) -> Result<String, String> {
+/// The same for a definition that suites of the lab's join, whose names are taken.
+pub(super) fn of_folder_beside(folder: &Path, taken: &[&str]) -> Result<String, String> {
     let failed = |why: std::io::Error| format!("{}: {why}", folder.display());
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -36,7 +36,7 @@ pub(super) fn of_folder_beside(folder: &Path, taken: Option<&str>) -> Result<Str
         let parsed = parse(&text, &path.display().to_string()).map_err(|why| why.to_string())?;
         for suite in parsed.tree.suites() {
             let name = parsed.tree.node(suite).name.to_string();
-            if taken == Some(name.as_str()) {
+            if taken.contains(&name.as_str()) {
                 let path = path.display();
                 return Err(format!(
                     "{path}: the lab adds a suite {name}: give yours another name"

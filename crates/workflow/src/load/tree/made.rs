@@ -7,13 +7,14 @@ use super::super::requests::command;
 use super::names::{Names, node};
 use crate::protocol::Command;
 
-/// The suite of the jobs, and that of the pairs of tasks.
-pub(super) const JOBS: &str = "jobs";
-pub(super) const PAIRS: &str = "pairs";
+/// The suite of the jobs, and that of the pairs of tasks. The prefix keeps the names of the suites
+/// that the steps add from those of a user's definitions.
+pub(super) const JOBS: &str = "loadline_jobs";
+pub(super) const PAIRS: &str = "loadline_pairs";
 
 /// The suite of the tasks that one task releases, and that task.
-pub(super) const RELEASED: &str = "released";
-pub(super) const RELEASES: &str = "/released/f/first";
+pub(super) const RELEASED: &str = "loadline_released";
+pub(super) const RELEASES: &str = "/loadline_released/f/first";
 
 /// The definition of a scale.
 #[derive(Debug)]
@@ -155,6 +156,9 @@ mod tests {
         for path in [job(2), first(1), second(1)] {
             assert!(parsed.tree.find(&path).is_some(), "{path}");
         }
+        let text_of_released = released(Path::new("/tmp/x"), 1);
+        let tree = crate::definition::parse(&text_of_released, "x").expect("a definition").tree;
+        assert!(tree.find(RELEASES).is_some() && tree.find(&format!("/{RELEASED}/f/r0")).is_some());
         assert_eq!(Names::of(&text).nodes, 2 + 3 + 2 + 1 + 4);
         let (suites, tasks) = paths(&text);
         assert_eq!((suites.len(), tasks.len()), (2, 8));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::builds::generate_builds;
 use super::super::folder::of_folder_beside;
 use super::super::generate::{Counts, generate};
+use super::made::{JOBS, PAIRS, RELEASED};
 
 /// A suite behind the definitions of a folder: of the last suite and its last task the steps see
 /// whether they were done, and what users' own are like isn't known.
@@ -19,8 +20,8 @@ suite loadline_last
 endsuite
 ";
 
-/// Its name.
-const LAST_NAME: &str = "loadline_last";
+/// The names of all suites that the lab adds.
+const OURS: [&str; 4] = ["loadline_last", JOBS, PAIRS, RELEASED];
 
 /// A definition that is still to be made, or one that was read.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ impl Source {
     /// # Errors
     /// With the file that is refused.
     pub(super) fn of_folder(folder: &Path) -> Result<Self, String> {
-        let text = of_folder_beside(folder, Some(LAST_NAME))?;
+        let text = of_folder_beside(folder, &OURS)?;
         Ok(Self::Folder((without_jobs(&text) + LAST).into()))
     }
 
@@ -96,8 +97,14 @@ mod tests {
             let scope = Scope::of(&parsed.tree, task);
             assert_eq!(scope.user("ECF_DUMMY_TASK").is_some(), is_dummy, "{path}");
         }
-        std::fs::write(&file, "suite loadline_last\n task t\n").expect("written");
-        let why = Source::of_folder(folder.path()).expect_err("a fault");
-        assert!(why.contains("own.def: ") && why.contains("another name"), "{why}");
+        // A user's own suites may have any other name.
+        let own = ["jobs", "pairs", "released"].map(|name| format!("suite {name}\nendsuite\n"));
+        std::fs::write(&file, own.concat()).expect("written");
+        Source::of_folder(folder.path()).expect("a definition");
+        for name in OURS {
+            std::fs::write(&file, format!("suite {name}\n task t\n")).expect("written");
+            let why = Source::of_folder(folder.path()).expect_err("a fault");
+            assert!(why.contains("own.def: ") && why.contains("another name"), "{why}");
+        }
     }
 }
