@@ -10,6 +10,10 @@ use lab::plan::{Medium, Plan, Target, TargetKind};
 use crate::exit::Failure;
 use crate::out::note;
 
+/// Makes a shell's files writable by its user and group at most: what is built is started as this
+/// user, and some containers of CI have a umask of 0.
+const NOT_BY_ALL: &str = "umask o-w; ";
+
 /// How many lines of a failed build are shown.
 const LAST_LINES: usize = 20;
 
@@ -135,14 +139,17 @@ pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> Result<Buil
     if !built.tree.join(".git").exists() {
         git(&["worktree", "prune"])?;
         let tree = built.tree.display().to_string();
-        git(&["worktree", "add", "--quiet", "--force", "--detach", &tree, &commit])?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{NOT_BY_ALL}exec git \"$@\""), "sh"]);
+        let add = ["worktree", "add", "--quiet", "--force", "--detach", &tree, &commit];
+        answer(shell.args(add), &add)?;
     }
     note(format!("building {short} ({}) …", built.subject));
     let log = place.join("build.log");
     let out = File::create(&log).with_context(|| log.display().to_string())?;
     let copy = out.try_clone().context("the build's log")?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
-    let shell = ["sh", "-c", command].map(str::to_owned);
+    let shell = ["sh", "-c", &format!("{NOT_BY_ALL}{command}")].map(str::to_owned);
     let status = lab::deploy::run_supervised(&exe, &shell, |command| {
         command.current_dir(&built.tree).stdout(copy).stderr(out)
     });
@@ -160,7 +167,12 @@ pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> Result<Buil
 
 /// What git prints, or what it complains of.
 fn git(arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("git").args(arguments).output().context("git can't be started")?;
+    answer(Command::new("git").args(arguments), arguments)
+}
+
+/// What git prints that this command starts with these arguments.
+fn answer(command: &mut Command, arguments: &[&str]) -> anyhow::Result<String> {
+    let output = command.output().context("git can't be started")?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         // `--quiet` says nothing.

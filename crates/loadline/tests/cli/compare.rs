@@ -1,5 +1,7 @@
 //! `loadline compare`, from outside.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use crate::common::{
     Place, await_end, await_that, code, processes_with, send_signal, small_reads, stderr, stdout,
     unique,
@@ -135,14 +137,40 @@ fn figures_from_elsewhere_are_judged_and_bad_ones_named() {
     place.refuses(&bad, 2, "bad.txt: line 2: \"x\" is no number");
 }
 
-#[test]
-fn the_build_of_a_commit_ends_with_the_comparison() {
+/// A folder with the suite, a commit and a `.loadline`.
+fn with_a_commit() -> Place {
     let place = Place::with(&suite());
     let script = "git init -q && git -c user.name=t -c user.email=t@t.invalid commit -q -m one \
                   --allow-empty && mkdir .loadline";
     let mut shell = std::process::Command::new("sh");
     let made = shell.args(["-c", script]).current_dir(place.path()).status().expect("sh runs");
     assert!(made.success());
+    place
+}
+
+#[test]
+fn what_is_built_where_every_file_may_be_written_by_all_is_written_by_its_group_at_most() {
+    let place = with_a_commit();
+    let exe = env!("CARGO_BIN_EXE_loadline");
+    let build = "mkdir made; touch made/program; false";
+    let script = format!(
+        "umask 0; exec {exe} compare suite.toml --commits HEAD..HEAD --build '{build}'"
+    );
+    let mut shell = std::process::Command::new("sh");
+    let built = shell.args(["-c", &script]).current_dir(place.path()).output().expect("sh runs");
+    assert!(stderr(&built).contains("failed"), "{}", stderr(&built));
+    let builds = place.path().join(".loadline/builds");
+    let commit = builds.read_dir().expect("builds").flatten().next().expect("a build").path();
+    let made = ["", "tree", "tree/.git", "tree/made", "tree/made/program"];
+    for path in made.map(|name| commit.join(name)) {
+        let mode = path.metadata().expect("it is made").permissions().mode();
+        assert_eq!(mode & 0o002, 0, "{} has {mode:o}", path.display());
+    }
+}
+
+#[test]
+fn the_build_of_a_commit_ends_with_the_comparison() {
+    let place = with_a_commit();
     for (signal, test) in [("-TERM", 21), ("-KILL", 22)] {
         let marker = &unique(test).to_string();
         let build = format!("sleep {marker} & wait");
