@@ -75,8 +75,24 @@ fn strangers(path: &Path) -> Option<String> {
             return Some(format!("belongs to another user (uid {})", found.uid()));
         }
         let is_open = !found.is_symlink() && found.mode() & WRITTEN_BY_ALL != 0;
-        is_open.then(|| "may be written by every user".to_owned())
+        let is_refused = is_open && !has_no_modes(path);
+        is_refused.then(|| "may be written by every user".to_owned())
     })
+}
+
+/// Whether this lies on a drive of Windows' in WSL, where every file has mode 0777, and whoever
+/// can start a program is the one user whose drive it is.
+fn has_no_modes(path: &Path) -> bool {
+    /// Of 9p, by which WSL mounts the drives: V9FS_MAGIC of linux/magic.h.
+    const DRIVES: u64 = 0x0102_1997;
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let system = rustix::fs::statfs(path).map(|about| about.f_type as u64);
+    is_wsl(&kernel) && system == Ok(DRIVES)
+}
+
+/// Whether a kernel's release is that of WSL: `5.15.90.1-microsoft-standard-WSL2`.
+fn is_wsl(release: &str) -> bool {
+    release.to_ascii_lowercase().contains("microsoft")
 }
 
 impl Storage {
@@ -108,6 +124,14 @@ impl Storage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn modes_count_on_every_other_system_than_wsl() {
+        assert!(is_wsl("5.15.90.1-microsoft-standard-WSL2\n"));
+        assert!(is_wsl("4.4.0-19041-Microsoft\n"));
+        assert!(!is_wsl("6.18.44\n"));
+        assert!(!has_no_modes(&std::env::temp_dir()));
+    }
 
     #[test]
     fn ledgers_in_one_folder_keep_their_logs_apart() {
