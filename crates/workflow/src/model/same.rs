@@ -1,4 +1,5 @@
-//! Other states of a tree: whether one is the same, and one whose nodes have just begun.
+//! Other states of a tree: whether one is the same, a copy that shares no node, and one
+//! whose nodes have just begun.
 
 use super::attribute::Attribute;
 use super::calendar::Calendar;
@@ -24,6 +25,14 @@ impl Snapshot {
 }
 
 impl Snapshot {
+    /// The same state, of which no node is shared: what a snapshot would cost if nodes weren't
+    /// copied by the first change of each.
+    pub(crate) fn copied(&self) -> Self {
+        let mut copy = self.clone();
+        copy.arena = self.arena.copied();
+        copy
+    }
+
     /// The tree as it would be had the suites of a node begun now, and no task below it a try yet.
     #[must_use]
     pub fn begun(&self, id: NodeId, now: Instant) -> Self {

@@ -139,12 +139,6 @@ impl Snapshot {
         id == NodeId::ROOT || self.arena.get(id).is_some_and(|node| node.parent.is_some())
     }
 
-    /// The same state, of which no node is shared: what a snapshot would cost if nodes weren't
-    /// copied by the first change of each.
-    pub(crate) fn copied(&self) -> Self {
-        Self { arena: self.arena.copied(), ..self.clone() }
-    }
-
     /// The server's own particulars.
     #[must_use]
     pub fn server(&self) -> &Server {

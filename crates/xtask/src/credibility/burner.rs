@@ -20,7 +20,7 @@ pub(crate) enum Beside {
     HalfOfACore,
     /// A program that takes 80 % of a core in a quarter of the time, for 750 ms on average.
     Bursts,
-    /// What takes 2 to 14 % of the two cores of the suites before anyone else, as a hypervisor does.
+    /// What takes 2 to 14 % of the suites' two cores before anyone else, as a hypervisor does.
     Steal,
 }
 
