@@ -120,9 +120,9 @@ impl Levels {
         self.take(&cut, &marks)
     }
 
-    /// Waits this long for a change, and takes it: of a server of this program as soon as it comes,
-    /// and at most one each `every`; of any other what has come by then. None has come where nothing
-    /// is returned.
+    /// Waits this long for a change, and takes it: of a server of this program as soon as it
+    /// comes, and at most one each `every`; of any other what has come by then. None has come where
+    /// nothing is returned.
     ///
     /// # Errors
     /// As of [`new`](Self::new); the next call connects anew.

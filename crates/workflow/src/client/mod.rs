@@ -20,8 +20,6 @@ use crate::protocol::{
     header, is_spoken, read_answer, read_own, read_sync_answer, write,
 };
 
-use pushed::Pushed;
-
 pub use follow::{Follower, Seen};
 pub use levels::{Levels, Touched};
 
@@ -247,15 +245,6 @@ impl Client {
     pub fn cut(&self, header: &Header) -> Result<(Tree, Marks)> {
         let answer = self.exchange(&self.request_of(header)).map_err(|why| self.broken(why))?;
         self.portions(answer)
-    }
-
-    /// A connection over which the server sends portions of its tree as they change.
-    fn follow(&self, header: &Header) -> Result<Pushed> {
-        let opened = || {
-            let (stream, socket) = self.connect()?;
-            Pushed::new(stream, socket, self.within, &self.request_of(header))
-        };
-        opened().map_err(|why| self.broken(why))
     }
 
     fn request_of(&self, header: &Header) -> Vec<u8> {

@@ -1,10 +1,11 @@
 //! A connection over which a server of this program sends what changes.
 
-use std::io::{Error, ErrorKind, Read as _, Result, Write as _};
+use std::io::{self, Error, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::{Answered, MAX_ANSWER_BYTES, Stream, receive};
+use super::{Answered, Client, MAX_ANSWER_BYTES, Result, Stream, receive};
+use crate::protocol::Header;
 use crate::protocol::header::SILENCE;
 
 /// The shortest time for which a socket waits.
@@ -27,14 +28,25 @@ impl std::fmt::Debug for Pushed {
     }
 }
 
+impl Client {
+    /// A connection over which the server sends portions of its tree as they change.
+    pub(super) fn follow(&self, header: &Header) -> Result<Pushed> {
+        let opened = || {
+            let (stream, socket) = self.connect()?;
+            Pushed::new(stream, socket, self.within, &self.request_of(header))
+        };
+        opened().map_err(|why| self.broken(why))
+    }
+}
+
 impl Pushed {
     /// Sends the request over a connection.
-    pub(super) fn new(
+    fn new(
         mut stream: Box<dyn Stream>,
         socket: TcpStream,
         within: Duration,
         request: &[u8],
-    ) -> Result<Self> {
+    ) -> io::Result<Self> {
         stream.write_all(request)?;
         stream.flush()?;
         Ok(Self { stream, socket, within, heard: Instant::now() })
@@ -44,7 +56,7 @@ impl Pushed {
     ///
     /// # Errors
     /// When the connection has ended or broken, or no sign of life has come.
-    pub(super) fn next(&mut self, wait: Duration) -> Result<Option<Answered>> {
+    pub(super) fn next(&mut self, wait: Duration) -> io::Result<Option<Answered>> {
         let end = Instant::now() + wait;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -60,7 +72,7 @@ impl Pushed {
     }
 
     /// The answer that begins within this time.
-    fn begun(&mut self, within: Duration) -> Result<Option<Answered>> {
+    fn begun(&mut self, within: Duration) -> io::Result<Option<Answered>> {
         self.socket.set_read_timeout(Some(within.max(SHORTEST)))?;
         let mut first = [0];
         match self.stream.read(&mut first) {

@@ -10,9 +10,9 @@
 //! of states and of structure. The answer has a line, too, and then that many bytes; a refusal is
 //! ecFlow's `ErrorCmd` in its frame.
 //!
-//! With `follow=100` the connection stays, and further answers come as the parts change, at most one
-//! in so many milliseconds: each brings what has changed since the one before. One of no bytes is
-//! a sign of life.
+//! With `follow=100` the connection stays, and further answers come as the parts change, at most
+//! one in as many milliseconds: each brings what has changed since the one before. One of no bytes
+//! is a sign of life.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

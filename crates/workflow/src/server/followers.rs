@@ -1,19 +1,11 @@
-//! Clients that are sent what changes, in this program's own protocol. They wait here for as long as
-//! they have all; nothing is kept for them. Who was slow is sent all that has changed since, at
-//! once: each has at most one answer that it has not taken. What several lack is made once for all.
+//! Clients that are sent what changes, in this program's own protocol. They wait here for as long
+//! as they have all; nothing is kept for them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use wire::wake_together;
-
-use super::core::Told;
-use super::log::{Category, unix_us};
-use super::owner::Owner;
-use super::shared::written;
-use super::slot::{Answer, Numbers, Slot};
-use crate::protocol::{Header, Reply, Request};
+use super::slot::{Numbers, Slot};
+use crate::protocol::{Header, Request};
 
 /// A client that waits.
 #[derive(Clone)]
@@ -37,7 +29,7 @@ pub(super) struct Followers {
 impl Followers {
     /// Adds a client, of which there are at most this many. Those that have gone, whom no change
     /// has shown, make room.
-    fn add(&mut self, header: Header, follower: Follower, most: u64) {
+    pub(super) fn add(&mut self, header: Header, follower: Follower, most: u64) {
         if self.count as u64 >= most {
             self.waiting.retain(|_, all| {
                 all.retain(|one| one.slot.has_taker());
@@ -51,7 +43,7 @@ impl Followers {
     }
 
     /// Takes out those that lack something of a tree with these numbers.
-    fn take_behind(&mut self, numbers: Numbers) -> BTreeMap<Header, Vec<Follower>> {
+    pub(super) fn take_behind(&mut self, numbers: Numbers) -> BTreeMap<Header, Vec<Follower>> {
         if self.waiting.is_empty() || self.seen == numbers && !self.has_new {
             return BTreeMap::new();
         }
@@ -64,71 +56,6 @@ impl Followers {
         self.count = self.waiting.values().map(Vec::len).sum();
         behind
     }
-}
-
-impl Owner {
-    /// Takes a client that follows; one that comes anew is logged and counted as all requests are.
-    pub(super) fn follow(&mut self, header: Header, follower: Follower, is_new: bool) {
-        if is_new && let Err(why) = self.admit(&follower.request, false) {
-            return follower.slot.put(Answer::Reply(Reply::Error(why)));
-        }
-        let most = self.shared.followers.most;
-        self.followers.add(header, follower, most);
-    }
-
-    /// Has those who follow sent what has changed.
-    pub(super) fn push(&mut self) {
-        for (header, followers) in self.followers.take_behind(self.core.numbers()) {
-            self.send_changes(&header, followers);
-        }
-    }
-
-    fn send_changes(&self, header: &Header, mut followers: Vec<Follower>) {
-        followers.retain(|one| match self.shared.refusal(&one.request) {
-            _ if !one.slot.has_taker() => false,
-            None => true,
-            Some(why) => {
-                self.say(unix_us(), Category::Error, &why);
-                one.slot.put(Answer::Reply(Reply::Error(why)));
-                false
-            }
-        });
-        let slots: Vec<Slot> = followers.into_iter().map(|one| one.slot).collect();
-        if slots.is_empty() {
-            return;
-        }
-        let numbers = self.core.numbers();
-        let write = match self.core.cut(header) {
-            Told::Cut(write) => write,
-            Told::Reply(reply) => return put(&slots, &reply),
-            _ => return,
-        };
-        let (late, answers) = (slots.clone(), Arc::clone(&self.shared.answers));
-        let work = move || {
-            let mut has_news = false;
-            let answer = written(&answers, |out, has_room| {
-                has_news = write(out);
-                has_room(out.len())
-            });
-            match answer {
-                Answer::Bytes(bytes) => {
-                    let bytes = if has_news { bytes } else { Bytes::new() };
-                    wake_together(|| {
-                        late.iter()
-                            .for_each(|slot| slot.put(Answer::Changes(bytes.clone(), numbers)));
-                    });
-                }
-                _ => put(&late, &answers.refusal()),
-            }
-        };
-        if self.shared.in_background(work).is_err() {
-            put(&slots, &Reply::error("too many large answers at once: follow again"));
-        }
-    }
-}
-
-fn put(slots: &[Slot], reply: &Reply) {
-    wake_together(|| slots.iter().for_each(|slot| slot.put(Answer::Reply(reply.clone()))));
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod own_commands;
 mod owner;
 mod passwords;
 mod pending;
+mod pushing;
 mod record;
 mod shared;
 mod slices;
