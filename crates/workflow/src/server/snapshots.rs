@@ -83,7 +83,10 @@ impl Owner {
         if !self.logged.is_worth_it() || !self.is_free() {
             return;
         }
-        let done = match self.journal.snapshot() {
+        // The note that the server has started may still be on its way to the disk.
+        self.journal.commit();
+        let kept = self.journal.watch().wait(self.journal.last());
+        let done = match kept.and_then(|()| self.journal.snapshot()) {
             Ok(snapshot) => {
                 let (head, tree) = self.core.stored();
                 let kept = store::kept(&tree);
