@@ -38,6 +38,13 @@ impl DataDir {
             .with_context(|| format!("--data {shown} can't be made; choose another directory"))?;
         check_owner(path, service)?;
         let lock_path = path.join("LOCK");
+        // To open a pipe waits for its other end.
+        if let Ok(about) = lock_path.metadata()
+            && !about.is_file()
+        {
+            let (what, lock) = (base::kind_name(about.file_type()), lock_path.display());
+            return Err(anyhow!("{lock} is {what}, and has to be a regular file").into());
+        }
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
         let mut lock = lock.with_context(|| {
             format!("--data {shown}: {} can't be written; check who owns it", lock_path.display())
@@ -148,6 +155,16 @@ mod tests {
         assert!(refused("toy", 3).contains("start with an empty directory"));
         std::fs::write(path.join("FORMAT"), "toy x\n").expect("written");
         assert!(refused("toy", 2).contains("\"x\" is no version number"));
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_the_lock_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let lock = folder.path().join("LOCK");
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &lock, mode).expect("a pipe");
+        let said = DataDir::open(folder.path(), "toy", 1).expect_err("refused").to_string();
+        assert!(said.contains("LOCK is a pipe (FIFO), and has to be a regular file"), "{said}");
     }
 
     #[test]

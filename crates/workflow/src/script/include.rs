@@ -7,6 +7,9 @@ use super::{Files, MAX_JOB_BYTES, Micro, Origin, Scope, lines, shown, substitute
 /// The most files within each other.
 pub const MAX_DEPTH: usize = 100;
 
+/// The most files that a job includes, each as often as it is included.
+pub const MAX_INCLUDED: usize = 10_000;
+
 /// Which of the blocks that end with `%end` is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Block {
@@ -31,6 +34,7 @@ pub(super) struct Includes<'a, F> {
     open: Vec<String>,
     lines: Vec<Vec<u8>>,
     bytes: usize,
+    included: usize,
 }
 
 impl<'a, F: Files> Includes<'a, F> {
@@ -42,7 +46,7 @@ impl<'a, F: Files> Includes<'a, F> {
     ) -> Result<Self, String> {
         let micro = Micro::of(scope, node)?;
         let (once, open, lines) = (HashSet::new(), Vec::new(), Vec::new());
-        let (block, is_verbatim, bytes) = (None, false, 0);
+        let (block, is_verbatim, bytes, included) = (None, false, 0, 0);
         Ok(Self {
             files,
             scope,
@@ -57,6 +61,7 @@ impl<'a, F: Files> Includes<'a, F> {
             open,
             lines,
             bytes,
+            included,
         })
     }
 
@@ -196,6 +201,10 @@ impl<'a, F: Files> Includes<'a, F> {
         if self.open.contains(&path) || self.open.len() >= MAX_DEPTH {
             let script = self.script;
             return self.error(format!(" Recursive include of file {path} for {script}"));
+        }
+        self.included += 1;
+        if self.included > MAX_INCLUDED {
+            return self.error(format!("the job includes more than {MAX_INCLUDED} files"));
         }
         let read = match self.origin {
             Origin::Fetch => self.files.output(&format!("{} -i {path}", self.script)),

@@ -32,20 +32,25 @@ pub fn substitute(
         let name = std::str::from_utf8(&line[inside..second]).ok()?;
         let value = value(name, scope, edited)?.as_bytes().to_vec();
         line.splice(first..behind, value);
-        at = 0;
+        // What is before it has no mark but in pairs.
+        at = first;
         values += 1;
         if values > MAX_VALUES || line.len() > MAX_LINE_BYTES {
             return None;
         }
     }
-    if has_double {
-        let mut from = 0;
-        while let Some(place) = find(&line, &[micro, micro].concat(), from) {
-            line.drain(place..place + micro.len());
-            from = place + micro.len();
-        }
+    Some(if has_double { undoubled(&line, micro) } else { line })
+}
+
+/// The line with one mark in place of each pair.
+fn undoubled(line: &[u8], micro: &[u8]) -> Vec<u8> {
+    let (mut out, mut from) = (Vec::with_capacity(line.len()), 0);
+    for place in memchr::memmem::find_iter(line, &[micro, micro].concat()) {
+        out.extend_from_slice(&line[from..place + micro.len()]);
+        from = place + 2 * micro.len();
     }
-    Some(line)
+    out.extend_from_slice(&line[from..]);
+    out
 }
 
 pub(super) fn find(line: &[u8], what: &[u8], from: usize) -> Option<usize> {

@@ -69,6 +69,7 @@ fn lines_become_what_ecflow_makes_of_them() {
         ("%W%", "<value>"),
         ("try %ECF_TRYNO% of %TASK%", "try 2 of mine"),
         ("date +%%Y%%m %V%", "date +%Y%m value"),
+        ("%%%V%%%%% %%%%", "%value%% %%"),
         ("a\n%comment\n%NOPE%\n%end\nb", "a\nb"),
         ("a\n%manual\nman %V%\n%end\nb", "a\nb"),
         ("%nopp\n%V% 50%\n%comment\nx\n%end\n%end\nb", "%V% 50%\n%comment\nx\n%end\nb"),
@@ -78,6 +79,13 @@ fn lines_become_what_ecflow_makes_of_them() {
     ] {
         assert_eq!(made(script, &[]).as_deref(), Ok(meant), "{script}");
     }
+}
+
+#[test]
+fn a_line_of_doubled_marks_takes_as_long_as_its_bytes() {
+    // A rest that was moved for each pair took hours.
+    let pairs = "%%".repeat(4 << 20);
+    assert!(made(&pairs, &[]).is_ok_and(|job| job.len() == 4 << 20));
 }
 
 #[test]
@@ -100,6 +108,21 @@ fn what_ecflow_refuses_is_refused_in_its_words() {
         let said = made(script, &[]).expect_err(script);
         assert!(said.contains(part), "{script}: {said}");
     }
+}
+
+#[test]
+fn includes_that_double_with_each_file_end_after_ten_thousand() {
+    let names: Vec<[String; 2]> = (0..30)
+        .map(|number| [number, number + 1].map(|number| format!("/h/n{number}.h")))
+        .collect();
+    let twice = |name: &str| format!("%include {name}\n%include {name}\n").leak() as &'static str;
+    let mut files: Vec<(&'static str, &'static str)> = Vec::new();
+    for [own, next] in &names {
+        files.push((own.clone().leak(), twice(next)));
+    }
+    files.push(("/h/n30.h", ""));
+    let said = made("%include /h/n0.h", &files).expect_err("endless");
+    assert!(said.contains("the job includes more than 10000 files"), "{said}");
 }
 
 #[test]

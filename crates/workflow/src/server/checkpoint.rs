@@ -1,8 +1,9 @@
 //! ecFlow's checkpoint file: the tree in MIGRATE text, by which a server can be moved in and out.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::num::NonZeroU64;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -26,11 +27,17 @@ const PART_BYTES: u64 = 4 << 20;
 /// # Errors
 /// When it is so, or a file can't be read.
 pub(super) fn refuse_newer(check: &Path, journal: &Path) -> anyhow::Result<()> {
-    let mut file = match File::open(check) {
+    let mut file = match OpenOptions::new().read(true).custom_flags(base::no_wait()).open(check) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file?,
     };
     let metadata = file.metadata()?;
+    anyhow::ensure!(
+        metadata.is_file(),
+        "{} is {}, and has to be a regular file",
+        check.display(),
+        base::kind_name(metadata.file_type())
+    );
     file.seek(SeekFrom::Start(metadata.len().saturating_sub(MARK.len() as u64)))?;
     let mut last = Vec::new();
     file.read_to_end(&mut last)?;
@@ -255,6 +262,19 @@ mod tests {
         keep(&path, &path).expect("it has that name");
         assert_eq!(read(&path), "3\n# loadline\n");
         assert_eq!(fs::read_dir(home.path()).expect("a folder").count(), 2);
+    }
+
+    #[test]
+    fn a_pipe_or_device_in_place_of_the_checkpoint_is_refused_and_not_waited_for() {
+        let home = tempfile::tempdir().expect("a folder");
+        let [pipe, zero] = ["pipe", "zero"].map(|name| home.path().join(name));
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).expect("a pipe");
+        std::os::unix::fs::symlink("/dev/zero", &zero).expect("a link");
+        for (check, what) in [(pipe, "a pipe (FIFO)"), (zero, "a device")] {
+            let said = refuse_newer(&check, home.path()).expect_err("refused").to_string();
+            assert!(said.contains(what), "{said}");
+        }
     }
 
     #[test]

@@ -190,6 +190,9 @@ pub(super) fn open(
         notify,
     );
     let (journal, report) = opened?;
+    if let Some(dropped) = &report.dropped {
+        tracing::warn!("{dropped}");
+    }
     begin(&mut snapshot, restore)?;
     let is_empty = report.snapshot.is_none() && report.records == 0;
     Ok(Opened { journal, logged, is_empty })

@@ -383,7 +383,8 @@ impl Printer<'_> {
             }
             if !job.abort_reason.is_empty() {
                 add(self, " abort<:");
-                let reason = job.abort_reason.replace('\n', "\\n").replace(';', " ");
+                // The reason may quote a script, and ecFlow's client reads no line with a NUL.
+                let reason = job.abort_reason.replace('\n', "\\n").replace([';', '\0'], " ");
                 // What ends it must not stand in it: the rest would be read as other words.
                 self.text(&reason.replace(">abort", "> abort"));
                 self.text(">abort");

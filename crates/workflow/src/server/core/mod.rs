@@ -487,7 +487,7 @@ impl Core {
     /// When it can't be read, or is none.
     pub(super) fn adopt(&mut self, path: &Path) -> anyhow::Result<()> {
         const MOST_BYTES: u64 = 4 << 30;
-        let text = base::read_text(path, MOST_BYTES)?;
+        let text = base::into_text(path, base::read_regular(path, MOST_BYTES)?)?;
         self.tree = text::read(&text).with_context(|| path.display().to_string())?;
         self.tree.index_all();
         self.set_variables();
