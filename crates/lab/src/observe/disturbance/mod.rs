@@ -195,10 +195,11 @@ impl Disturbance {
         let lab_ns = after.lab_ns.saturating_sub(before.lab_ns);
         let own_ns = own.server_ns.unwrap_or(0) + own.clients_ns + lab_ns;
         let disk_work_ns = if own.is_writing { disk_work(before, after, cpus) } else { 0 };
-        let (not_own_ns, coarse) = foreign(&cores, own_ns + disk_work_ns);
+        let core_time_ns = length_ns * cores.len() as u64;
+        let (not_own_ns, coarse) = foreign(&cores, core_time_ns, own_ns + disk_work_ns);
         Self {
             length_ns,
-            core_time_ns: length_ns * cores.len() as u64,
+            core_time_ns,
             foreign_ns: not_own_ns.filter(|_| own.server_ns.is_some()),
             disk_work_ns,
             unassigned_ns: not_own_ns.filter(|_| own.server_ns.is_none()),
@@ -317,14 +318,17 @@ impl Core {
 }
 
 /// CPU time on these cores that isn't ours, and whether it is only known from ticks.
-fn foreign(cores: &[Core], own_ns: u64) -> (Option<u64>, bool) {
+fn foreign(cores: &[Core], core_time_ns: u64, own_ns: u64) -> (Option<u64>, bool) {
     let ran: Option<u64> = cores.iter().map(|core| core.ran_ns).sum();
     let not_idle_ns: u64 = cores.iter().map(|core| core.not_idle_ns).sum();
     let ticks_ns = TICK_NS * cores.len() as u64;
     match ran {
         // A task that never slept may appear late and at once; a core can't have been busier than
-        // it was not idle.
-        Some(ran_ns) => (Some(ran_ns.min(not_idle_ns + ticks_ns).saturating_sub(own_ns)), false),
+        // it was not idle, nor for longer than the slice, which may be shorter than a tick.
+        Some(ran_ns) => {
+            let most_ns = (not_idle_ns + ticks_ns).min(core_time_ns);
+            (Some(ran_ns.min(most_ns).saturating_sub(own_ns)), false)
+        }
         None => (Some(not_idle_ns.saturating_sub(ticks_ns).saturating_sub(own_ns)), true),
     }
 }

@@ -118,6 +118,10 @@ fn a_task_that_appears_late_is_held_against_idle_time() {
     let seen = Disturbance::measure(&before(), &mark, &OWN, &[0, 1]);
     let not_idle_ns = (500 + 380) * MS + 2 * TICK_NS;
     assert_eq!(seen.foreign_ns, Some(not_idle_ns - 498_500_000 - 376 * MS));
+    // Of a core that was never idle, no more than the slice's length, which ticks exceed.
+    mark.cores[1].idle_ns = before().cores[1].idle_ns;
+    let seen = Disturbance::measure(&before(), &mark, &OWN, &[0, 1]);
+    assert_eq!(seen.foreign_ns, Some(1_000 * MS - 498_500_000 - 376 * MS));
 }
 
 #[test]
