@@ -94,8 +94,8 @@ pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     let target = &first.targets()[0].name;
     let over = &args.over;
     note(format!("searching the highest {over} that {target} carries, from {}", words(args, from)));
-    let budget = args.budget.duration();
-    let search = CapacitySearch { key: args.over.clone(), search, plan_at: &plan_at, budget };
+    let (key, budget) = (args.over.clone(), args.budget);
+    let search = CapacitySearch { key, search, plan_at: &plan_at, budget };
     crate::run::measure_with(&first, &args.how, |options| lab::run::capacity(options, &search))
 }
 

@@ -3,8 +3,8 @@
 
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
-use std::time::Duration;
 
+use base::units::Span;
 use judge::{Held, Search, Try};
 use ledger::{RequirementOutcome, RunId, SearchRow, Validity};
 
@@ -37,7 +37,7 @@ pub struct CapacitySearch<'a> {
     /// The suite at a load: a plan with one point.
     pub plan_at: &'a dyn Fn(f64) -> Result<Plan, Box<SuiteError>>,
     /// Time after which no further load is tried.
-    pub budget: Duration,
+    pub budget: Span,
 }
 
 /// Searches, with every load that was tried as a point of one run. The plan in `options` is that of
@@ -80,8 +80,10 @@ fn try_loads<'a>(
     let mut tries: Vec<Try> = Vec::new();
     for (ordinal, plan) in (0..).zip(plans) {
         let Some(load) = search.search.next(&tries) else { break };
-        let over = runner.started.elapsed() > search.budget;
+        let over = runner.started.elapsed() > search.budget.duration();
         if over && !tries.is_empty() {
+            let budget = search.budget;
+            runner.note(&format!("the budget of {budget} is spent: no further load is tried"));
             break;
         }
         if ordinal > 0 {

@@ -18,7 +18,7 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
     let unclear = unclear(capacity);
     let why = match (found.held, found.broken) {
         (_, Some(broken)) => format!(": {}{unclear}", broke(broken)),
-        (Some(_), None) if unclear.is_empty() => ", the highest load of the search".to_owned(),
+        (Some(_), None) if unclear.is_empty() => ", the highest load that was tried".to_owned(),
         (Some(_), None) => unclear,
         (None, None) => ": no load was clear".to_owned(),
     };
