@@ -17,13 +17,34 @@ const NOT_BY_ALL: &str = "umask o-w; ";
 /// How many lines of a failed build are shown.
 const LAST_LINES: usize = 20;
 
+/// A commit of the repository that the current folder is in.
+#[derive(Clone, Debug)]
+pub(crate) struct Commit {
+    /// Its hash, whole.
+    pub(crate) hash: String,
+    /// The first line of its message.
+    subject: String,
+}
+
+impl Commit {
+    /// The commit that `revision` names.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn find(revision: &str) -> Result<Self, Failure> {
+        let hash = git(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])
+            .with_context(|| format!("there is no commit \"{revision}\" here"))
+            .map_err(Failure::usage)?;
+        let subject = git(&["log", "-1", "--format=%s", &hash])?;
+        Ok(Self { hash, subject })
+    }
+}
+
 /// A commit that is built.
 #[derive(Clone, Debug)]
 pub(crate) struct Built {
-    /// Its hash, whole.
-    pub(crate) commit: String,
-    /// The first line of its message.
-    pub(crate) subject: String,
+    /// Which one.
+    commit: Commit,
     /// Its worktree.
     pub(crate) tree: PathBuf,
 }
@@ -31,7 +52,7 @@ pub(crate) struct Built {
 impl Built {
     /// Its hash, short.
     pub(crate) fn short(&self) -> &str {
-        self.commit.get(..10).unwrap_or(&self.commit)
+        self.commit.hash.get(..10).unwrap_or(&self.commit.hash)
     }
 
     /// A target as this commit has it: a service is served by the commit's own program `binary`,
@@ -66,8 +87,8 @@ impl Built {
         for value in variant.env.values_mut() {
             *value = fill_one(value);
         }
-        variant.facts.push(("commit".to_owned(), self.commit.clone()));
-        variant.facts.push(("subject".to_owned(), self.subject.clone()));
+        variant.facts.push(("commit".to_owned(), self.commit.hash.clone()));
+        variant.facts.push(("subject".to_owned(), self.commit.subject.clone()));
         variant
     }
 }
@@ -117,22 +138,18 @@ pub(crate) fn two_of(text: &str) -> Result<(&str, &str), Failure> {
 /// done before.
 ///
 /// # Errors
-/// When there is no such commit, or the build fails, with its last lines.
-pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> Result<Built, Failure> {
-    let commit = git(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])
-        .with_context(|| format!("there is no commit \"{revision}\" here"))
-        .map_err(Failure::usage)?;
-    let subject = git(&["log", "-1", "--format=%s", &commit])?;
+/// When the build fails, with its last lines.
+pub(crate) fn build(folder: &Path, commit: &Commit, command: &str) -> Result<Built, Failure> {
     // Another command makes another program of the same commit.
     let mark = command.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let short = commit.get(..12).unwrap_or(&commit);
+    let short = commit.hash.get(..12).unwrap_or(&commit.hash);
     let place = folder.join(format!("{short}-{mark:016x}"));
     ledger::make_directory(&place)?;
     let place = place.canonicalize().with_context(|| place.display().to_string())?;
     let (tree, done) = (place.join("tree"), place.join("built"));
-    let built = Built { commit: commit.clone(), subject, tree };
+    let built = Built { commit: commit.clone(), tree };
     if done.exists() {
         return Ok(built);
     }
@@ -141,10 +158,10 @@ pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> Result<Buil
         let tree = built.tree.display().to_string();
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{NOT_BY_ALL}exec git \"$@\""), "sh"]);
-        let add = ["worktree", "add", "--quiet", "--force", "--detach", &tree, &commit];
+        let add = ["worktree", "add", "--quiet", "--force", "--detach", &tree, &commit.hash];
         answer(shell.args(add), &add)?;
     }
-    note(format!("building {short} ({}) …", built.subject));
+    note(format!("building {short} ({}) …", commit.subject));
     let log = place.join("build.log");
     let out = File::create(&log).with_context(|| log.display().to_string())?;
     let copy = out.try_clone().context("the build's log")?;

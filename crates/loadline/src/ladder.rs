@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use lab::plan::{Plan, Target};
 use ledger::{Decision, Ledger};
 
-use crate::builds;
+use crate::builds::{self, Commit};
 use crate::exit::Failure;
 use crate::run::HowArgs;
 use crate::storage::Storage;
@@ -111,10 +111,14 @@ fn build(args: &LadderArgs, plan: &mut Plan) -> Result<(), Failure> {
     let Some(command) = args.build.as_deref() else {
         return Err(Failure::Usage("rungs with commits need --build \"COMMAND\"".to_owned()));
     };
+    // A build may take long: what is mistyped is found before the first one.
+    let found =
+        |target: &Target| commit(target).map(|revision| Commit::find(&revision)).transpose();
+    let found: Vec<Option<Commit>> = plan.targets().iter().map(found).collect::<Result<_, _>>()?;
     let folder = Storage::find(args.how.ledger.as_deref())?.builds()?;
-    for index in 0..plan.targets().len() {
-        let Some(revision) = commit(&plan.targets()[index]) else { continue };
-        let built = builds::build(&folder, &revision, command)?;
+    for (index, commit) in found.iter().enumerate() {
+        let Some(commit) = commit else { continue };
+        let built = builds::build(&folder, commit, command)?;
         for point in &mut plan.points {
             let target = &point.targets[index];
             let variant = built.variant(target, &args.binary);

@@ -6,7 +6,7 @@ use lab::observe::compilers_of;
 use lab::plan::Plan;
 
 use super::args::CompareArgs;
-use crate::builds::{self, Built};
+use crate::builds::{self, Built, Commit};
 use crate::exit::Failure;
 use crate::out::note;
 use crate::storage::Storage;
@@ -18,15 +18,17 @@ pub(super) fn vary(args: &CompareArgs, commits: &str, plan: &mut Plan) -> Result
         return Err(Failure::Usage("--commits needs --build \"COMMAND\"".to_owned()));
     };
     let (earlier, later) = builds::two_of(commits)?;
-    let storage = Storage::find(args.how.ledger.as_deref())?;
-    let folder = storage.builds()?;
-    let built: Vec<Built> = [later, earlier]
-        .iter()
-        .map(|revision| builds::build(&folder, revision, command))
-        .collect::<Result<_, Failure>>()?;
-    if built[0].commit == built[1].commit {
+    // A build may take long: what is mistyped is found before the first one.
+    let found = [Commit::find(later)?, Commit::find(earlier)?];
+    if found[0].hash == found[1].hash {
         return Err(Failure::Usage(format!("{earlier} and {later} are one commit")));
     }
+    let storage = Storage::find(args.how.ledger.as_deref())?;
+    let folder = storage.builds()?;
+    let built: Vec<Built> = found
+        .iter()
+        .map(|commit| builds::build(&folder, commit, command))
+        .collect::<Result<_, Failure>>()?;
     plan.vary_target(args.target.as_deref(), &|target| {
         let variants: Vec<_> =
             built.iter().map(|built| built.variant(target, &args.binary)).collect();

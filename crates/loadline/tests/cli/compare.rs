@@ -140,8 +140,8 @@ fn figures_from_elsewhere_are_judged_and_bad_ones_named() {
 /// A folder with the suite, a commit and a `.loadline`.
 fn with_a_commit() -> Place {
     let place = Place::with(&suite());
-    let script = "git init -q && git -c user.name=t -c user.email=t@t.invalid commit -q -m one \
-                  --allow-empty && mkdir .loadline";
+    let script = "git init -q && for n in one two; do git -c user.name=t -c \
+                  user.email=t@t.invalid commit -q -m $n --allow-empty; done && mkdir .loadline";
     let mut shell = std::process::Command::new("sh");
     let made = shell.args(["-c", script]).current_dir(place.path()).status().expect("sh runs");
     assert!(made.success());
@@ -173,7 +173,7 @@ fn the_build_of_a_commit_ends_with_the_comparison() {
     for (signal, test) in [("-TERM", 21), ("-KILL", 22)] {
         let marker = &unique(test).to_string();
         let build = format!("sleep {marker} & wait");
-        let arguments = ["compare", "suite.toml", "--commits", "HEAD..HEAD", "--build", &build];
+        let arguments = ["compare", "suite.toml", "--commits", "HEAD~1..HEAD", "--build", &build];
         let mut command = place.command(&arguments);
         let mut child = command.stderr(std::process::Stdio::null()).spawn().expect("it runs");
         let is_built = || processes_with(marker).len() > 2;
@@ -236,6 +236,15 @@ fn commits_are_built_once_in_worktrees_and_the_later_one_is_judged() {
         let times = std::fs::read_to_string(build.path().join("builds")).expect("a note");
         assert_eq!(times, "once\n");
     }
+    let mistyped = |commits: &str, said: &str| {
+        let build = ["--build", "touch ../../../touched"];
+        let compare = ["compare", "suite.toml", "--commits", commits];
+        place.refuses(&[&compare[..], &build].concat(), 2, said);
+        let touched = place.path().join(".loadline/touched");
+        assert!(!touched.exists(), "it is found before anything is built");
+    };
+    mistyped("nosuch..HEAD", "there is no commit \"nosuch\" here");
+    mistyped("HEAD..HEAD~0", "HEAD and HEAD~0 are one commit");
     let failing =
         ["compare", "suite.toml", "--commits", "HEAD~1,HEAD", "--build", "echo why; false"];
     place.refuses(&failing, 1, "why");
