@@ -67,18 +67,19 @@ pub fn samples_json(samples: &Samples) -> Value {
     })
 }
 
-/// Two runs of the ledger, point by point, for a pull request: the sentence and a table. Ends with
-/// a newline.
+/// Two runs of the ledger, point by point, for a pull request: the sentence about `target` and a
+/// table. Ends with a newline.
 pub fn runs_markdown(
     title: &str,
     metric: &Metric,
+    target: &str,
     conclusion: &str,
     points: &[(String, Samples)],
 ) -> String {
     let Some((_, first)) = points.first() else { return String::new() };
     let [a, b] = [&first.a.name, &first.b.name].map(|name| cell(name));
     let conclusion = match points {
-        [(_, only)] => format!("By {}: {}", metric.suite, sentence(only)),
+        [(_, only)] => format!("By {} of {target}: {}", metric.suite, sentence(only)),
         _ => conclusion.to_owned(),
     };
     let mut out = format!("### {}\n\n**{}**\n\n", cell(title), cell(&conclusion));
@@ -101,8 +102,8 @@ pub fn runs_markdown(
         };
         out.push_str(&format!("| {} | {a} | {b} | {interval} | {verdict} |\n", cell(point)));
     }
-    let metric = cell(&metric.suite);
-    out.push_str(&format!("\n<sub>medians of {metric} · measured at different times</sub>\n"));
+    let what = cell(&format!("{} of {target}", metric.suite));
+    out.push_str(&format!("\n<sub>medians of {what} · measured at different times</sub>\n"));
     out
 }
 
@@ -205,18 +206,18 @@ mod tests {
         let metrics = judge::Metrics::default();
         let metric = metrics.named("latency.p50").unwrap();
         let worse = ("1 conns | depth 1".to_owned(), samples(&slow, &fast));
-        let text = runs_markdown("A <title>", metric, "", std::slice::from_ref(&worse));
-        let said = "**By latency.p50: after is worse than before: 50 % more, between ";
+        let text = runs_markdown("A <title>", metric, "wc", "", std::slice::from_ref(&worse));
+        let said = "**By latency.p50 of wc: after is worse than before: 50 % more, between ";
         assert!(text.starts_with(&format!("### A &lt;title&gt;\n\n{said}")), "{text}");
         assert!(text.contains(" | ratio [95 %] | verdict |\n"), "{text}");
         let row = "| 1 conns \\| depth 1 | 12.1 ms | 8.10 ms | 1.495× [";
         assert!(text.contains(row) && text.contains("] | **worse** |\n"), "{text}");
         let mut surer = worse.clone();
         surer.1.rule.confidence = 0.975;
-        let text = runs_markdown("A", metric, "", &[surer]);
+        let text = runs_markdown("A", metric, "wc", "", &[surer]);
         assert!(text.contains("ratio [97.5 %]"), "{text}");
         let both = [worse, ("4 conns".to_owned(), samples(&fast, &fast))];
-        let text = runs_markdown("A", metric, "worse at 1, same at 1 of 2 points.", &both);
+        let text = runs_markdown("A", metric, "wc", "worse at 1, same at 1 of 2 points.", &both);
         assert!(text.contains("\n**worse at 1, same at 1 of 2 points.**\n"), "{text}");
         let bars = |row: &str| row.replace("\\|", "").matches('|').count();
         let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();

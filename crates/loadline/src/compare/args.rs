@@ -43,7 +43,7 @@ pub(crate) struct CompareArgs {
     /// The program in the worktree that serves a service; other targets say {worktree} in the suite
     #[arg(long, value_name = "PATH", default_value = "target/release/loadline")]
     pub(super) binary: String,
-    /// The target whose commits are compared; the first one unless given
+    /// The target whose commits or runs are compared; the first one unless given
     #[arg(long, value_name = "TARGET")]
     pub(super) target: Option<String>,
     /// Measured time that may be spent, over all points and both targets

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use findings::{Difference, Samples, Series};
 use judge::{Metric, Rule, Verdict};
-use ledger::{FactRow, Ledger, RunView};
+use ledger::{FactRow, Ledger, RunView, Validity};
 use report::{one_line, runs_markdown, samples_json, samples_text, wrapped};
 use serde_json::{Value, json};
 
@@ -44,18 +44,22 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
         metrics.named(&a.run.primary_metric).context("the metric of the run is unknown")?;
     let judged = points(args, &ledger, metric, (&a, &b))?;
     if judged.is_empty() {
-        return Err(Failure::Usage("the runs have no point and target in common".to_owned()));
+        note(why_none(args, metric, (&a, &b))?);
+        return Ok(ExitCode::from(crate::run::CANT_TELL));
     }
+    warn_of_others(args, &a);
     let verdicts: Vec<Verdict> = judged.iter().map(|(_, samples)| samples.verdict).collect();
-    let conclusion =
-        format!("Run {} against run {} by {}: {}", a.id, b.id, metric.suite, count(&verdicts));
+    let target = targets_in_words(args, (&a, &b));
+    let what = format!("{} of {target}", metric.suite);
+    let conclusion = format!("Run {} against run {} by {what}: {}", a.id, b.id, count(&verdicts));
     if args.how.json {
-        let whole = as_json((&a, &b), metric, &differences, &judged, &conclusion);
+        let mut whole = as_json((&a, &b), metric, &differences, &judged, &conclusion);
+        whole["target"] = target.into();
         out::print(format!("{whole:#}\n"))?;
     } else if args.markdown {
-        out::print(runs_markdown(&a.suite.title, metric, &conclusion, &judged))?;
+        out::print(runs_markdown(&a.suite.title, metric, &target, &conclusion, &judged))?;
     } else {
-        print_text(as_text(metric, &judged, &conclusion), args.how.explain)?;
+        print_text(as_text(&what, &judged, &conclusion), args.how.explain)?;
     }
     let outcomes = || judged.iter().map(|(_, samples)| samples.outcome());
     let whole = findings::Outcome {
@@ -88,10 +92,10 @@ fn as_json(
 }
 
 /// Both runs for a terminal.
-fn as_text(metric: &Metric, judged: &[(String, Samples)], conclusion: &str) -> String {
+fn as_text(what: &str, judged: &[(String, Samples)], conclusion: &str) -> String {
     let mut text = String::new();
     for (point, samples) in judged {
-        let head = wrapped(&format!("{}  {}\n", one_line(point), metric.suite));
+        let head = wrapped(&one_line(&format!("{point}  {what}"))) + "\n";
         text += &format!("{head}{}\n", samples_text(samples));
     }
     if judged.len() > 1 {
@@ -165,6 +169,62 @@ fn warn(args: &CompareArgs, a: &RunView, b: &RunView) {
 fn target(args: &CompareArgs, view: &RunView) -> String {
     let first = || view.targets.first().map(|(_, row)| row.name.clone()).unwrap_or_default();
     args.target.clone().unwrap_or_else(first)
+}
+
+/// The judged target of both runs; each one's where they differ, as those of two pairs of commits
+/// do.
+fn targets_in_words(args: &CompareArgs, (a, b): (&RunView, &RunView)) -> String {
+    let (ours, theirs) = (target(args, a), target(args, b));
+    if ours == theirs { ours } else { format!("{ours} and {theirs}") }
+}
+
+/// Prints that the run's other targets are not judged, unless one was asked for.
+fn warn_of_others(args: &CompareArgs, view: &RunView) {
+    let judged = target(args, view);
+    let others = view.targets.iter().map(|(_, row)| &row.name[..]);
+    let others: Vec<&str> = others.filter(|name| *name != judged).collect();
+    if args.target.is_none() && !others.is_empty() {
+        let others = others.join(", ");
+        note(format!("this is about {judged} alone: --target judges another one ({others})"));
+    }
+}
+
+/// Why no point could be judged: a run has no round that counts, or no figure in those that do.
+///
+/// # Errors
+/// When the runs have no point or not the target in common.
+fn why_none(
+    args: &CompareArgs,
+    metric: &Metric,
+    (a, b): (&RunView, &RunView),
+) -> Result<String, Failure> {
+    let has = |view: &RunView, label: &str| view.points.iter().any(|(_, one)| one.label == label);
+    let is_common = a.points.iter().any(|(_, point)| has(b, &point.label));
+    let mut why = Vec::new();
+    for view in [a, b] {
+        let (run, name) = (view.id, target(args, view));
+        let id = view.targets.iter().find(|(_, row)| row.name == name).map(|(id, _)| *id);
+        let rounds = || view.trials.iter().filter(|(_, row)| Some(row.target_id) == id);
+        let of = |validity| rounds().filter(|(_, row)| row.validity == validity).count();
+        let (all, disturbed, valid) =
+            (rounds().count(), of(Validity::Disturbed), of(Validity::Valid));
+        if all == 0 || !is_common {
+            let message = "the runs have no point and target in common";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        if valid > 0 {
+            continue;
+        }
+        why.push(format!("run {run} has no valid round of {name}: {disturbed} of {all} disturbed"));
+    }
+    Ok(match why.is_empty() {
+        true => format!("no point has {} in valid rounds of both runs", metric.suite),
+        false => format!(
+            "can't tell: {}\nhelp: measure again on a quiet host, or with --set \
+             rounds.disturbed=ignore",
+            why.join("; ")
+        ),
+    })
 }
 
 /// The verdict of every point that both have.

@@ -104,6 +104,11 @@ fn two_runs_of_the_ledger_are_judged_unless_their_hosts_differ() {
     let markdown = stdout(&place.loadline(&["compare", "--runs", "2", "1", "--markdown"]));
     assert!(markdown.starts_with("### Small reads\n\n**By server.cpu\\_ns"), "{markdown}");
     assert!(markdown.contains("| point | run 2 | run 1 | ratio ["), "{markdown}");
+    assert!(markdown.contains(" of small · measured at different times"), "{markdown}");
+    let large = place.json(&["compare", "--runs", "2", "1", "--target=large", "--json"], &[0, 4]);
+    assert_eq!((&json["target"], &large["target"]), (&"small".into(), &"large".into()));
+    let text = stderr(&place.loadline(&["compare", "--runs", "2", "1"]));
+    assert!(text.contains("--target judges another one (large)"), "{text}");
     place.refuses(&["compare", "--runs", "2", "9"], 2, "there is no run 9");
     place.refuses(&["compare", "--runs", "2", "last"], 2, "can't be compared with itself");
     // A run that was set otherwise is compared, and that is said.
@@ -112,6 +117,10 @@ fn two_runs_of_the_ledger_are_judged_unless_their_hosts_differ() {
     assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
     let output = place.loadline(&["compare", "--runs", "3", "2"]);
     assert!(stderr(&output).contains("settings: rounds.measure = "), "{}", stderr(&output));
+    // Disturbed rounds don't count: without another one there is nothing to judge.
+    let ledger = rusqlite::Connection::open(place.ledger()).expect("a file");
+    ledger.execute("UPDATE trial SET validity = 'disturbed'", []).expect("it is written");
+    place.refuses(&["compare", "--runs", "3", "2"], 4, "run 3 has no valid round of small: 5 of 5");
 }
 
 #[test]
