@@ -68,7 +68,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, num_args = 2, value_name = "RUN", conflicts_with_all = ["suite", "a", "samples"])]
     pub(super) runs: Option<Vec<String>>,
     /// Print two runs as Markdown; of what was measured, `loadline report --markdown` does
-    #[arg(long, requires = "runs", conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json")]
     pub(super) markdown: bool,
     /// Judge the figures in two files: numbers as text, or FILE#PATH of JSON
     #[arg(long, num_args = 2, value_name = "FILE", conflicts_with_all = ["suite", "a"])]

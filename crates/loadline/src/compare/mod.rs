@@ -22,6 +22,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     if !(args.error.fraction > 0.0 && args.error.fraction < 0.5) {
         return Err(Failure::Usage("--error lies between 0 and 50 %".to_owned()));
     }
+    if args.markdown && args.runs.is_none() {
+        let message = "--markdown is of --runs: measure first, then `loadline report --markdown`";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     if let Some(files) = &args.samples {
         return judge_samples(args, files);
     }

@@ -19,6 +19,8 @@ const TYPED: &[(&str, &str)] = &[
     ("compare suite.toml --a ours --b theirs", "the suite has ours"),
     ("compare suite.toml --commits nosuch..HEAD --build true", "there is no commit \"HEAD\" here"),
     ("compare suite.toml --a ours --b ours --measure 0s", "at least 10 ms"),
+    ("compare suite.toml --a ours --b ours --markdown", "--markdown is of --runs"),
+    ("compare --samples a b --markdown", "--markdown is of --runs"),
     ("capacity suite.toml --measure 1ms", "at least 10 ms"),
     ("capacity suite.toml --from 5/s --most 1/s", "--from 5.00/s is above --most 1.00/s"),
     ("history --metric nosuch", "there is no metric \"nosuch\""),
