@@ -1,9 +1,12 @@
 //! What a target speaks: a dialect with its options.
 
+use std::path::Path;
+
 use serde::de::DeserializeOwned;
 
 use crate::counters::Counters;
 use crate::part::{SpecError, read_table};
+use crate::tls::TlsOptions;
 
 /// How a dialect reaches its target, which says what client a workload makes for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +40,17 @@ pub struct DialectRow {
     pub missing: Option<&'static str>,
     /// Refuses options that the dialect doesn't have.
     pub check_options: fn(&Speaks) -> Result<(), SpecError>,
+    /// Refuses options that name files which can't be read. They are relative to the suite's
+    /// folder.
+    pub check_files: fn(&Speaks, &Path) -> Result<(), SpecError>,
 }
 
 impl DialectRow {
     /// A dialect without options, and without words for a service's own counters.
     pub const fn new(name: &'static str, doc: &'static str, reach: Reach) -> Self {
         let check_options = |speaks: &Speaks| speaks.read::<NoOptions>().map(drop);
-        Self { name, doc, reach, counters: None, missing: None, check_options }
+        let check_files = |_: &Speaks, _: &Path| Ok(());
+        Self { name, doc, reach, counters: None, missing: None, check_options, check_files }
     }
 
     /// The same with counters.
@@ -63,6 +70,12 @@ impl DialectRow {
     pub const fn with_options<T: DeserializeOwned>(self) -> Self {
         let check_options = |speaks: &Speaks| speaks.read::<T>().map(drop);
         Self { check_options, ..self }
+    }
+
+    /// The same, whose options name files.
+    #[must_use]
+    pub const fn with_files(self, check: fn(&Speaks, &Path) -> Result<(), SpecError>) -> Self {
+        Self { check_files: check, ..self }
     }
 }
 
@@ -89,6 +102,19 @@ impl Speaks {
     /// A dialect as it is without options.
     pub fn plainly(dialect: &'static DialectRow) -> Self {
         Self { dialect, options: toml::Table::new() }
+    }
+
+    /// Refuses a file of authorities that can't be read, which these options of TLS name.
+    ///
+    /// # Errors
+    /// Names the file, and why.
+    pub fn check_authorities(
+        &self,
+        tls: Option<&TlsOptions>,
+        folder: &Path,
+    ) -> Result<(), SpecError> {
+        let wrong = |why: String| SpecError::new(format!("speaks.{}.ca", self.dialect.name), why);
+        tls.map_or(Ok(()), |tls| tls.trust.check(folder)).map_err(wrong)
     }
 
     /// Reads the options as `T`, which refuses fields that it doesn't know.

@@ -46,5 +46,9 @@ pub static SERVICE: Service = Service {
         "HTTP/1.1 over a stream, or HTTP/2, plainly or over TLS; HTTP/1.0 is understood as well.",
         Reach::Stream,
     )
-    .with_options::<options::Options>()],
+    .with_options::<options::Options>()
+    .with_files(|speaks, folder| {
+        let options: options::Options = speaks.read()?;
+        speaks.check_authorities(options.tls.as_ref(), folder)
+    })],
 };

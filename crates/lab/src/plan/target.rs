@@ -1,9 +1,10 @@
 //! What a written target means: how it comes to be, how it is spoken to, and over what.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use base::units::Span;
-use load::{DialectRow, Kind, Reach, Scenario, Service, Speaks};
+use load::{DialectRow, Kind, Reach, Scenario, Service, Speaks, SpecError};
 use regex_lite::Regex;
 use rustix::process::Signal;
 
@@ -51,6 +52,19 @@ fn is_here(spec: &TargetSpec, table: &toml::Table) -> std::result::Result<bool, 
     Ok(is_here)
 }
 
+/// Refuses options that name files which can't be read, unless a setup may make them.
+fn check_files(
+    source: &Source,
+    spec: &TargetSpec,
+    spoken: &Speaks,
+) -> std::result::Result<(), SpecError> {
+    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    match spec.setup {
+        Some(_) => Ok(()),
+        None => (spoken.dialect.check_files)(spoken, folder),
+    }
+}
+
 fn resolve_in(
     source: &Source,
     spec: &TargetSpec,
@@ -88,6 +102,8 @@ fn resolve_in(
     if skipped.is_none() {
         check_place(spec, &kind, medium)
             .map_err(|(problem, help)| wrong("command", problem, Some(help)))?;
+        check_files(source, spec, &spoken)
+            .map_err(|error| wrong(&error.key, error.message, None))?;
     }
     let stop_signal = resolve_stop_signal(spec.stop_signal.as_deref(), &kind)
         .map_err(|problem| wrong("stop_signal", problem, None))?;

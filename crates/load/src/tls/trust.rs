@@ -64,6 +64,15 @@ impl Trust {
         Ok(config)
     }
 
+    /// Whether the file of authorities, if there is one, can be read; relative to `folder`.
+    ///
+    /// # Errors
+    /// Names the file, and why it can't.
+    pub(crate) fn check(&self, folder: &Path) -> Result<(), String> {
+        let Self::Authorities(file) = self else { return Ok(()) };
+        of_file(&folder.join(file)).map(drop).map_err(|error| error.to_string())
+    }
+
     fn verifier(
         &self,
         folder: &Path,

@@ -88,6 +88,18 @@ fn a_pipe_that_may_never_be_written_to_is_refused_at_once() {
 }
 
 #[test]
+fn a_file_of_authorities_that_is_missing_is_found_by_the_plan() {
+    let suite = "title = 'A'\n[[target]]\nname = 'a'\naddress = '127.0.0.1:1'\n\
+         speaks = { http = { tls = true, ca = 'no/such.pem' } }\n\
+         [workload]\nservice = 'http'\noperation = 'a'\n\
+         [[workload.request]]\nname = 'a'\npath = '/'\n[[clients]]\nconnections = 1\n";
+    let place = Place::with(suite);
+    place.refuses(&["plan", "suite.toml"], 2, "no/such.pem");
+    place.refuses(&["run", "suite.toml"], 2, "suite.toml:5");
+    assert!(!place.ledger().exists());
+}
+
+#[test]
 fn a_worktree_without_commits_is_refused_before_anything_starts() {
     let target = "command = [\"{worktree}/server\", \"{port}\"]\nspeaks = \"memcached\"";
     let place = Place::with(&small_reads(&[("ours", target)], ""));

@@ -45,7 +45,11 @@ pub static SERVICE: Service = Service {
             "gRPC over HTTP/2, in cleartext by prior knowledge, or over TLS.",
             Reach::Stream,
         )
-        .with_options::<options::GrpcOptions>(),
+        .with_options::<options::GrpcOptions>()
+        .with_files(|speaks, folder| {
+            let options: options::GrpcOptions = speaks.read()?;
+            speaks.check_authorities(options.tls.as_ref(), folder)
+        }),
         DialectRow::new(
             spec::FRAMES,
             "Own frames, on the same port: single calls and totals.",

@@ -40,7 +40,7 @@ pub(super) struct GrpcOptions {
     pub(super) authority: String,
     metadata: Sent,
     deadline: Option<Span>,
-    tls: Option<TlsOptions>,
+    pub(super) tls: Option<TlsOptions>,
 }
 
 /// The options as written.
