@@ -60,8 +60,20 @@ static DOCUMENTS: &[Document] = documents![
     "adding-a-service" "a protocol of your own",
     "records-load" "live records under load",
     "workflow-load" "workflows under load",
+    "workflow" "running workflows",
+    "workflow-runners" "how workflows start jobs",
+    "workflow-history" "every change of a state in SQLite",
     "conditions" "conditions over HTTP, and under load",
     "nopayloaddb" "NoPayloadDB's requests to conditions",
+    "rpc-load" "remote calls under load",
+    "rpc-why" "why a call takes as long as it does",
+    "rpc-codecs" "codecs of messages",
+    "compatibility" "what a release promises",
+    "seeds" "five measurements, done again",
+    "design-loop" "design: the loop of a server",
+    "design-store" "design: the store of a cache",
+    "design-segments" "design: how conditions lie on disk",
+    "design-tier" "design: several servers of conditions",
 ];
 
 pub(crate) fn run(args: &HelpArgs, mut command: clap::Command) -> Result<ExitCode, Failure> {
@@ -143,6 +155,16 @@ fn paged(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_document_is_listed() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+        for entry in std::fs::read_dir(folder).expect("docs") {
+            let name = entry.expect("an entry").file_name().into_string().expect("a name");
+            let is_listed = name == "README.md" || document(&name).is_some();
+            assert!(!name.ends_with(".md") || is_listed, "{name}: add it to DOCUMENTS");
+        }
+    }
 
     #[test]
     fn every_document_fits_a_terminal_but_for_code_and_long_words() {
