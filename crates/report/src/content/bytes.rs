@@ -23,7 +23,10 @@ pub(super) fn difference(expected: &[u8], received: &[u8]) -> Vec<String> {
         format!("{name} {size:>8}  {ahead}{shown}{behind}")
     };
     let mut lines = vec![row("expected", expected), row("received", received)];
-    if differ {
+    // What has neither its beginning nor its length in common is something else, such as the text
+    // of a refusal.
+    let is_comparable = common > 0 || expected.len() == received.len();
+    if differ && is_comparable {
         let before: String = received[start..common].iter().map(|b| escape(*b)).collect();
         let column = "received 12345678  ".len() + ahead.chars().count() + before.chars().count();
         let (wanted, got) = (byte_at(expected, common), byte_at(received, common));
@@ -31,7 +34,7 @@ pub(super) fn difference(expected: &[u8], received: &[u8]) -> Vec<String> {
             "{}^ byte {common}: {wanted} expected, {got} received",
             " ".repeat(column)
         ));
-    } else {
+    } else if !differ {
         lines.push("the bytes shown are the same".to_owned());
     }
     lines
@@ -84,5 +87,7 @@ mod tests {
         assert!(lines[0].ends_with('…'));
         assert!(lines[2].ends_with("^ byte 200: 0x76 expected, the end received"), "{}", lines[2]);
         assert_eq!(difference(b"", b"").len(), 3);
+        assert_eq!(difference(b"", b"too busy").len(), 2, "a refusal differs nowhere");
+        assert_eq!(difference(b"yes", b"nay").len(), 3);
     }
 }
