@@ -46,7 +46,8 @@ pub(super) struct InspectArgs {
     name: Option<String>,
 
     /// The bytes: hexadecimal, with spaces and 0x or without, or @FILE; @- is standard input
-    bytes: String,
+    #[arg(required = true)]
+    bytes: Vec<String>,
 }
 
 fn encoding(written: &str) -> Result<Encoding, String> {
@@ -59,7 +60,7 @@ fn encoding(written: &str) -> Result<Encoding, String> {
 
 /// Prints the pieces of an encoding.
 pub(super) fn inspect(args: &InspectArgs, session: &SessionArgs) -> Outcome {
-    let bytes = bytes(&args.bytes)?;
+    let bytes = bytes(&args.bytes.join(" "))?;
     let message = message(args, session)?;
     let guessed = match message {
         Some(_) => Encoding::Protobuf,

@@ -117,7 +117,7 @@ fn delimited(
     let begun = cursor.at;
     let length = cursor.varint("a length")?;
     if length > cursor.left() as u64 {
-        let why = format!("{name} is {length} bytes long, and {} are left", cursor.left());
+        let why = format!("field {name} is {length} bytes long; bytes left: {}", cursor.left());
         return cursor.fault(begun, why);
     }
     cursor.note(Cause::Lengths, name, "length", length.to_string());

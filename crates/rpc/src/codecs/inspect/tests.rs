@@ -124,7 +124,7 @@ fn a_fault_says_where_it_is() {
     };
     assert_eq!(
         fault(Encoding::Protobuf, &[0x08, 1, 0x12, 9, b'a']),
-        "at byte 3: 2 is 9 bytes long, and 1 are left"
+        "at byte 3: field 2 is 9 bytes long; bytes left: 1"
     );
     assert_eq!(fault(Encoding::Protobuf, &[0, 1]), "at byte 0: 0 is no number of a field");
     assert_eq!(fault(Encoding::Protobuf, &[0x0b, 8, 1]), "at byte 1: group 1 has no end");
