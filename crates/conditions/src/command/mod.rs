@@ -100,19 +100,19 @@ pub(crate) struct ConditionsArgs {
     command: ConditionsCommand,
 }
 
-/// A client of the server at this address.
+/// A client of this server.
 fn client(
-    server: SocketAddr,
+    server: &Server,
     encryption: &TrustArgs,
     token: Option<String>,
     timeout: Duration,
 ) -> anyhow::Result<Client> {
     let Some(trusted) = encryption.read()? else {
-        return Ok(Client::new(&server.to_string(), token, timeout));
+        return Ok(Client::new(&server.address.to_string(), token, timeout));
     };
-    let (name, identity) = (encryption.tls_name.as_deref(), trusted.identity());
-    let trust = Trust { authorities: &trusted.authorities, identity, name };
-    let client = Client::encrypted(server, &trust, token, timeout);
+    let name = encryption.tls_name.as_deref().or(server.name.as_deref());
+    let trust = Trust { authorities: &trusted.authorities, identity: trusted.identity(), name };
+    let client = Client::encrypted(server.address, &trust, token, timeout);
     client.context("--tls-ca, --tls-cert and --tls-key name files of PEM")
 }
 
@@ -181,7 +181,7 @@ impl Run for ConditionsArgs {
         let token = self.token_file.as_deref().map(first_token).transpose();
         let token = token.map_err(Failure::usage)?;
         let timeout = Duration::from_secs(self.timeout);
-        let client = client(server, &self.encryption, token, timeout).map_err(Failure::usage)?;
+        let client = client(&server, &self.encryption, token, timeout).map_err(Failure::usage)?;
         let json = self.json;
         let done = self.command.run(&Context { client, json });
         done.map(|()| ExitCode::SUCCESS).map_err(|error| {
@@ -219,11 +219,19 @@ impl ConditionsCommand {
     }
 }
 
-/// The server's address: as it is typed, or that of a host's name.
-fn server(typed: &str) -> Result<SocketAddr, String> {
+/// Where the server is.
+#[derive(Debug)]
+struct Server {
+    address: SocketAddr,
+    /// The host's name, where that was typed: its certificate is for it, not for the address.
+    name: Option<String>,
+}
+
+/// The server: at an address as it is typed, or at that of a host's name.
+fn server(typed: &str) -> Result<Server, String> {
     let bare = typed.strip_prefix("http://").unwrap_or(typed).trim_end_matches('/');
     if let Ok(Address::Internet(address)) = parse_address(bare, PORT) {
-        return Ok(address);
+        return Ok(Server { address, name: None });
     }
     let (name, port) =
         bare.rsplit_once(':').map_or((bare, Ok(PORT)), |(name, port)| (name, port.parse::<u16>()));
@@ -237,7 +245,8 @@ fn server(typed: &str) -> Result<SocketAddr, String> {
     let unknown =
         |why: &dyn std::fmt::Display| format!("--server {typed}: no address of it: {why}");
     let mut found = (name, port).to_socket_addrs().map_err(|why| unknown(&why))?;
-    found.next().ok_or_else(|| unknown(&"it has none"))
+    let address = found.next().ok_or_else(|| unknown(&"it has none"))?;
+    Ok(Server { address, name: Some(name.to_owned()) })
 }
 
 /// An error as a program reads it: with what the server says, where that refuses.
