@@ -56,7 +56,10 @@ fn flat(all: &[PathBuf]) -> TempDir {
             |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let of = last(path.parent().unwrap_or(path));
         let name = format!("{of}_{}.def", last(path));
-        fs::copy(path, folder.path().join(name)).expect("copied");
+        let mut text = fs::read(path).expect("a definition");
+        // Of a last line without its end ecFlow reads up to the first `;` only.
+        text.push(b'\n');
+        fs::write(folder.path().join(name), text).expect("copied");
     }
     folder
 }
@@ -109,7 +112,7 @@ fn shown(place: &Place, path: &Path) -> String {
     if !loaded.status.success() {
         return "refused".to_owned();
     }
-    let text = place.told(&["--get_state"]);
+    let text = place.told(&["--get_state"]).replace(&*place.home().to_string_lossy(), "HOME");
     place.told(&["--delete=force", "yes", "_all_"]);
     let own = |line: &&str| !line.starts_with("defs_state") && !line.ends_with("# server");
     text.lines().filter(own).collect::<Vec<_>>().join("\n")
