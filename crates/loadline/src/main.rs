@@ -140,8 +140,12 @@ fn command() -> clap::Command {
 }
 
 /// The error with the command that was most likely meant: clap knows of no letters that changed
-/// places.
+/// places. Without its tip to pass what looks like an option as a value: that is hardly ever meant.
 fn meant(mut error: clap::Error) -> clap::Error {
+    let tip = error.get(ContextKind::Suggested).map(ToString::to_string);
+    if tip.is_some_and(|tip| tip.contains("as a value, use")) {
+        error.remove(ContextKind::Suggested);
+    }
     let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
