@@ -1,4 +1,5 @@
-//! The table of BENCHMARKS.md: one row per result, each read from a page of docs/benchmarks.
+//! The tables of BENCHMARKS.md: one row per result, each read from a page of docs/benchmarks; and
+//! the goals that are not met, each with its reason.
 
 use std::fs;
 
@@ -13,8 +14,18 @@ use crate::process::repository;
 const DOCUMENT: &str = "BENCHMARKS.md";
 const BLOCK: &str = "bench:overview";
 
-/// The most rows: one screen.
+/// The most rows of a table: one screen.
 const MAX_ROWS: usize = 40;
+
+/// The tables: a page belongs to the one by which its name begins, others to the lab.
+const SERVICES: [(&str, &str); 6] = [
+    ("cache", "Cache"),
+    ("records", "Records"),
+    ("conditions", "Conditions"),
+    ("workflow", "Workflow"),
+    ("rpc", "Rpc"),
+    ("", "The lab"),
+];
 
 /// The rows of the table.
 const ENTRIES: &str = "docs/benchmarks/overview.toml";
@@ -32,6 +43,8 @@ struct Entry {
     page: String,
     work: String,
     goal: String,
+    /// Why the goal isn't met.
+    reason: Option<String>,
     #[serde(flatten)]
     figure: Figure,
 }
@@ -41,6 +54,7 @@ struct Entry {
 #[serde(untagged)]
 enum Figure {
     Ratio { point: String, peer: String, metric: String },
+    Median { point: String, step: String },
     Value { before: String, after: String },
 }
 
@@ -58,50 +72,108 @@ pub(super) fn update() -> Result<()> {
 fn entries() -> Result<Vec<Entry>> {
     let text = fs::read_to_string(repository().join(ENTRIES)).context(ENTRIES)?;
     let Entries { result } = toml::from_str(&text).context(ENTRIES)?;
-    if result.len() > MAX_ROWS {
-        bail!("{ENTRIES} has {} rows; {MAX_ROWS} are one screen", result.len());
+    for (prefix, name) in SERVICES {
+        let count = result.iter().filter(|entry| entry.service() == name).count();
+        if count > MAX_ROWS {
+            bail!("{ENTRIES} has {count} rows of \"{prefix}\"; {MAX_ROWS} are one screen");
+        }
     }
     Ok(result)
 }
 
-/// The table as Markdown.
+/// The tables as Markdown, and what is missed.
 fn text() -> Result<String> {
-    let peers = table(&repository())?;
-    let mut text = String::from(
-        "| work | figure | Loadline ÷ peer [95 %] | verdict | peer | goal | commit |\n\
-         |---|---|--:|---|---|---|---|\n",
-    );
-    for entry in entries()? {
-        let page = format!("docs/benchmarks/{}.md", entry.page);
-        let document = fs::read_to_string(repository().join(&page)).context(page.clone())?;
-        let figures = block(&document, &format!("bench:{}", entry.page)).context(page.clone())?;
-        // A page that is not measured yet has no rows.
-        if figures.trim().is_empty() {
-            continue;
-        }
-        let Some(shown) = entry.read(figures) else {
-            bail!("{page} has no figure for \"{}\": mend its row in {ENTRIES}", entry.work)
-        };
-        let (metric, peer) = match &entry.figure {
-            Figure::Ratio { peer, metric, .. } => (&metric[..], versioned(peer, &peers)),
-            Figure::Value { .. } => ("", String::new()),
-        };
+    let (peers, entries) = (table(&repository())?, entries()?);
+    let (mut text, mut missed) = (String::new(), String::new());
+    for (_, name) in SERVICES {
         text.push_str(&format!(
-            "| [{}]({page}) | {metric} | {} | {} | {peer} | {} | {} |\n",
-            entry.work,
-            shown.figure,
-            shown.verdict,
-            entry.goal,
-            commit_of(figures).unwrap_or_default()
+            "### {name}\n\n\
+             | work | figure | Loadline ÷ peer [95 %] | verdict | peer | goal | commit |\n\
+             |---|---|--:|---|---|---|---|\n"
         ));
+        for entry in entries.iter().filter(|entry| entry.service() == name) {
+            entry.add_to(&mut text, &mut missed, &peers)?;
+        }
+        text.push('\n');
     }
+    text.push_str("### Goals that are not met\n\n");
+    text.push_str(if missed.is_empty() { "None.\n" } else { &missed });
     Ok(text)
 }
 
+/// Whether a figure such as `at most 0.35× [0.34, 0.36]` or `29.4 ms` keeps a goal such as
+/// `≤ 0.25×` or `< 10 ms`, of the same unit; `None` where they can't be compared.
+fn is_met(figure: &str, goal: &str) -> Option<bool> {
+    let (sign, bound) = goal.split_once(' ')?;
+    let (bound, figure) = (number(bound)?, number(figure)?);
+    match sign {
+        "≤" => Some(figure <= bound),
+        "<" => Some(figure < bound),
+        "≥" => Some(figure >= bound),
+        ">" => Some(figure > bound),
+        _ => None,
+    }
+}
+
+/// The first number of a text, in its base unit.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim_start_matches(|sign: char| !sign.is_ascii_digit()).replace(',', "");
+    let end = text.find(|sign: char| !sign.is_ascii_digit() && sign != '.').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let unit = unit.trim_start();
+    let factor = match unit {
+        _ if unit.starts_with("ns") => 1e-9,
+        _ if unit.starts_with("µs") => 1e-6,
+        _ if unit.starts_with("ms") => 1e-3,
+        _ if unit.starts_with("k/s") => 1e3,
+        _ if unit.starts_with("M/s") => 1e6,
+        _ => 1.0,
+    };
+    Some(digits.parse::<f64>().ok()? * factor)
+}
+
 impl Entry {
+    /// The table that it belongs to.
+    fn service(&self) -> &'static str {
+        let found = SERVICES.iter().find(|(prefix, _)| self.page.starts_with(prefix));
+        found.map_or("", |(_, name)| name)
+    }
+
+    /// Adds its row, and what is missed.
+    fn add_to(&self, text: &mut String, missed: &mut String, peers: &Table) -> Result<()> {
+        let page = format!("docs/benchmarks/{}.md", self.page);
+        let document = fs::read_to_string(repository().join(&page)).context(page.clone())?;
+        let figures = block(&document, &format!("bench:{}", self.page)).context(page.clone())?;
+        // A page that is not measured yet has no rows.
+        if figures.trim().is_empty() {
+            return Ok(());
+        }
+        let Some(Shown { figure, verdict }) = self.read(figures) else {
+            bail!("{page} has no figure for \"{}\": mend its row in {ENTRIES}", self.work)
+        };
+        let (metric, peer) = match &self.figure {
+            Figure::Ratio { peer, metric, .. } => (&metric[..], versioned(peer, peers)),
+            Figure::Median { step, .. } => (&step[..], String::new()),
+            Figure::Value { .. } => ("", String::new()),
+        };
+        let (work, goal) = (&self.work, &self.goal);
+        let is_met = is_met(&figure, goal) != Some(false);
+        let shown = if is_met { goal.clone() } else { format!("**{goal}**") };
+        let commit = commit_of(figures).unwrap_or_default();
+        text.push_str(&format!(
+            "| [{work}]({page}) | {metric} | {figure} | {verdict} | {peer} | {shown} | {commit} |\n"
+        ));
+        if !is_met {
+            let reason = self.reason.as_deref().unwrap_or("No reason is known.");
+            missed.push_str(&format!("- {work}: {figure}, goal {goal}. {reason}\n"));
+        }
+        Ok(())
+    }
+
     /// Returns the figure from the block of its page.
     fn read(&self, figures: &str) -> Option<Shown> {
         match &self.figure {
+            Figure::Median { point, step } => median(figures, point, step),
             Figure::Value { before, after } => {
                 let line = figures.lines().find_map(|line| {
                     let rest = &line[line.find(&before[..])? + before.len()..];
@@ -111,11 +183,21 @@ impl Entry {
                 let value = line.rsplit(", ").next().unwrap_or(line);
                 Some(Shown { figure: value.to_owned(), verdict: String::new() })
             }
-            Figure::Ratio { point, peer, metric } => {
-                from_row(figures, point, peer, metric).or_else(|| from_text(figures, point, metric))
-            }
+            Figure::Ratio { point, peer, metric } => from_row(figures, point, peer, metric)
+                .or_else(|| from_text(figures, point, peer, metric)),
         }
     }
+}
+
+/// The median of what a step of the program's own took, from a page as the terminal shows it.
+fn median(figures: &str, point: &str, step: &str) -> Option<Shown> {
+    let figures = unfolded(figures);
+    let lines = figures.lines().skip_while(|line| !line.contains(point));
+    let name = format!("loadline: {step} ");
+    let line = lines.into_iter().find(|line| line.trim_start().starts_with(&name))?;
+    let (_, rest) = line.split_once("median ")?;
+    let figure = rest.split("  ").next()?.trim().to_owned();
+    Some(Shown { figure, verdict: String::new() })
 }
 
 /// A ratio from a page with a table: the last cell of the row of that point and target.
@@ -132,10 +214,18 @@ fn from_row(figures: &str, point: &str, peer: &str, metric: &str) -> Option<Show
 }
 
 /// A ratio from a page as the terminal shows it: the lines `verdict` and `beside` of that point.
-fn from_text(figures: &str, point: &str, metric: &str) -> Option<Shown> {
+/// Where there are several peers, each verdict names its own.
+fn from_text(figures: &str, point: &str, peer: &str, metric: &str) -> Option<Shown> {
     let figures = unfolded(figures);
     let lines = figures.lines().skip_while(|line| !line.contains(point));
-    for line in lines.take_while(|line| !line.is_empty()) {
+    let (than, against) = (format!(" than {peer}, "), format!(" against {peer}, "));
+    let is_others = |line: &str| {
+        let names_one = line.contains(" than ") || line.contains(" against ");
+        names_one && !line.contains(&than) && !line.contains(&against)
+    };
+    // The lines of a point stand further in than itself.
+    let inside = |line: &&str| line.is_empty() || line.starts_with(' ');
+    for line in lines.skip(1).take_while(inside).filter(|line| !is_others(line)) {
         let Some((name, rest)) = line.trim_start().split_once(": ") else { continue };
         let mut parts = rest.split(" · ").filter(|part| part.contains(metric));
         if let Some(part) = parts.find(|_| name == "verdict" || name == "beside") {
@@ -218,6 +308,19 @@ mod tests {
     }
 
     #[test]
+    fn goals_are_compared_with_figures_of_any_unit() {
+        assert_eq!(is_met("at most 0.35× [0.34, 0.36]", "≤ 0.25×"), Some(false));
+        assert_eq!(is_met("1,200× [1, 2]", "≥ 20×"), Some(true));
+        assert_eq!(is_met("29.4 ms", "< 10 ms"), Some(false));
+        assert_eq!(is_met("940 µs", "< 10 ms"), Some(true));
+        assert_eq!(is_met("38.9k/s (679 % room)", "≥ 5,000/s"), Some(true));
+        assert_eq!(is_met("no figure", "≥ 20×"), None);
+        let text = "load 1 conns ·\n    depth 1\n  loadline: jobs_answer          min 63.8 ms   \
+            median 72.4 ms   mean 69.5 ms\n";
+        assert_eq!(median(text, "depth 1", "jobs_answer").unwrap().figure, "72.4 ms");
+    }
+
+    #[test]
     fn ratios_are_read_from_tables_and_from_the_terminals_text() {
         let row = "| get 1 | peer | 1 | a can't tell (unseen): rate at least 7.7× [7, 8] |\n";
         let shown = from_row(row, "get 1", "peer", "rate").unwrap();
@@ -232,13 +335,17 @@ mod tests {
         assert_eq!((&shown.figure[..], &shown.verdict[..]), (figure, verdict));
         let text = "get 1\n  verdict: a worse, cpu 2× [1, 3]\n  \
             beside: rate 1× [1, 1] same · p50 2× [1, 2] better\n";
-        let shown = from_text(text, "get 1", "p50").unwrap();
+        let shown = from_text(text, "get 1", "peer", "p50").unwrap();
         assert_eq!((&shown.figure[..], &shown.verdict[..]), ("2× [1, 2]", "better"));
-        assert_eq!(from_text(text, "get 1", "cpu").unwrap().verdict, "worse");
+        assert_eq!(from_text(text, "get 1", "peer", "cpu").unwrap().verdict, "worse");
         let folded = "get 1 · closed ·\n    valid 5/5\n  verdict: a worse, cpu 2× [1, 3]\n  \
             beside: rate 1× [1, 1] same ·\n          p50 2×\n          [1, 2] better\n";
-        let shown = from_text(folded, "get 1 · closed ·", "p50").unwrap();
+        let shown = from_text(folded, "get 1 · closed ·", "peer", "p50").unwrap();
         assert_eq!((&shown.figure[..], &shown.verdict[..]), ("2× [1, 2]", "better"));
+        let several = "get 1\n  verdict: a worse than one, p50 2× [1, 3]\n  \
+            verdict: can't tell (unseen) against other, p50 3× [1, 4]\n";
+        let shown = from_text(several, "get 1", "other", "p50").unwrap();
+        assert_eq!((&shown.figure[..], &shown.verdict[..]), ("3× [1, 4]", "can't tell (unseen)"));
         let row = "| get 1 | peer | 1 | can't tell (invalid trials): rate 1.2× in one round |\n";
         assert_eq!(from_row(row, "get 1", "peer", "rate").unwrap().figure, "1.2× in one round");
     }
