@@ -231,7 +231,9 @@ struct Server {
 fn server(typed: &str) -> Result<Server, String> {
     let bare = typed.strip_prefix("http://").unwrap_or(typed).trim_end_matches('/');
     if let Ok(Address::Internet(address)) = parse_address(bare, PORT) {
-        return Ok(Server { address, name: None });
+        // `localhost` is read as an address, too.
+        let is_name = bare == "localhost" || bare.starts_with("localhost:");
+        return Ok(Server { address, name: is_name.then(|| "localhost".to_owned()) });
     }
     let (name, port) =
         bare.rsplit_once(':').map_or((bare, Ok(PORT)), |(name, port)| (name, port.parse::<u16>()));

@@ -377,3 +377,12 @@ fn what_became_of_a_part_without_an_answer_is_said_to_be_unknown() {
     let why = typed(&at.to_string(), &["list"]).expect_err("refused");
     assert!(why.contains("loadline serve conditions"), "{why}");
 }
+
+#[test]
+fn a_certificate_is_for_the_name_that_was_typed_and_an_address_has_none() {
+    let name = |typed: &str| super::server(typed).expect(typed).name;
+    assert_eq!(name("localhost:8360").as_deref(), Some("localhost"));
+    assert_eq!(name("localhost").as_deref(), Some("localhost"));
+    assert_eq!(name("127.0.0.1:8360"), None);
+    assert_eq!(name("[::1]:8360"), None);
+}

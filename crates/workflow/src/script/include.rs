@@ -8,7 +8,7 @@ use super::{Files, MAX_JOB_BYTES, Micro, Origin, Scope, lines, shown, substitute
 pub const MAX_DEPTH: usize = 100;
 
 /// The most files that a job includes, each as often as it is included.
-pub const MAX_INCLUDED: usize = 10_000;
+const MAX_INCLUDED: usize = 10_000;
 
 /// Which of the blocks that end with `%end` is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
