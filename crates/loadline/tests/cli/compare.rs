@@ -163,7 +163,7 @@ fn what_is_built_where_every_file_may_be_written_by_all_is_written_by_its_group_
     let exe = env!("CARGO_BIN_EXE_loadline");
     let build = "mkdir made; touch made/program; false";
     let script =
-        format!("umask 0; exec {exe} compare suite.toml --commits HEAD..HEAD --build '{build}'");
+        format!("umask 0; exec {exe} compare suite.toml --commits HEAD~1..HEAD --build '{build}'");
     let mut shell = std::process::Command::new("sh");
     let built = shell.args(["-c", &script]).current_dir(place.path()).output().expect("sh runs");
     assert!(stderr(&built).contains("failed"), "{}", stderr(&built));

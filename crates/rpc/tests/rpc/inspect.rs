@@ -55,7 +55,11 @@ fn a_message_of_a_file_is_shown_by_its_names() {
 fn what_is_wrong_says_where() {
     let out = rpc(&["inspect", "0801 1209 61"]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(said(&out).contains("at byte 3: 2 is 9 bytes long, and 1 are left"), "{}", said(&out));
+    assert!(
+        said(&out).contains("at byte 3: field 2 is 9 bytes long; bytes left: 1"),
+        "{}",
+        said(&out)
+    );
     assert!(String::from_utf8_lossy(&out.stdout).contains("field 1, varint"));
     for wrong in ["0g", "080"] {
         assert_eq!(rpc(&["inspect", wrong]).status.code(), Some(2), "{wrong}");
