@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::counters::Counters;
 use crate::part::{SpecError, read_table};
+#[cfg(feature = "tls")]
 use crate::tls::TlsOptions;
 
 /// How a dialect reaches its target, which says what client a workload makes for it.
@@ -108,6 +109,7 @@ impl Speaks {
     ///
     /// # Errors
     /// Names the file, and why.
+    #[cfg(feature = "tls")]
     pub fn check_authorities(
         &self,
         tls: Option<&TlsOptions>,
