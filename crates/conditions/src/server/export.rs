@@ -44,10 +44,10 @@ struct Rest {
     _room: Option<OwnedSemaphorePermit>,
 }
 
-/// How the digest is told.
+/// How the digest is sent.
 #[derive(Clone, Default)]
 struct Ends {
-    /// Of the bytes so far, where it is told at all.
+    /// Of the bytes until now, where it is sent at all.
     hash: Option<Sha256>,
     has_line: bool,
     has_trailer: bool,

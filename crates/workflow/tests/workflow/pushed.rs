@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::random_definition::Random;
 use crate::served::{Served, start, start_with};
 
-/// The bytes by which an answer of this program's own protocol is told apart.
+/// The bytes by which an answer of this program's own protocol begins.
 const HEAD: usize = 8;
 
 fn load(client: &Client) {

@@ -56,8 +56,8 @@ pub fn print_pieces(
     printer.pass(0);
 }
 
-/// Passes the text of a tree to `take`, not indented, once there are so many bytes of it, and after
-/// a node.
+/// Passes the text of a tree to `take`, not indented, in pieces of at least `bytes` bytes that end
+/// with a node.
 pub(crate) fn print_by(tree: &Snapshot, style: Style, bytes: usize, take: &mut dyn FnMut(&str)) {
     let new = Printer::new(tree, style);
     let mut printer = Printer { take: Some(take), piece_bytes: bytes, ..new };
