@@ -1,8 +1,9 @@
-//! The base of every crate: quantities with their units, files that are read within a limit, and
-//! those that are replaced whole.
+//! The base of every crate: quantities with their units, files that are read within a limit, those
+//! that are replaced whole, and the allocator.
 
 #![deny(unsafe_code)]
 
+pub mod allocations;
 mod file;
 mod replace;
 pub mod units;

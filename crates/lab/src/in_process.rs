@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use base::allocations::measure;
 use load::{Busy, Reach, Stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -20,20 +21,6 @@ use crate::plan::{Plan, Registry, parse_setting};
 
 /// A line is printed this often.
 const SAY_EVERY: Duration = Duration::from_secs(1);
-
-/// What a closure has allocated.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Allocations {
-    /// How often.
-    pub count: u64,
-    /// Bytes, in all.
-    pub bytes: u64,
-    /// The most bytes at once.
-    pub most_bytes: u64,
-}
-
-/// Runs a closure and says what it has allocated.
-pub type CountAllocations = fn(&mut dyn FnMut()) -> Allocations;
 
 /// What is to be evaluated: a target of a plan, at one of its points.
 #[derive(Debug, Deserialize, Serialize)]
@@ -53,12 +40,8 @@ pub struct Assignment {
 }
 
 /// `loadline in-process FILE SECONDS`: does the assignment in FILE for so long and prints lines.
-pub fn in_process_main(
-    registry: Registry<'_>,
-    arguments: &[String],
-    allocations: CountAllocations,
-) -> ExitCode {
-    match evaluate(registry, arguments, allocations) {
+pub fn in_process_main(registry: Registry<'_>, arguments: &[String]) -> ExitCode {
+    match evaluate(registry, arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("{problem}");
@@ -67,11 +50,7 @@ pub fn in_process_main(
     }
 }
 
-fn evaluate(
-    registry: Registry<'_>,
-    arguments: &[String],
-    allocations: CountAllocations,
-) -> Result<(), String> {
+fn evaluate(registry: Registry<'_>, arguments: &[String]) -> Result<(), String> {
     let [file, seconds] = arguments else { return Err("say FILE and SECONDS".into()) };
     let seconds: f64 = seconds.parse().map_err(|_| format!("{seconds} is no time in seconds"))?;
     let text = std::fs::read(Path::new(file)).map_err(|error| format!("{file}: {error}"))?;
@@ -92,7 +71,7 @@ fn evaluate(
     (0..CASES).for_each(|_| own.ready(stream.next_op()));
     let mut wrong = BTreeMap::new();
     check(own.as_mut(), &mut wrong);
-    let allocated = allocations(&mut || (0..CASES).for_each(|at| _ = own.call(at)));
+    let allocated = measure(|| (0..CASES).for_each(|at| _ = own.call(at)));
     let per_op = |total: u64| total as f64 / CASES as f64;
     let mut sampler = Sampler::calibrated(own.as_mut());
     println!("{}", json!({ "t_ns": clock::now() }));

@@ -195,11 +195,9 @@ fn main() -> ExitCode {
         Command::Man(args) => args.run(command()),
         Command::Version => shell::version(),
         Command::Once { arguments } => Ok(lab::drive::once_main(&arguments)),
-        Command::InProcess { arguments } => Ok(lab::in_process::in_process_main(
-            registry::registry(),
-            &arguments,
-            registry::count_allocations,
-        )),
+        Command::InProcess { arguments } => {
+            Ok(lab::in_process::in_process_main(registry::registry(), &arguments))
+        }
         Command::Supervise { command } => Ok(lab::deploy::supervise_main(&command)),
     };
     outcome.unwrap_or_else(exit::report)

@@ -218,13 +218,3 @@ pub(crate) fn build() -> Vec<(&'static str, String)> {
     ];
     known.into_iter().filter_map(|(name, fact)| Some((name, fact?.to_owned()))).collect()
 }
-
-/// What a closure allocates. The allocator counts only here.
-pub(crate) fn count_allocations(work: &mut dyn FnMut()) -> lab::in_process::Allocations {
-    let counted = allocation_counter::measure(work);
-    lab::in_process::Allocations {
-        count: counted.count_total,
-        bytes: counted.bytes_total,
-        most_bytes: counted.bytes_max,
-    }
-}

@@ -37,9 +37,9 @@ impl Allocated {
         let mut least: Option<Self> = None;
         for _ in 0..COUNTED {
             let mut result = Ok(());
-            let counted = allocation_counter::measure(|| result = once());
+            let counted = base::allocations::measure(|| result = once());
             result?;
-            let one = Self { count: counted.count_total, bytes: counted.bytes_total };
+            let one = Self { count: counted.count, bytes: counted.bytes };
             least = Some(least.map_or(one, |least| least.min(one)));
         }
         Ok(least.unwrap_or_default())

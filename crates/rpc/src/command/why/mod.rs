@@ -202,7 +202,7 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
     work.once(&mut caller)?;
     let steps = caller.take_steps();
     let mut failed = None;
-    let allocated = allocation_counter::measure(|| {
+    let allocated = base::allocations::measure(|| {
         for _ in 0..COUNTED {
             parts::allocate(args.allocate);
             failed = work.once(&mut caller).err().or(failed.take());
@@ -211,7 +211,7 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
     failed.map_or(Ok(()), Err)?;
     let is_elsewhere = server.pid.is_some();
     let facts = Facts {
-        allocations: allocated.count_total as f64 / f64::from(COUNTED),
+        allocations: allocated.count as f64 / f64::from(COUNTED),
         allocation_ns: parts::allocation_ns(),
         futex_ns: floors.futex_ns,
         cores: cores(&seen).filter(|_| is_elsewhere),

@@ -67,11 +67,11 @@ mod tests {
             let length = [None, Some(300)][seed as usize % 2];
             let bytes = generate(&sample, seed, length, 1 << 20).expect("small").encode_to_vec();
             let mut message = None;
-            let taken = allocation_counter::measure(|| {
+            let taken = base::allocations::measure(|| {
                 message = DynamicMessage::decode(sample.clone(), &bytes[..]).ok();
             });
             let counted = memory_bytes(&message.expect("a Sample")) as i64;
-            let taken = taken.bytes_current;
+            let taken = taken.left_bytes;
             assert!((taken..3 * taken).contains(&counted), "{seed}: {counted} of {taken}");
         }
         assert_eq!(memory_bytes(&DynamicMessage::new(sample)), size_of::<DynamicMessage>());

@@ -300,8 +300,8 @@ fn nothing_is_allocated_per_call_after_the_first_ones() {
         events.clear();
     };
     answers[..9].iter().for_each(&mut call);
-    let counted = allocation_counter::measure(|| answers[9..].iter().for_each(&mut call));
-    assert_eq!(counted.count_total, 0);
+    let counted = base::allocations::measure(|| answers[9..].iter().for_each(&mut call));
+    assert_eq!(counted.count, 0);
 }
 
 #[test]
