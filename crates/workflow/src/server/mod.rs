@@ -200,7 +200,7 @@ impl BoundWorkflow {
             access: RwLock::new(access),
             log,
             pings: AtomicU32::new(0),
-            pool: TaskPool::new("workflow", limits.threads.max(2), MAX_QUEUED)?,
+            pool: TaskPool::new("large", limits.threads.max(2), MAX_QUEUED)?,
             max_message: limits.max_message,
             memory: slot::Memory::new(limits.receive_memory),
             answers: slot::Memory::new(limits.send_memory),
