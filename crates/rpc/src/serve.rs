@@ -42,7 +42,8 @@ pub(crate) struct RpcArgs {
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
 
-    /// Serve clients of this host over shared memory, too, which is passed over a Unix socket here
+    /// Serve clients of this host over shared memory, too, which is passed over a Unix socket here:
+    /// 64 at once, idle ones as well; further ones are closed
     #[arg(long, value_name = "PATH")]
     shm: Option<PathBuf>,
 

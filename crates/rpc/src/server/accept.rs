@@ -16,12 +16,10 @@ use wire::{Address, Listener};
 use super::native;
 use super::opening::converse;
 use super::shared::{Shared, Stage};
+use crate::shm::MOST_LINKS;
 
 /// How long accepting pauses where the system has no descriptor for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// Connections over shared memory at once: each is a thread, and half a megabyte.
-const MOST_SHARED: usize = 64;
 
 /// A connection that was accepted.
 pub(super) struct Accepted {
@@ -81,23 +79,19 @@ async fn accept_shared(listener: &Listener, shared: &Arc<Shared>) -> io::Result<
         };
         let shares = shared.sharing.load(Relaxed);
         let is_full = shared.connections.load(Relaxed) >= shared.settings.max_connections;
-        if shares >= MOST_SHARED || is_full {
+        if shares >= MOST_LINKS || is_full {
             shared.counters.refused.fetch_add(1, Relaxed);
             continue;
         }
         let socket = socket.into_std()?;
         socket.set_nonblocking(false)?;
-        let counted = Counted::new(shared);
-        shared.sharing.fetch_add(1, Relaxed);
-        let its = Arc::clone(shared);
+        let (counted, its) = (Sharing::new(shared), Arc::clone(shared));
         let thread = std::thread::Builder::new().name("rpc-shm".to_owned());
         let started = thread.spawn(move || {
-            native::serve_shared(socket, Arc::clone(&its));
-            its.sharing.fetch_sub(1, Relaxed);
-            drop(counted);
+            let _counted = counted;
+            native::serve_shared(socket, its);
         });
         if let Err(error) = started {
-            shared.sharing.fetch_sub(1, Relaxed);
             tracing::warn!("a connection over shared memory found no thread: {error}");
         }
     }
@@ -170,6 +164,23 @@ impl Drop for Counted {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Relaxed);
         self.0.counters.open.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The same for one over shared memory, which counts among those, too.
+struct Sharing(Counted);
+
+impl Sharing {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.sharing.fetch_add(1, Relaxed);
+        Self(Counted::new(shared))
+    }
+}
+
+impl Drop for Sharing {
+    fn drop(&mut self) {
+        let Counted(shared) = &self.0;
+        shared.sharing.fetch_sub(1, Relaxed);
     }
 }
 

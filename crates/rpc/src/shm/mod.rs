@@ -30,6 +30,9 @@ use memory::Memory;
 use park::{announce, is_parked};
 use ring::{Reader, Writer};
 
+/// Connections that a server takes at once: each is a thread, and half a megabyte.
+pub(crate) const MOST_LINKS: usize = 64;
+
 /// What the server sends with the memory: the name and version of what is in it.
 const HELLO: [u8; 8] = *b"lrshm\0\x01\0";
 
@@ -101,11 +104,12 @@ impl Link {
             Some(file) if came.bytes == HELLO.len() && hello == HELLO => {
                 Ok(Self::new(Memory::of(file)?, socket, 0, how))
             }
-            None if came.bytes == 0 => Err(io::Error::other(
-                "the server has closed the connection before it offered memory: it has as many \
-                 connections over shared memory as it takes (64, and --max-connections of all), or \
-                 it stops",
-            )),
+            None if came.bytes == 0 => Err(io::Error::other(format!(
+                "the server has closed the connection before it offered memory: it stops, or has \
+                 as many connections over shared memory as it takes ({MOST_LINKS}, and \
+                 --max-connections of all); each has its place until its client ends: end one, or \
+                 call by unix: or tcp:"
+            ))),
             _ => Err(io::Error::other("the other side offers no shared memory of this version")),
         }
     }

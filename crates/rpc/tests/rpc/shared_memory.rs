@@ -1,8 +1,10 @@
 //! Calls over shared memory: what an end of one side is for the other, and what waiting takes.
 
 use std::fs;
+use std::io::Read as _;
+use std::os::unix::net::UnixStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rpc::client::native::NativeClient;
@@ -80,6 +82,29 @@ fn the_65th_connection_is_refused_in_words_and_the_address_is_in_the_ready_line(
     assert_eq!(out.status.code(), Some(1));
     let words = "as many connections over shared memory as it takes (64";
     assert!(said(&out).contains(words), "{}", said(&out));
+    assert!(said(&out).contains("end one, or call by unix:"), "{}", said(&out));
+}
+
+#[test]
+fn the_places_of_clients_that_died_are_free_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("memory").display().to_string();
+    let _server = Served::start(&["--shm", &path]);
+    // The system closes the socket of a process that dies, and no one wakes the server's thread.
+    let offered = || {
+        let mut socket = UnixStream::connect(&path).expect("a connection");
+        (socket.read(&mut [0; 8]).expect("memory, or the end") == 8).then_some(socket)
+    };
+    let all: Vec<_> = (0..64).map(|_| offered().expect("there is room")).collect();
+    assert!(offered().is_none(), "all places are taken");
+    drop(all);
+    let died = Instant::now();
+    let mut again = Vec::new();
+    while again.len() < 64 {
+        // A client that hasn't said anything would be closed after 10 s.
+        assert!(died.elapsed() < Duration::from_secs(8), "{} places are free", again.len());
+        again.extend(offered());
+    }
 }
 
 #[test]
