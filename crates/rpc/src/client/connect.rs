@@ -25,13 +25,13 @@ const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 const MOST_HEAD_BYTES: u32 = 64 << 10;
 
 /// What is wrong where the server does not answer in TLS.
-const NO_TLS: &str = "it speaks no TLS: a server in cleartext is called without grpcs:// and \
+const NO_TLS: &str = "it speaks no TLS: call a server in cleartext by grpc://HOST:PORT, without \
                       --tls-ca";
 
 /// Whether a handshake has failed for want of TLS, and not for a certificate.
 fn is_no_tls(error: &io::Error) -> bool {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    error.kind() == io::ErrorKind::UnexpectedEof
+    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
         || matches!(cause, Some(rustls::Error::InvalidMessage(_)))
 }
 

@@ -13,8 +13,13 @@ const HEAD_BYTES: usize = 9;
 const SETTINGS: u8 = 4;
 
 /// Where nothing comes before the end.
-pub(super) const CLOSED: &str = "it closed the connection without a word: it speaks TLS, takes no \
-                                 more connections, or is no server of gRPC";
+pub(super) const CLOSED: &str = "it closed the connection without a word: it speaks TLS (call it \
+                                 by grpcs://HOST:PORT with --tls-ca FILE), takes no more \
+                                 connections, or is no server of gRPC";
+
+/// Where an alert of TLS comes.
+const TLS: &str = "it speaks TLS: call it by grpcs://HOST:PORT, with --tls-ca FILE for who vouches \
+                   for it";
 
 /// What a server's first bytes are, or how many came before it closed.
 pub(super) type First = Result<(), String>;
@@ -61,7 +66,7 @@ fn judge(first: &[u8]) -> First {
             Err("it speaks HTTP/1, and gRPC needs HTTP/2: is this the right port?".to_owned())
         }
         // An alert of TLS, whose version is 3.x.
-        [21, 3, ..] => Err("it speaks TLS: name who vouches for it with --tls-ca FILE".to_owned()),
+        [21, 3, ..] => Err(TLS.to_owned()),
         [] => Err(CLOSED.to_owned()),
         _ => {
             Err("what it says is not HTTP/2, which gRPC needs: is this the right port?".to_owned())

@@ -22,11 +22,18 @@ fn calls_are_encrypted_where_there_is_a_certificate() {
     assert_eq!(lines(&out)[0]["carrier"], "tcp+tls", "{}", said(&out));
     let plain = rpc(&["list", &server.address(), "--connect-timeout", "2s"]);
     assert_eq!(plain.status.code(), Some(1), "{}", said(&plain));
-    assert!(said(&plain).contains("it speaks TLS"), "{}", said(&plain));
+    assert!(said(&plain).contains("it speaks TLS: call it by grpcs://"), "{}", said(&plain));
+    for command in [&["ping"][..], &["call", "loadline.rpc.v1.Table/Who"]] {
+        let (name, rest) = command.split_first().expect("a command");
+        let at = format!("tcp:{}", server.address());
+        let frames = rpc(&[&[*name, &at], rest].concat());
+        assert!(said(&frames).contains("speaks TLS"), "{}", said(&frames));
+        assert!(said(&frames).contains("by grpcs://HOST:PORT"), "{}", said(&frames));
+    }
     let cleartext = Served::start(&[]);
     let at = format!("grpcs://{}", cleartext.address());
     let out = rpc(&["list", &at, "--tls-ca", &cert, "--connect-timeout", "2s"]);
-    assert!(said(&out).contains("in cleartext"), "{}", said(&out));
+    assert!(said(&out).contains("in cleartext by grpc://"), "{}", said(&out));
 }
 
 #[test]

@@ -34,6 +34,9 @@ const DEFAULT_WINDOW: u32 = 65_535;
 /// No window may be larger.
 const MAX_WINDOW: i64 = (1 << 31) - 1;
 
+/// How an alert of TLS begins: its kind, and a version 3.x.
+const TLS_ALERT: [u8; 2] = [21, 3];
+
 /// Streams have ids up to this.
 const MAX_ID: u32 = (1 << 31) - 1;
 
@@ -260,6 +263,10 @@ impl Client {
                 Some(head) => (head, 0),
                 None => match rest.first_chunk() {
                     Some(head) => (Head::read(*head), HEAD_BYTES),
+                    // An alert is shorter than a head.
+                    None if !self.is_ready && rest.starts_with(&TLS_ALERT) => {
+                        break Err(self.no_frame(rest));
+                    }
                     None => break Ok(()),
                 },
             };
@@ -306,6 +313,9 @@ impl Client {
     #[cold]
     fn no_frame(&self, bytes: &[u8]) -> ProtocolError {
         if !self.is_ready {
+            if bytes.starts_with(&TLS_ALERT) {
+                return broken("speaks TLS: in a suite, speaks = { grpc = { tls = true } }");
+            }
             let start = bytes[..bytes.len().min(16)].escape_ascii();
             return broken(format!("does not answer in HTTP/2: it begins with \"{start}\""));
         }

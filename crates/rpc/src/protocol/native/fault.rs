@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Fault {
     /// The greeting begins with other bytes than the magic.
     Magic,
+    /// The other side speaks TLS.
+    Tls,
     /// The other side speaks this version.
     Version(u16),
     /// A greeting is longer than it may be, by this count of bytes.
@@ -39,6 +41,10 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Magic => f.write_str("the other side doesn't speak own frames"),
+            Self::Tls => f.write_str(
+                "the other side speaks TLS, which clients of own frames don't: call it by \
+                 grpcs://HOST:PORT with --tls-ca FILE",
+            ),
             Self::Version(theirs) => {
                 write!(
                     f,

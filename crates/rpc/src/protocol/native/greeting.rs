@@ -18,6 +18,9 @@ pub const MAGIC: [u8; 4] = *b"\x9blrf";
 /// The first byte of a connection with own frames.
 pub const FIRST_BYTE: u8 = MAGIC[0];
 
+/// The first byte of what a server of TLS answers to anything else.
+const TLS_ALERT: u8 = 21;
+
 /// The most bytes of a token.
 pub const MOST_TOKEN_BYTES: usize = 512;
 
@@ -73,7 +76,7 @@ pub struct ServerGreeting {
 fn begins(buffer: &BytesMut, bytes: usize) -> Result<bool, Fault> {
     let length = buffer.len().min(MAGIC.len());
     if buffer[..length] != MAGIC[..length] {
-        return Err(Fault::Magic);
+        return Err(if buffer[0] == TLS_ALERT { Fault::Tls } else { Fault::Magic });
     }
     if let Some([_, _, _, _, a, b]) = buffer.first_chunk() {
         let version = u16::from_le_bytes([*a, *b]);
@@ -213,6 +216,7 @@ mod tests {
     fn other_protocols_versions_and_tables_are_faults() {
         let decode = |bytes: &[u8]| ServerGreeting::decode(&mut BytesMut::from(bytes));
         assert_eq!(decode(b"PRI"), Err(Fault::Magic));
+        assert_eq!(decode(&[21, 3, 3, 0, 2, 2, 80]), Err(Fault::Tls));
         assert_eq!(decode(b"\x9blrf\x02\0"), Err(Fault::Version(2)));
         let head = |count: u8, table: &[u8]| {
             let mut bytes = b"\x9blrf\x01\0".to_vec();

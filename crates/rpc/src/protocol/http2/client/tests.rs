@@ -187,6 +187,8 @@ fn what_breaks_the_protocol_says_how() {
         (Client::new(&Asks::of("localhost"), &[Path::of("/a.B/C")]), Output::new(1 << 20));
     let fault = hear(&mut fresh, b"HTTP/1.1 400 Bad Request\r\n", &mut out).unwrap_err();
     assert!(fault.contains("begins with \"HTTP/1.1 400 Bad\""), "{fault}");
+    let fault = hear(&mut fresh, &[21, 3, 3, 0, 2, 2, 80], &mut out).unwrap_err();
+    assert!(fault.contains("speaks TLS"), "{fault}");
     let fault = |bytes: &[u8]| {
         let (mut client, mut out) = ready(&[]);
         client.begin(0, 0, &mut out);
