@@ -230,7 +230,12 @@ fn ask(command: CacheCommand, client: &mut Client, json: bool) -> anyhow::Result
             Ok(ExitCode::SUCCESS)
         }
         CacheCommand::Stats { group } => {
-            show::stats(client.stats(group.as_deref().unwrap_or_default())?, json)
+            let group = group.unwrap_or_default();
+            let nothing = match group == "reset" {
+                true => "counts start again",
+                false => "there are no such statistics",
+            };
+            show::stats(client.stats(&group)?, json, nothing)
         }
         CacheCommand::Dump => show::dump(client, json),
         CacheCommand::Watch { streams } => show::watch(client, &streams, json),

@@ -52,8 +52,16 @@ pub(super) fn number(number: Option<u64>, json: bool) -> anyhow::Result<ExitCode
     Ok(exit_code(number.is_some()))
 }
 
-/// Statistics, in the server's order.
-pub(super) fn stats(stats: Vec<(String, String)>, json: bool) -> anyhow::Result<ExitCode> {
+/// Statistics, in the server's order; where there are none, for people, what that means.
+pub(super) fn stats(
+    stats: Vec<(String, String)>,
+    json: bool,
+    nothing: &str,
+) -> anyhow::Result<ExitCode> {
+    if stats.is_empty() && !json {
+        note(nothing);
+        return Ok(ExitCode::SUCCESS);
+    }
     let width = stats.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let lines = stats.iter().map(|(name, value)| format!("{name:<width$}  {value}"));
     let text = lines.collect::<Vec<_>>().join("\n");
@@ -146,13 +154,17 @@ fn text_or_hex(name: &str, bytes: &[u8]) -> (String, Value) {
 /// All keys.
 pub(super) fn dump(client: &mut Client, json: bool) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(stream());
-    let mut written = Ok(());
+    let (mut written, mut is_empty) = (Ok(()), true);
     client.dump(|item| {
+        is_empty = false;
         let text = if json { dumped_object(&item).to_string() } else { dumped_line(&item) };
         written = writeln!(out, "{text}");
         written.is_ok()
     })?;
     written.and_then(|()| out.flush())?;
+    if is_empty && !json {
+        note("the cache has no keys");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

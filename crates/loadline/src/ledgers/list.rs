@@ -8,7 +8,7 @@ use ledger::{Ledger, LedgerError, RunLine, RunState};
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
-use crate::out;
+use crate::out::{self, note};
 use crate::storage::Storage;
 
 /// Arguments of `loadline ledger list`.
@@ -24,13 +24,16 @@ pub(super) struct ListArgs {
 
 pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     let storage = Storage::find(args.common.ledger.as_deref())?;
-    let ledger = storage.read()?;
+    let runs = concluded(&storage.read()?)?;
     let mut out = out::stream();
     if args.common.json {
-        writeln!(out, "{:#}", as_json(&concluded(&ledger)?))?;
+        writeln!(out, "{:#}", as_json(&runs))?;
     } else {
+        if runs.is_empty() {
+            note(format!("{} has no runs", storage.ledger.display()));
+        }
         let colour = std::io::stdout().is_terminal() && crate::live::may_colour();
-        for run in concluded(&ledger)? {
+        for run in runs {
             let sentence = report::run_sentence(&run, colour);
             let (state, trials) = (run.state.word(), run.trials);
             let [started, title] = [&run.started_at, &run.title].map(|text| report::one_line(text));

@@ -157,7 +157,13 @@ fn the_client_asks_all_that_a_cache_can_be_asked() {
     assert_eq!((&dump["key"], &dump["size"]), (&"key".into(), &5.into()), "{dump}");
     assert!(ask(&["stats", "evictions"], 0).contains("policy"));
     assert_eq!(ask(&["flush"], 0), "flushed\n");
-    assert_eq!(ask(&["dump"], 0), "");
+    assert_eq!(ask(&["dump", "--json"], 0), "");
+    for (arguments, said) in
+        [(&["dump"][..], "the cache has no keys\n"), (&["stats", "reset"], "counts start again\n")]
+    {
+        let output = served.ask(arguments);
+        assert_eq!((&output.stdout[..], &output.stderr[..]), (&b""[..], said.as_bytes()));
+    }
     assert_eq!(ask(&["delete", "key", "--json"], 1), "{\"deleted\":false,\"schema\":1}\n");
     let refused = served.ask(&["watch", "everything"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("the server says: ERROR"));

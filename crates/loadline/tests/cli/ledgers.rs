@@ -112,6 +112,17 @@ fn runs_of_another_ledger_are_merged_once_and_only_from_ledgers() {
 }
 
 #[test]
+fn a_ledger_without_runs_is_listed_in_words() {
+    let place = place();
+    with_runs(&place.ledger(), &[]);
+    let list = place.loadline(&["ledger", "list"]);
+    assert_eq!((code(&list), stdout(&list)), (0, String::new()));
+    assert!(stderr(&list).ends_with("ledger.sqlite has no runs\n"), "{}", stderr(&list));
+    let list = json_of(&place, &["ledger", "list", "--json"]);
+    assert_eq!(list, serde_json::json!({ "schema": 1, "runs": [] }));
+}
+
+#[test]
 fn old_runs_are_pruned_by_number_or_age_and_their_logs_with_them() {
     let place = place();
     // Merged runs have later ids than their time: run 3 is the oldest.

@@ -20,6 +20,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use serde::Serialize;
 use serde_json::json;
+use service::out::note;
 use service::{Failure, Outcome, Run};
 
 use crate::client::{OperationKind, Settings, find};
@@ -203,6 +204,10 @@ fn list(context: &CommandContext) -> anyhow::Result<ExitCode> {
         _ => bail!("the server doesn't list its channels"),
     };
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    if names.is_empty() && !context.json {
+        note("the server has no channels");
+        return Ok(ExitCode::SUCCESS);
+    }
     context.print(&json!({ "schema": 1, "channels": names }), &names.join("\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,9 @@ use service::{Failure, Outcome, out};
 use super::session::{Session, failure};
 use crate::client::{Schema, SchemaError};
 
+/// Where there is none to list.
+const NO_SERVICES: &str = "there are no services";
+
 async fn schema(session: &Session, symbols: &[&str]) -> Result<Schema, Failure> {
     if session.has_files() {
         return session.schema_of_files();
@@ -21,9 +24,11 @@ async fn schema(session: &Session, symbols: &[&str]) -> Result<Schema, Failure> 
     session.schema(&client, symbols).await
 }
 
-fn finish(json: bool, value: &serde_json::Value, text: &str) -> Outcome {
+/// Prints what was asked for; where there is `nothing`, for people, that.
+fn finish(json: bool, value: &serde_json::Value, text: &str, nothing: &str) -> Outcome {
     match json {
         true => out::print(format!("{value}\n"))?,
+        false if text.is_empty() => out::note(nothing),
         false => out::print(text)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -35,12 +40,14 @@ pub(super) async fn list(session: &Session, service: Option<&str>, json: bool) -
     let schema = schema(session, &symbols).await?;
     let Some(name) = service else {
         let text = schema.services.iter().map(|name| format!("{name}\n")).collect::<String>();
-        return finish(json, &json!({ "schema": 1, "services": schema.services }), &text);
+        let value = json!({ "schema": 1, "services": schema.services });
+        return finish(json, &value, &text, NO_SERVICES);
     };
     let found = schema.service(name).ok_or_else(|| missing(name, &schema))?;
     let methods: Vec<_> = found.methods().map(|one| format!("{name}/{}", one.name())).collect();
     let text = methods.iter().map(|name| format!("{name}\n")).collect::<String>();
-    finish(json, &json!({ "schema": 1, "methods": methods }), &text)
+    let nothing = format!("{name} has no functions");
+    finish(json, &json!({ "schema": 1, "methods": methods }), &text, &nothing)
 }
 
 fn missing(name: &str, schema: &Schema) -> Failure {
@@ -63,7 +70,8 @@ pub(super) async fn describe(session: &Session, symbol: Option<&str>, json: bool
             write_symbol(&mut text, &schema, name).ok_or_else(|| missing(name, &schema))?
         }
     }
-    finish(json, &json!({ "schema": 1, "symbol": symbol, "proto": text }), &text)
+    let value = json!({ "schema": 1, "symbol": symbol, "proto": text });
+    finish(json, &value, &text, NO_SERVICES)
 }
 
 fn write_symbol(text: &mut String, schema: &Schema, name: &str) -> Option<()> {

@@ -215,9 +215,12 @@ fn proto_files_need_no_reflection_and_an_import_that_is_missing_is_named() {
     assert_eq!(lines(&with(&["--import", &more])), [json!({ "value": "3" })]);
     let out = with(&[]);
     assert_eq!(out.status.code(), Some(2));
-    let said = said(&out);
-    assert!(said.contains("number.proto") && said.contains("looked in"), "{said}");
-    assert!(said.contains("--import DIR"), "{said}");
+    let why = said(&out);
+    assert!(why.contains("number.proto") && why.contains("looked in"), "{why}");
+    assert!(why.contains("--import DIR"), "{why}");
+    let number = path("more/number.proto").display().to_string();
+    let out = rpc(&["list", at, "--proto", &number]);
+    assert_eq!((&out.stdout[..], &said(&out)[..]), (&b""[..], "there are no services\n"));
 }
 
 #[test]
