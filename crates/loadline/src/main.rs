@@ -202,3 +202,49 @@ fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(exit::report)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of an example as a shell divides them: up to what isn't this program's, or two
+    /// spaces, behind which it is explained.
+    fn words(example: &str) -> Vec<String> {
+        let (mut words, mut is_quoted) = (vec![String::new()], false);
+        for sign in example.chars() {
+            let Some(word) = words.last_mut() else { break };
+            match sign {
+                '\'' => is_quoted = !is_quoted,
+                '|' | '&' | '<' | '>' if !is_quoted => break,
+                ' ' if !is_quoted && word.is_empty() => break,
+                ' ' if !is_quoted => words.push(String::new()),
+                sign => word.push(sign),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    /// The examples of a command and of those below it.
+    fn examples(of: &clap::Command) -> Vec<Vec<String>> {
+        let help = of.get_after_help().map(ToString::to_string).unwrap_or_default();
+        // An option that begins a line belongs to the one before.
+        let help = help.replace("\n      --", " --");
+        // A link to this program is no call of it.
+        let lines = help.lines().filter(|line| line.starts_with("  ") && !line.contains("ln -s"));
+        let found = lines.filter_map(|line| Some(&line[line.find(" loadline ")? + 1..]));
+        let own = found.map(words).collect::<Vec<_>>();
+        own.into_iter().chain(of.get_subcommands().flat_map(examples)).collect()
+    }
+
+    #[test]
+    fn every_example_of_a_help_text_is_understood_as_it_is_typed() {
+        let examples = examples(&command());
+        assert!(examples.len() > 100, "{}", examples.len());
+        let refused = examples.into_iter().filter_map(|example| {
+            let why = command().try_get_matches_from(&example).err()?;
+            Some(format!("{}: {why}", example.join(" ")))
+        });
+        assert_eq!(refused.collect::<Vec<_>>(), [""; 0]);
+    }
+}
