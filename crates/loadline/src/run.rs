@@ -237,7 +237,7 @@ fn raise_file_limit(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// The exit code of figures that say nothing for sure.
-pub(crate) const CANT_TELL: u8 = 4;
+const CANT_TELL: u8 = 4;
 
 /// What a run has open beside the connections of the load: files, pipes, sensors.
 const OWN_DESCRIPTORS: u64 = 256;

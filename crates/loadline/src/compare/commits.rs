@@ -53,8 +53,10 @@ pub(super) fn vary(args: &CompareArgs, commits: &str, plan: &mut Plan) -> Result
 /// Two programs that differ in their compilers, too, are not a comparison of two commits.
 fn check_programs(later: &Path, earlier: &Path, factor: Option<&str>) -> Result<(), Failure> {
     let read = |path: &Path| std::fs::read(path).ok();
-    if read(later).is_some_and(|bytes| Some(bytes) == read(earlier)) {
-        note("both commits make the same program, byte for byte: this is an A/A");
+    // An interpreter is no program that a commit makes.
+    let are_made = later != earlier;
+    if are_made && read(later).is_some_and(|bytes| Some(bytes) == read(earlier)) {
+        note("both commits make the same program, byte for byte: it is compared with itself (A/A)");
     }
     let (ours, theirs) = (compilers_of(later), compilers_of(earlier));
     if ours != theirs && factor != Some("compiler") {

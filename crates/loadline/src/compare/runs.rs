@@ -43,19 +43,20 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
     let metric =
         metrics.named(&a.run.primary_metric).context("the metric of the run is unknown")?;
     let judged = points(args, &ledger, metric, (&a, &b))?;
-    if judged.is_empty() {
-        note(why_none(args, metric, (&a, &b))?);
-        return Ok(ExitCode::from(crate::run::CANT_TELL));
-    }
-    warn_of_others(args, &a);
     let verdicts: Vec<Verdict> = judged.iter().map(|(_, samples)| samples.verdict).collect();
     let target = targets_in_words(args, (&a, &b));
     let what = format!("{} of {target}", metric.suite);
-    let conclusion = format!("Run {} against run {} by {what}: {}", a.id, b.id, count(&verdicts));
+    let conclusion = match judged.is_empty() {
+        true => why_none(args, metric, (&a, &b))?,
+        false => format!("Run {} against run {} by {what}: {}", a.id, b.id, count(&verdicts)),
+    };
+    warn_of_others(args, &a);
     if args.how.json {
         let mut whole = as_json((&a, &b), metric, &differences, &judged, &conclusion);
         whole["target"] = target.into();
         out::print(format!("{whole:#}\n"))?;
+    } else if judged.is_empty() {
+        note(conclusion);
     } else if args.markdown {
         out::print(runs_markdown(&a.suite.title, metric, &target, &conclusion, &judged))?;
     } else {
@@ -65,7 +66,7 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
     let whole = findings::Outcome {
         requirement_broken: false,
         worse: outcomes().any(|one| one.worse),
-        cant_tell: outcomes().any(|one| one.cant_tell),
+        cant_tell: judged.is_empty() || outcomes().any(|one| one.cant_tell),
         ..findings::Outcome::default()
     };
     Ok(ExitCode::from(args.how.exit_code(whole)))

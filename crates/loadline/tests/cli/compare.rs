@@ -120,7 +120,11 @@ fn two_runs_of_the_ledger_are_judged_unless_their_hosts_differ() {
     // Disturbed rounds don't count: without another one there is nothing to judge.
     let ledger = rusqlite::Connection::open(place.ledger()).expect("a file");
     ledger.execute("UPDATE trial SET validity = 'disturbed'", []).expect("it is written");
-    place.refuses(&["compare", "--runs", "3", "2"], 4, "run 3 has no valid round of small: 5 of 5");
+    let why = "run 3 has no valid round of small: 5 of 5";
+    place.refuses(&["compare", "--runs", "3", "2"], 4, why);
+    let json = place.json(&["compare", "--runs", "3", "2", "--json"], &[4]);
+    assert_eq!(json["points"], serde_json::json!([]));
+    assert!(json["conclusion"].as_str().is_some_and(|text| text.contains(why)), "{json}");
 }
 
 #[test]
@@ -226,11 +230,16 @@ fn commits_are_built_once_in_worktrees_and_the_later_one_is_judged() {
         "--measure",
         "50ms",
     ];
-    // The second time by an interpreter, which is looked up on the PATH.
-    let by_shell = suite.replace("\"{worktree}/built.sh\"", "\"sh\", \"{worktree}/built.sh\"");
-    for suite in [suite, by_shell] {
+    // Then by an interpreter, which is looked up on the PATH, and which no commit makes.
+    let by = |shell: &str| {
+        suite.replace("\"{worktree}/built.sh\"", &format!("\"{shell}\", \"{{worktree}}/built.sh\""))
+    };
+    for suite in [suite.clone(), by("sh"), by("/bin/sh")] {
         std::fs::write(place.path().join("suite.toml"), suite).expect("a suite");
-        let json = place.json(&arguments, &[0, 4]);
+        let output = place.loadline(&arguments);
+        assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+        assert!(!stderr(&output).contains("the same program"), "{}", stderr(&output));
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
         let subjects: Vec<_> = json["targets"]
             .as_array()
             .expect("two")
