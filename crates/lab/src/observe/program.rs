@@ -12,7 +12,8 @@ use crate::plan::{Target, TargetKind};
 const PROGRAM_LIMIT_BYTES: u64 = 1 << 30;
 
 /// What can be seen of a target's program, by name: `program`, `program_bytes`, `compiler`. `exe`
-/// is this program, which serves services. What can't be seen is left out.
+/// is this program, which serves services. What can't be seen is left out, and so are size and
+/// compiler of a shell, which are not those of what it starts.
 pub(crate) fn program_facts(target: &Target, exe: &Path) -> Vec<(String, String)> {
     let path = match &target.kind {
         TargetKind::Service(..) | TargetKind::InProcess => Some(exe.to_owned()),
@@ -21,11 +22,18 @@ pub(crate) fn program_facts(target: &Target, exe: &Path) -> Vec<(String, String)
     };
     let Some(path) = path else { return Vec::new() };
     let mut facts = vec![("program".to_owned(), path.display().to_string())];
+    if is_shell(&path) {
+        return facts;
+    }
     if let Ok(metadata) = fs::metadata(&path) {
         facts.push(("program_bytes".to_owned(), metadata.len().to_string()));
     }
     facts.extend(compilers_of(&path).map(|names| ("compiler".to_owned(), names)));
     facts
+}
+
+fn is_shell(program: &Path) -> bool {
+    program.file_name().is_some_and(|name| ["sh", "bash", "dash"].iter().any(|one| name == *one))
 }
 
 /// Where a command's program lies.
@@ -64,5 +72,11 @@ mod tests {
         let text = folder.path().join("text");
         std::fs::write(&text, "not a program").unwrap();
         assert_eq!(compilers_of(&text), None);
+    }
+
+    #[test]
+    fn a_shell_is_no_program_that_is_measured() {
+        assert!(is_shell(&resolve("sh").unwrap()));
+        assert!(!is_shell(Path::new("/usr/bin/python3")));
     }
 }
