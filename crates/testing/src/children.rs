@@ -24,11 +24,13 @@ fn output_within(limit: Duration, command: &mut Command, input: &[u8]) -> Output
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let limit = Limit::within(limit, &child);
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that ends early reads nothing of it.
-        let _ = stdin.write_all(input);
-    }
-    let output = child.wait_with_output().expect("what is a child can be waited for");
+    let stdin = child.stdin.take();
+    let output = thread::scope(|scope| {
+        // What it prints is read meanwhile: it may print before it has read all. One that ends early
+        // reads nothing.
+        scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(input)));
+        child.wait_with_output().expect("what is a child can be waited for")
+    });
     if limit.end() {
         let [out, error] =
             [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
@@ -98,9 +100,11 @@ mod tests {
 
     #[test]
     fn a_program_has_its_input_and_its_output_is_there() {
-        let out = output(&mut Command::new("cat"), b"words");
+        // More than pipes have room for.
+        let input = b"words ".repeat(100_000);
+        let out = output_within(Duration::from_secs(60), &mut Command::new("cat"), &input);
         assert!(out.status.success());
-        assert_eq!(out.stdout, b"words");
+        assert_eq!(out.stdout, input);
     }
 
     #[test]
