@@ -72,9 +72,9 @@ impl Summary {
         let carried = carried.filter_map(|(point, row)| Some((point, at(row.target_id)?, row)));
         let known = stored(&view.verdicts, &metrics, place, at)?;
         let once = crate::starts::of_targets(&facts, &trials);
-        let climbed = measured(&rungs, &targets);
-        let contest_row = contest.as_ref();
-        let anew = || judge(&view.run, &metrics, contest_row, &climbed, counts, &once, &trials);
+        let ladder = measured(&rungs, &targets);
+        let contested = contest.as_ref();
+        let anew = || judge(&view.run, &metrics, contested, &ladder, counts, &once, &trials);
         let Judged { comparisons, rung_comparisons } = known.unwrap_or_else(anew);
         Ok(Summary {
             id: view.id,

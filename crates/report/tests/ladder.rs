@@ -7,15 +7,23 @@ use ledger::Decision;
 fn bench() -> Bench {
     let mut bench = Bench::new(&["plain", "batched", "sharded", "peer"]);
     bench.rungs(&["as it was", "one write a batch", "a lock a shard"]);
-    bench.point("p", 1);
-    for round in 0..6_u64 {
-        bench.round();
-        bench.trial(0, 100_000 + round * 100, 33_000, |_| ());
-        bench.trial(1, 200_000 + round * 210, 33_000, |_| ());
-        bench.trial(2, 200_000 + round * 210, 33_000, |_| ());
-        bench.trial(3, 500_000, 33_000, |_| ());
-    }
+    rounds(&mut bench, &[(0, PLAIN), (1, TWICE), (2, TWICE), (3, (500_000, 0))]);
     bench
+}
+
+/// Rates, and by how much they rise from one round to the next.
+const PLAIN: (u64, u64) = (100_000, 100);
+const TWICE: (u64, u64) = (200_000, 210);
+
+/// A point with six rounds of these targets.
+fn rounds(bench: &mut Bench, targets: &[(usize, (u64, u64))]) {
+    bench.point("p", 1);
+    for round in 0..6 {
+        bench.round();
+        for (target, (rate, rise)) in targets {
+            bench.trial(*target, rate + round * rise, 33_000, |_| ());
+        }
+    }
 }
 
 #[test]
@@ -46,12 +54,7 @@ fn a_rung_that_was_not_tried_stands_in_the_ladder_and_is_compared_with_nothing()
     bench.target("fork", Some("not tried, effort days: threads hold locks"));
     bench.target("shared", None);
     bench.rungs(&["", "another process", "copied by changes"]);
-    bench.point("p", 1);
-    for round in 0..6_u64 {
-        bench.round();
-        bench.trial(0, 100_000 + round * 100, 33_000, |_| ());
-        bench.trial(2, 200_000 + round * 210, 33_000, |_| ());
-    }
+    rounds(&mut bench, &[(0, PLAIN), (2, TWICE)]);
     let summary = bench.finish();
     let text = report::text(&summary, false);
     let has = |part: &str| assert!(text.contains(part), "{part}\n{text}");

@@ -120,16 +120,9 @@ fn number(text: &str) -> Option<f64> {
     let text = text.trim_start_matches(|sign: char| !sign.is_ascii_digit()).replace(',', "");
     let end = text.find(|sign: char| !sign.is_ascii_digit() && sign != '.').unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
-    let unit = unit.trim_start();
-    let factor = match unit {
-        _ if unit.starts_with("ns") => 1e-9,
-        _ if unit.starts_with("µs") => 1e-6,
-        _ if unit.starts_with("ms") => 1e-3,
-        _ if unit.starts_with("k/s") => 1e3,
-        _ if unit.starts_with("M/s") => 1e6,
-        _ => 1.0,
-    };
-    Some(digits.parse::<f64>().ok()? * factor)
+    let units = [("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("k/s", 1e3), ("M/s", 1e6)];
+    let found = units.iter().find(|(name, _)| unit.trim_start().starts_with(name));
+    Some(digits.parse::<f64>().ok()? * found.map_or(1.0, |(_, factor)| *factor))
 }
 
 impl Entry {

@@ -117,7 +117,8 @@ impl Plan {
 
     fn too_large(&self, key: &str) -> Wrong {
         let most = self.most_bytes;
-        (key.to_owned(), format!("all requests take more than {most} bytes of memory: say less"))
+        let why = format!("all take more than {most} bytes of memory: have fewer or smaller ones");
+        (key.to_owned(), why)
     }
 
     fn right(&self, method: &MethodDescriptor) -> Result<Right, Wrong> {

@@ -152,7 +152,7 @@ fn a_stated_message_that_is_sent_too_often_is_refused() {
     let message = Some(format!(r#"{{"payload": {{"body": "{}"}}}}"#, "A".repeat(1_000)));
     let plan = Plan::new(AnySpec { message, ..spec(method) }, None, 500_000, 7);
     let wrong = plan.any(&schema().method(method).expect("a method")).expect_err("375 MB");
-    let words = "all requests take more than 268435456 bytes of memory: say less";
+    let words = "all take more than 268435456 bytes of memory: have fewer or smaller ones";
     assert_eq!(wrong, ("message".to_owned(), words.to_owned()));
 }
 
@@ -168,7 +168,7 @@ fn messages_that_are_kept_count_with_what_they_take_in_memory() {
     assert!(bytes < most, "{bytes}");
     let kept = fields("payload.body", "request.payload.body");
     let wrong = plan(kept).within(most).any(&descriptor).expect_err("too much");
-    let words = "all requests take more than 200000 bytes of memory: say less";
+    let words = "all take more than 200000 bytes of memory: have fewer or smaller ones";
     assert_eq!(wrong, ("requests".to_owned(), words.to_owned()));
 }
 

@@ -236,6 +236,7 @@ mod tests {
         let second = [&[0x83, 0x87, 0xc4, 0xc3, 0xc2, 0xc1, 0xc0, 0xbf][..], &large, &[0xbe]];
         assert_eq!(put(), second.concat());
     }
+
     #[test]
     fn each_path_has_its_own_time() {
         let paths = [("/a.B/C", Some("5m")), ("/a.B/D", Some("10S")), ("/a.B/E", None)];

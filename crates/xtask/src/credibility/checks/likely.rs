@@ -54,15 +54,22 @@ const fn planted(name: &'static str, number: u64, noise: usize) -> Kind {
     Kind { name, number, runs: 7, beside: NOISES[noise].1 }
 }
 
+/// What is planted, in percent, as the kind's name says.
+fn percent(kind: &Kind) -> i32 {
+    let planted = kind.name.rsplit_once(", ").and_then(|(_, text)| text.strip_suffix(" %"));
+    planted.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
 /// What the first target's operations cost. The other's take 10 us of work, and each 4 to 5 us in
 /// the kernel besides, of which the planted part is reckoned as well.
 pub(super) fn settings(kind: &Kind) -> Vec<(&'static str, String)> {
-    let planted = kind
-        .name
-        .rsplit_once(", ")
-        .and_then(|(_, planted)| planted.strip_suffix(" %")?.parse::<i32>().ok());
-    let time_ns = 10_000 + planted.unwrap_or(0) * 145;
+    let time_ns = 10_000 + percent(kind) * 145;
     vec![("target.costlier.options.service-time", format!("{time_ns}ns"))]
+}
+
+/// The word of a verdict that calls a difference.
+fn called(verdict: &Value) -> Option<&str> {
+    verdict.as_str().filter(|word| ["better", "worse"].contains(word))
 }
 
 /// What a kind's runs said.
@@ -81,19 +88,13 @@ impl Said {
     fn of(seen: &Seen, kind: &str, truth: Option<&str>) -> Self {
         let mut said = Self::default();
         for one in seen.of(kind).filter_map(primary) {
-            let called = |verdict: &Value| {
-                verdict
-                    .as_str()
-                    .filter(|word| ["better", "worse"].contains(word))
-                    .map(str::to_owned)
-            };
             let strict = called(&one["verdict"]);
             let likely = called(&one["likely"]["verdict"]).filter(|_| strict.is_none());
             said.runs += 1;
             said.strict += usize::from(strict.is_some());
             said.likely += usize::from(likely.is_some());
             let word = strict.or(likely);
-            said.found += usize::from(word.is_some() && word.as_deref() == truth);
+            said.found += usize::from(word.is_some() && word == truth);
         }
         said
     }
@@ -123,7 +124,7 @@ pub(super) fn same_judge(seen: &Seen) -> Judged {
 
 /// How often a planted difference is found; `least` is the part of the tries in which it has to be.
 pub(super) fn planted_judge(seen: &Seen, kinds: &'static [Kind], least: f64) -> Judged {
-    let truth = |kind: &Kind| Some(if kind.name.contains('+') { "worse" } else { "better" });
+    let truth = |kind: &Kind| Some(if percent(kind) > 0 { "worse" } else { "better" });
     let (all, mut evidence) = table(seen, kinds, "found", truth, |said| said.found);
     let wrong = all.called() - all.found;
     let _ = writeln!(evidence, "\nThe other target was called the costlier one {wrong} times.");
