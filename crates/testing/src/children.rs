@@ -26,8 +26,8 @@ fn output_within(limit: Duration, command: &mut Command, input: &[u8]) -> Output
     let limit = Limit::within(limit, &child);
     let stdin = child.stdin.take();
     let output = thread::scope(|scope| {
-        // What it prints is read meanwhile: it may print before it has read all. One that ends early
-        // reads nothing.
+        // What it prints is read meanwhile: it may print before it has read all. One that ends
+        // early reads nothing.
         scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(input)));
         child.wait_with_output().expect("what is a child can be waited for")
     });

@@ -18,7 +18,8 @@ const TRACED_NS: u64 = 500 * MILLISECOND_NS;
 
 impl Runner<'_> {
     /// Counts system calls, and measures beside them the host's floors and the parts of operations
-    /// that their workload can measure by themselves. What can't be traced is reported and left out.
+    /// that their workload can measure by themselves. What can't be traced is reported, and left
+    /// out.
     pub(super) fn trace(
         &mut self,
         writer: &mut RunWriter<'_>,
