@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::change::{Batch, Change, ColumnSpec, Numbers, Object, Versioning};
 use super::error::{
-    BATCH, BATCH_ROWS, CHANNELS, COLUMNS, NEW_TAGS, NUMBERS, Refusal, TAGS, TEXT_BYTES,
+    BATCH, BATCH_ROWS, CHANNELS, COLUMNS, NAME_BYTES, NEW_TAGS, NUMBERS, Refusal, TAGS, TEXT_BYTES,
 };
 use super::folder::Folder;
 use super::piece::MAX_TIME;
@@ -403,9 +403,9 @@ fn check_path(path: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A name has one to 255 bytes, no slash, no control character, and no space at an end.
+/// A name has one byte to [`NAME_BYTES`], no slash, no control character, and no space at an end.
 fn check_name(of: &'static str, name: &str) -> Result<(), Refusal> {
-    let is_good = (1..=255).contains(&name.len())
+    let is_good = (1..=NAME_BYTES).contains(&name.len())
         && name.trim() == name
         && !name.contains(|c: char| c == '/' || c.is_control());
     match is_good {

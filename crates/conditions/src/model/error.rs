@@ -167,5 +167,7 @@ pub const TAGS: Limit = Limit::of(100_000, "tags");
 pub const ANSWER: Limit = Limit::of(2_000_000, "rows of an answer");
 /// Bytes of one answer: of its payload, and of its JSON.
 pub const ANSWER_BYTES: Limit = Limit::of(256 << 20, "bytes of an answer");
-/// Bytes of a path, a name or a description.
+/// Bytes of a name.
+pub const NAME_BYTES: usize = 255;
+/// Bytes of a path or a description.
 pub const TEXT_BYTES: usize = 4_096;

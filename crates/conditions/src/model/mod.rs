@@ -42,7 +42,7 @@ pub use contents::ReadAhead;
 pub use diff::{Diff, Difference};
 pub use error::{
     ANSWER, ANSWER_BYTES, BATCH, BATCH_ROWS, CHANNELS, COLUMNS, COPY, FOLDERS, LISTED, Limit,
-    PICKS, ROWS, Refusal, SCHEMAS, TAGS, TEXT_BYTES,
+    NAME_BYTES, PICKS, ROWS, Refusal, SCHEMAS, TAGS, TEXT_BYTES,
 };
 pub use export::Export;
 pub use folder::{Folder, Selection};

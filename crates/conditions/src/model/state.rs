@@ -111,6 +111,11 @@ impl State {
         })
     }
 
+    /// Whether at most this many folders and sets are at or below a path.
+    pub fn has_few(&self, path: &str, most: usize) -> bool {
+        self.nodes_under(path).nth(most).is_none()
+    }
+
     pub(super) fn nodes_under(&self, path: &str) -> impl Iterator<Item = (&String, &Node)> {
         let stem = path.trim_end_matches('/');
         // "0" is what follows "/".

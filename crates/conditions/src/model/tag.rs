@@ -46,6 +46,11 @@ impl Picks {
         self.0.iter().filter_map(move |(path, history)| Some((&path[..], last(history)?)))
     }
 
+    /// Of how many paths it has ever picked a tag.
+    pub fn paths(&self) -> usize {
+        self.0.len()
+    }
+
     /// How many there were.
     pub(super) fn count(&self) -> usize {
         self.0.values().map(Vec::len).sum()

@@ -295,6 +295,17 @@ mod tests {
             assert_eq!(little(at), json!(1.5));
             let slice = client(at).slice(&[("t", "5".to_owned())]).expect("a slice");
             assert!(!slice.body.is_empty());
+            let folder = ("folder", "/a".to_owned());
+            let explained = [folder.clone(), ("t", "5".to_owned())];
+            let short = [
+                ("/folders", &[][..]),
+                ("/tags", &[]),
+                ("/channels", &[folder]),
+                ("/explain", &explained),
+            ];
+            for (path, of) in short {
+                client(at).get_json(path, of).expect(path);
+            }
             big.iter().for_each(|_| may_end.send(()).expect("they wait"));
             for one in big {
                 assert_eq!(one.join().expect("no panic"), b"2");

@@ -1,6 +1,6 @@
 //! What is little work: the thread of connections, which all clients share, does it itself.
 
-use crate::model::{Folder, Numbers, Of, Selection, State, View};
+use crate::model::{Folder, NAME_BYTES, Numbers, Of, Selection, Shows, State, View};
 use crate::protocol::{Format, Params};
 
 /// The most cells that are read there, in the binary form and in JSON: either takes less than a
@@ -15,20 +15,96 @@ const CELLS_PER_OBJECT: u64 = 8;
 /// a cell.
 const SEGMENTS_PER_CELL: u64 = 4;
 
-/// Whether a question is of few objects: at one time, in one folder.
-pub(super) fn is_little(state: &State, params: &Params) -> bool {
-    let folder = params.folder.as_deref().and_then(|path| state.folder(path).ok());
-    // Without a time it is of a range, or of a list.
-    let cells = folder.zip(params.t).and_then(|(folder, _)| {
-        let (tag, path) = (params.tag.as_deref(), params.folder.as_deref().unwrap_or_default());
-        let as_of = || params.as_of_us.map(|time| state.revision_at(time));
-        let revision = params.revision.or_else(as_of);
-        let is_of_now = tag.is_none() && revision.is_none();
-        let view = state.view(tag, revision, path).ok().filter(|_| !is_of_now);
-        let past = view.map_or(0, |view| state.past_segments(view, folder));
-        cells(folder, &params.selection, past)
+/// The most bytes of a list, about: it is made, and hashed, in less than a millisecond.
+const MAX_LIST_BYTES: usize = 64 << 10;
+
+/// What a folder, set or tag of a list, and a column, channel or name, has beside its texts, about.
+const ROW_BYTES: usize = 160;
+const ITEM_BYTES: usize = 32;
+
+/// To explain what a channel shows is as much work as to copy this many cells in JSON.
+const CELLS_PER_EXPLAINED: u64 = 2 * CELLS_PER_OBJECT;
+
+/// Of what has no bound that is known before it is answered.
+pub(super) fn never(_: &State, _: &Params) -> bool {
+    false
+}
+
+/// Whether there are few folders and sets at and below a path.
+pub(super) fn folders(state: &State, params: &Params) -> bool {
+    let under = params.under.as_deref().unwrap_or("/");
+    let row = |path: &str, description: &str| ROW_BYTES + path.len() + description.len();
+    let sets = state.sets(under).map(|(path, description)| row(path, description));
+    let folders = state.under(under).flat_map(|folder| {
+        let columns = folder.columns().iter().map(|column| ITEM_BYTES + column.name.len());
+        std::iter::once(row(folder.path(), folder.description())).chain(columns)
     });
+    // Each of the two passes the other's.
+    state.has_few(under, MAX_LIST_BYTES / ROW_BYTES) && is_short(sets.chain(folders))
+}
+
+/// Whether a folder has few channels.
+pub(super) fn channels(state: &State, params: &Params) -> bool {
+    let folder = params.folder.as_deref().and_then(|path| state.folder(path).ok());
+    // What is refused is little.
+    folder.is_none_or(|folder| {
+        is_short(folder.channels().map(|(_, name)| ITEM_BYTES + name.map_or(0, str::len)))
+    })
+}
+
+/// Whether there are few tags, with few that they pick.
+pub(super) fn tags(state: &State, _: &Params) -> bool {
+    is_short(state.tags().flat_map(|(name, tag)| {
+        let own = ROW_BYTES + name.len() + tag.path.len() + tag.description.len();
+        let by = tag.picked_by.iter().map(|name| ITEM_BYTES + name.len());
+        let picks = match &tag.shows {
+            Shows::Picks(picks) => Some(picks),
+            Shows::Head(_) | Shows::User => None,
+        };
+        let picks = picks.into_iter().flat_map(|picks| {
+            // Paths for which it picks none any more are passed, too.
+            let passed = ITEM_BYTES * picks.paths();
+            let named = picks.now().map(|(path, _)| path.len() + NAME_BYTES);
+            std::iter::once(passed).chain(named)
+        });
+        std::iter::once(own).chain(by).chain(picks)
+    }))
+}
+
+/// Whether these are few bytes together.
+fn is_short(mut bytes: impl Iterator<Item = usize>) -> bool {
+    let sum = bytes.try_fold(0, |sum, bytes| {
+        let sum = sum + bytes;
+        (sum <= MAX_LIST_BYTES).then_some(sum)
+    });
+    sum.is_some()
+}
+
+/// Whether what is shown at one time, in one folder, is few cells.
+pub(super) fn find(state: &State, params: &Params) -> bool {
+    let asked = at_one_time(state, params);
+    let cells = asked.and_then(|(folder, past)| cells(folder, &params.selection, past));
     cells.is_some_and(|cells| cells <= MAX_JSON_CELLS)
+}
+
+/// Whether it is explained of few channels what they show at one time.
+pub(super) fn explain(state: &State, params: &Params) -> bool {
+    at_one_time(state, params).is_some_and(|(folder, past)| {
+        let each = CELLS_PER_EXPLAINED + past as u64 / SEGMENTS_PER_CELL;
+        each.saturating_mul(selected(folder, &params.selection)) <= MAX_JSON_CELLS
+    })
+}
+
+/// The folder that is asked for at a time, and how many of its segments of the past are looked at.
+fn at_one_time<'a>(state: &'a State, params: &Params) -> Option<(&'a Folder, usize)> {
+    params.t?;
+    let path = params.folder.as_deref()?;
+    let folder = state.folder(path).ok()?;
+    let as_of = || params.as_of_us.map(|time| state.revision_at(time));
+    let (tag, revision) = (params.tag.as_deref(), params.revision.or_else(as_of));
+    let is_of_now = tag.is_none() && revision.is_none();
+    let view = state.view(tag, revision, path).ok().filter(|_| !is_of_now);
+    Some((folder, view.map_or(0, |view| state.past_segments(view, folder))))
 }
 
 /// Whether all folders at and below a path together show few objects at a time.
@@ -68,11 +144,11 @@ fn cells(folder: &Folder, selection: &Selection, past: usize) -> Option<u64> {
     let records = rows.div_ceil(objects.max(1));
     let cells = records.saturating_mul(columns.len() as u64).max(CELLS_PER_OBJECT);
     let each = cells.saturating_add(past as u64 / SEGMENTS_PER_CELL);
-    Some(each.saturating_mul(channels(folder, selection)))
+    Some(each.saturating_mul(selected(folder, selection)))
 }
 
 /// The most channels that are selected.
-fn channels(folder: &Folder, Selection { numbers, names, .. }: &Selection) -> u64 {
+fn selected(folder: &Folder, Selection { numbers, names, .. }: &Selection) -> u64 {
     let all = folder.channels().len() as u64;
     if numbers.is_none() && names.is_empty() {
         return all;
@@ -103,10 +179,14 @@ mod tests {
         let objects = (0..channels).map(object).collect();
         let folder = path.to_owned();
         let batch = Batch { folder, tag: None, only_tag: false, objects, payload };
-        for change in [made, Change::Insert(vec![batch])] {
-            let revision = state.revision() + 1;
-            state.replay(Entry { revision, time_us: 0, change }).expect("a change");
+        for one in [made, Change::Insert(vec![batch])] {
+            change(state, one);
         }
+    }
+
+    fn change(state: &mut State, change: Change) {
+        let revision = state.revision() + 1;
+        state.replay(Entry { revision, time_us: 0, change }).expect("a change");
     }
 
     #[test]
@@ -118,7 +198,7 @@ mod tests {
         folder(&mut state, "/b/none", &[], 1, 1);
         let is_little = |pairs: &[(&str, &str)]| {
             let params = Params::read(pairs, &["folder", "t", "since", "channels"]);
-            is_little(&state, &params.expect("a question"))
+            find(&state, &params.expect("a question"))
         };
         assert!(!is_little(&[("folder", "/a/floats"), ("t", "0")]), "channels");
         assert!(is_little(&[("folder", "/a/floats"), ("t", "0"), ("channels", "0-99")]));
@@ -139,6 +219,66 @@ mod tests {
     }
 
     #[test]
+    fn short_lists_and_explanations_of_few_channels_are_little() {
+        let mut state = State::default();
+        folder(&mut state, "/a", &[Kind::String], 1_000, 1);
+        folder(&mut state, "/b/wide", &[Kind::Bool; 1_024], 1, 1);
+        let params = |pairs: &[(&str, &str)]| {
+            let params = Params::read(pairs, &["under", "folder", "t", "channels"]);
+            params.expect("a question")
+        };
+        let of = |under| params(&[("under", under)]);
+        assert!(folders(&state, &params(&[])) && tags(&state, &params(&[])));
+        folder(&mut state, "/b/other", &[Kind::Bool; 1_024], 1, 1);
+        assert!(!folders(&state, &of("/b")), "columns");
+        assert!(folders(&state, &of("/a")) && folders(&state, &of("/none")));
+        (0..500).for_each(|n| folder(&mut state, &format!("/c/{n}"), &[], 1, 1));
+        assert!(!folders(&state, &of("/c")), "folders");
+        for n in 0..500 {
+            let (path, description) = (format!("/d/{n}"), String::new());
+            change(&mut state, Change::CreateSet { path, description });
+        }
+        assert!(!folders(&state, &of("/d")), "sets");
+
+        assert!(channels(&state, &params(&[("folder", "/a")])));
+        assert!(
+            channels(&state, &params(&[("folder", "/none")])) && channels(&state, &params(&[]))
+        );
+        folder(&mut state, "/many", &[], 10_000, 1);
+        assert!(!channels(&state, &params(&[("folder", "/many")])));
+
+        let explain = |channels| {
+            let pairs = [("folder", "/a"), ("t", "0"), ("channels", channels)];
+            explain(&state, &params(&pairs))
+        };
+        assert!(explain("7") && explain("0-99") && !explain("0-999"));
+    }
+
+    #[test]
+    fn many_tags_or_long_descriptions_or_picks_are_not_little() {
+        let tag = |state: &mut State, n: u32, bytes: usize| {
+            let (name, path) = (format!("t{n}"), format!("/{n}"));
+            folder(state, &path, &[], 1, 1);
+            let (revision, description) = (None, "x".repeat(bytes));
+            change(state, Change::Tag { name, path, description, revision });
+        };
+        let is_little = |state: &State| tags(state, &Params::default());
+        let mut state = State::default();
+        (0..100).for_each(|n| tag(&mut state, n, 200));
+        assert!(is_little(&state));
+        let (name, path, description) = ("g".to_owned(), "/".to_owned(), String::new());
+        let tags = (0..100).map(|n| format!("t{n}")).collect();
+        change(&mut state, Change::GlobalTag { name, path, description, tags });
+        assert!(!is_little(&state), "picks");
+
+        let mut state = State::default();
+        (0..10).for_each(|n| tag(&mut state, n, 4_000));
+        assert!(is_little(&state));
+        (10..20).for_each(|n| tag(&mut state, n, 4_000));
+        assert!(!is_little(&state), "descriptions");
+    }
+
+    #[test]
     fn to_look_a_place_up_is_the_more_work_the_more_segments_a_gap_may_lie_in() {
         let mut state = State::default();
         folder(&mut state, "/a", &[Kind::Float], 500, 1);
@@ -147,9 +287,8 @@ mod tests {
             let object = Object { channel: 0, since, until: since + 1, records: 0 };
             let (objects, payload) = (vec![object], Table::new([Kind::Float]));
             let (folder, tag) = ("/a".to_owned(), None);
-            let change =
-                Change::Insert(vec![Batch { folder, tag, only_tag: false, objects, payload }]);
-            state.replay(Entry { revision: 2 + since, time_us: 0, change }).expect("a change");
+            let batch = Batch { folder, tag, only_tag: false, objects, payload };
+            change(&mut state, Change::Insert(vec![batch]));
         }
         // In blocks of an object each.
         let mut seal = state.seal(1).expect("all is known");

@@ -247,15 +247,17 @@ fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
         "under", "since", "until", "channels", "tag", "revision", "as_of", "to_tag", "to_revision",
         "to_as_of",
     ];
+    let folders = question(&["under"], reads::folders, little::folders);
+    let channels = question(&["folder"], reads::channels, little::channels);
     vec![
-        ("/folders", question(&["under"], reads::folders).merge(change(writes::folder))),
-        ("/channels", question(&["folder"], reads::channels).merge(change(writes::channel))),
-        ("/tags", question(&[], reads::tags).merge(change(writes::tag))),
-        ("/find", lasting(reads::FIND, reads::find)),
-        ("/browse", lasting(RANGE, reads::browse)),
-        ("/count", lasting(COUNT, reads::count)),
-        ("/diff", question(DIFF, reads::diff)),
-        ("/explain", question(WHY, reads::explain)),
+        ("/folders", folders.merge(change(writes::folder))),
+        ("/channels", channels.merge(change(writes::channel))),
+        ("/tags", question(&[], reads::tags, little::tags).merge(change(writes::tag))),
+        ("/find", lasting(reads::FIND, reads::find, little::find)),
+        ("/browse", lasting(RANGE, reads::browse, little::never)),
+        ("/count", lasting(COUNT, reads::count, little::never)),
+        ("/diff", question(DIFF, reads::diff, little::never)),
+        ("/explain", question(WHY, reads::explain, little::explain)),
         ("/export", get(export::export).post(export::by_form)),
         ("/slice", get(slices::resolve)),
         ("/slice/{revision}/{since}", get(slices::slice)),

@@ -14,10 +14,9 @@ use service::Question;
 use super::app::{App, needed, params, query_params};
 use super::fault::{Fault, json_bytes};
 use super::known::{Digest, FOREVER, NOW, lists};
-use super::little::is_little;
-use super::quick;
 use super::shared::Reading;
 use super::writes::form;
+use super::{little, quick};
 use crate::model::{Folder, HEAD, MAX_TIME, Revision, Selection, State, Version};
 use crate::protocol::{
     AnswerView, ChannelView, ChannelsView, DiffView, ExplainView, FolderView, Params, REVISION,
@@ -31,21 +30,33 @@ pub(super) const FIND: &[&str] =
 /// What a question is answered with, in JSON. The state is dropped as soon as it is not needed.
 type Answer = fn(Reading<'_>, &Params) -> Result<Vec<u8>, Fault>;
 
+/// Whether it is little work to answer a question.
+type IsLittle = fn(&State, &Params) -> bool;
+
 /// A question's answer, and whether it is the same for ever where it is of a revision.
 #[derive(Clone, Copy)]
 struct Answered {
     answer: Answer,
+    is_little: IsLittle,
     lasts: bool,
 }
 
 /// The handler of a question that takes these parameters.
-pub(super) fn question(allowed: &'static [&'static str], answer: Answer) -> MethodRouter<Arc<App>> {
-    handler(allowed, Answered { answer, lasts: false })
+pub(super) fn question(
+    allowed: &'static [&'static str],
+    answer: Answer,
+    is_little: IsLittle,
+) -> MethodRouter<Arc<App>> {
+    handler(allowed, Answered { answer, is_little, lasts: false })
 }
 
 /// The handler of one whose answer is the same for ever where it is of a revision.
-pub(super) fn lasting(allowed: &'static [&'static str], answer: Answer) -> MethodRouter<Arc<App>> {
-    handler(allowed, Answered { answer, lasts: true })
+pub(super) fn lasting(
+    allowed: &'static [&'static str],
+    answer: Answer,
+    is_little: IsLittle,
+) -> MethodRouter<Arc<App>> {
+    handler(allowed, Answered { answer, is_little, lasts: true })
 }
 
 fn handler(allowed: &'static [&'static str], question: Answered) -> MethodRouter<Arc<App>> {
@@ -65,14 +76,12 @@ fn by_form(allowed: &'static [&'static str], question: Answered) -> MethodRouter
         let read = match form(&app, request).await {
             Ok((form, _room)) => {
                 let form: Arc<str> = form.into();
-                let work = move |form: Arc<str>| {
-                    move |app: &App| {
+                let answer = |app: Arc<App>| {
+                    let form = Arc::clone(&form);
+                    let work = move |app: &App| {
                         let params = query_params(&form, allowed)?;
                         question.send(app, app.state.read(), &params, std::iter::empty())
-                    }
-                };
-                let answer = |app: Arc<App>| {
-                    let work = work(Arc::clone(&form));
+                    };
                     async move { app.blocking(work).await }
                 };
                 app.fetching(answer).await
@@ -90,8 +99,9 @@ fn by_query(allowed: &'static [&'static str], question: Answered) -> MethodRoute
         let read = match params(&uri, allowed) {
             Ok(params) => {
                 let asked = Arc::new((params, headers));
-                let is_little =
-                    |_: &App, state: &State, asked: &Arc<(Params, _)>| is_little(state, &asked.0);
+                let is_little = move |_: &App, state: &State, asked: &Arc<(Params, _)>| {
+                    (question.is_little)(state, &asked.0)
+                };
                 let work = move |app: &App, state: Reading<'_>, asked: Arc<(Params, HeaderMap)>| {
                     question.send(app, state, &asked.0, lists(&asked.1))
                 };
@@ -118,10 +128,10 @@ pub(super) fn quick(
     asked: &Question<'_>,
 ) -> Option<http::Response<Bytes>> {
     let params = query_params(asked.query, FIND).ok()?;
-    if !is_little(&state, &params) {
+    if !little::find(&state, &params) {
         return None;
     }
-    let found = Answered { answer: find, lasts: true };
+    let found = Answered { answer: find, is_little: little::find, lasts: true };
     let answer = found.send(app, state, &params, quick::lists(asked)).ok()?;
     app.counts.reads.fetch_add(1, Relaxed);
     Some(answer)
