@@ -26,7 +26,8 @@ fn column(written: &str) -> Result<ColumnSpec, String> {
 pub(super) struct CreateArgs {
     /// Its path, such as /detector/temperature
     path: String,
-    /// A column of the payload; may be given several times
+    /// A column of the payload; may be given several times. Without one, objects are intervals
+    /// without values
     #[arg(long, value_name = "NAME=KIND", value_parser = column)]
     column: Vec<ColumnSpec>,
     /// Let objects of a channel overlap: the head shows the newest, and tags keep what it showed
@@ -42,13 +43,20 @@ pub(super) struct CreateArgs {
 
 pub(super) fn create(context: &Context, args: CreateArgs) -> anyhow::Result<()> {
     let CreateArgs { path, column: columns, multi, set, description } = args;
-    let made = if set {
-        context.client.post("/sets", &SetBody { path, description })?
-    } else {
-        let versioning = if multi { Versioning::Multi } else { Versioning::Single };
-        context.client.post("/folders", &FolderBody { path, description, versioning, columns })?
-    };
-    context.made(made)
+    if set {
+        return context.made(context.client.post("/sets", &SetBody { path, description })?);
+    }
+    let without_columns = columns.is_empty().then(|| {
+        format!(
+            "{path} has no columns, so its objects are intervals without values: `loadline \
+             conditions add-column {path} NAME=KIND` adds one"
+        )
+    });
+    let versioning = if multi { Versioning::Multi } else { Versioning::Single };
+    let body = FolderBody { path, description, versioning, columns };
+    context.made(context.client.post("/folders", &body)?)?;
+    without_columns.into_iter().for_each(out::note);
+    Ok(())
 }
 
 #[derive(Debug, clap::Args)]

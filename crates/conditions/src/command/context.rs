@@ -27,6 +27,26 @@ impl Context {
         Ok(())
     }
 
+    /// Prints an answer. Where its lists are all empty, a note says of what, beside the results.
+    ///
+    /// # Errors
+    /// When it has none of the first name: it is another server's.
+    pub(super) fn print_lists(
+        &self,
+        answer: &Json,
+        lists: &[&str],
+        text: &str,
+        none: impl FnOnce() -> String,
+    ) -> anyhow::Result<()> {
+        lists.first().map_or(Ok(()), |first| has(answer, first))?;
+        self.print(answer, text)?;
+        let is_empty = |list: &&str| answer[*list].as_array().is_none_or(Vec::is_empty);
+        if !self.json && lists.iter().all(is_empty) {
+            out::note(none());
+        }
+        Ok(())
+    }
+
     /// Prints the revision of a change.
     pub(super) fn made(&self, revision: u64) -> anyhow::Result<()> {
         let json = json!({ "schema": 1, "revision": revision });

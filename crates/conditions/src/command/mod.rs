@@ -79,15 +79,10 @@ pub(crate) struct ConditionsArgs {
     #[arg(long, global = true, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// How many seconds an answer may take; of an export, which may take longer, a silence in it
-    #[arg(
-        long,
-        global = true,
-        value_name = "SECONDS",
-        default_value_t = 60,
-        value_parser = clap::value_parser!(u64).range(1..=86_400)
-    )]
-    timeout: u64,
+    /// How long an answer may take, such as 30s; of an export, which may take longer, a silence in
+    /// it
+    #[arg(long, global = true, value_name = "TIME", default_value = "60s", value_parser = timeout)]
+    timeout: Duration,
 
     /// Print JSON, also of what is refused
     #[arg(long, global = true)]
@@ -98,6 +93,17 @@ pub(crate) struct ConditionsArgs {
 
     #[command(subcommand)]
     command: ConditionsCommand,
+}
+
+/// The longest time that an answer may be given.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
+
+/// A time with its unit, or a whole number of seconds.
+fn timeout(written: &str) -> Result<Duration, String> {
+    let seconds = written.parse().map(Duration::from_secs).ok();
+    let time = seconds.or_else(|| Some(written.parse::<base::units::Span>().ok()?.duration()));
+    let time = time.filter(|time| !time.is_zero() && *time <= LONGEST_TIMEOUT);
+    time.ok_or_else(|| "write a time of at most 24h, such as 30s".to_owned())
 }
 
 /// A client of this server.
@@ -180,8 +186,8 @@ impl Run for ConditionsArgs {
         let server = server(&self.server).map_err(Failure::Usage)?;
         let token = self.token_file.as_deref().map(first_token).transpose();
         let token = token.map_err(Failure::usage)?;
-        let timeout = Duration::from_secs(self.timeout);
-        let client = client(&server, &self.encryption, token, timeout).map_err(Failure::usage)?;
+        let client = client(&server, &self.encryption, token, self.timeout);
+        let client = client.map_err(Failure::usage)?;
         let json = self.json;
         let done = self.command.run(&Context { client, json });
         done.map(|()| ExitCode::SUCCESS).map_err(|error| {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 
 use super::beside::write_beside;
-use super::context::{Context, has, many, printable};
+use super::context::{BadInput, Context, has, many, printable};
 use crate::model::{Answer, ColumnSpec, MAX_TIME};
 use crate::protocol::{Format, cell_text, decode_slice, time};
 
@@ -187,6 +187,23 @@ impl ExplainArgs {
     }
 }
 
+/// The length from which on a value that was asked for is cut where it is repeated.
+const LONG_VALUE: usize = 40;
+
+fn nothing_of(parameters: &Parameters<'_>) -> String {
+    format!("nothing is shown: {}", asked(parameters))
+}
+
+/// What was asked for.
+fn asked(parameters: &Parameters<'_>) -> String {
+    let one = |(name, value): &(&str, String)| match value.char_indices().nth(LONG_VALUE) {
+        _ if *value == MAX_TIME.to_string() => format!("{name}=max"),
+        Some((end, _)) => format!("{name}={}…", &value[..end]),
+        None => format!("{name}={value}"),
+    };
+    printable(&parameters.iter().map(one).collect::<Vec<_>>().join(" "))
+}
+
 pub(super) fn get(context: &Context, args: &GetArgs) -> anyhow::Result<()> {
     if args.why {
         return explain(context, &args.shown);
@@ -194,14 +211,13 @@ pub(super) fn get(context: &Context, args: &GetArgs) -> anyhow::Result<()> {
     let mut parameters = args.shown.parameters();
     args.records.add_to(&mut parameters);
     let found = context.client.get_json("/find", &parameters)?;
-    has(&found, "objects")?;
-    context.print(&found, &table(&found))
+    context.print_lists(&found, &["objects"], &table(&found), || nothing_of(&parameters))
 }
 
 pub(super) fn explain(context: &Context, args: &ExplainArgs) -> anyhow::Result<()> {
-    let told = context.client.get_json("/explain", &args.parameters())?;
-    has(&told, "channels")?;
-    context.print(&told, &why_text(&told))
+    let parameters = args.parameters();
+    let told = context.client.get_json("/explain", &parameters)?;
+    context.print_lists(&told, &["channels"], &why_text(&told), || nothing_of(&parameters))
 }
 
 pub(super) fn browse(context: &Context, args: &BrowseArgs) -> anyhow::Result<()> {
@@ -219,11 +235,17 @@ pub(super) fn browse(context: &Context, args: &BrowseArgs) -> anyhow::Result<()>
     }
     parameters.push(("order", args.order.clone()));
     let found = context.client.get_json("/browse", &parameters)?;
-    has(&found, "objects")?;
-    context.print(&found, &table(&found))
+    context.print_lists(&found, &["objects"], &table(&found), || nothing_of(&parameters))
 }
 
 pub(super) fn diff(context: &Context, args: &DiffArgs) -> anyhow::Result<()> {
+    let VersionArgs { tag, revision, as_of } = &args.version;
+    let (from, to) = ((tag, revision, as_of), (&args.to_tag, &args.to_revision, &args.to_as_of));
+    if [from, to].iter().all(|one| matches!(one, (None, None, None))) {
+        let example = format!("loadline conditions diff {} --tag TAG", args.under);
+        let why = "this compares the head with itself: name a tag, revision or date, as in";
+        return Err(BadInput(format!("{why} `{example}`")).into());
+    }
     let mut parameters = vec![
         ("under", args.under.clone()),
         ("since", args.times.since.to_string()),
@@ -235,8 +257,8 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> anyhow::Result<()> {
     parameters.extend(args.to_revision.map(|number| ("to_revision", number.to_string())));
     parameters.extend(args.to_as_of.clone().map(|date| ("to_as_of", date)));
     let diff = context.client.get_json("/diff", &parameters)?;
-    has(&diff, "folders")?;
-    context.print(&diff, &diff_text(&diff))
+    let none = || format!("no difference: {}", asked(&parameters));
+    context.print_lists(&diff, &["folders"], &diff_text(&diff), none)
 }
 
 pub(super) fn slice(context: &Context, args: &SliceArgs) -> anyhow::Result<()> {
@@ -270,8 +292,7 @@ pub(super) fn slice(context: &Context, args: &SliceArgs) -> anyhow::Result<()> {
 }
 
 pub(super) fn list(context: &Context, under: String) -> anyhow::Result<()> {
-    let listed = context.client.get_json("/folders", &[("under", under)])?;
-    has(&listed, "folders")?;
+    let listed = context.client.get_json("/folders", &[("under", under.clone())])?;
     let mut lines = Vec::new();
     for set in list_of(&listed, "sets") {
         lines.push(vec![text_of(&set["path"]), "set".to_owned(), text_of(&set["description"])]);
@@ -286,7 +307,9 @@ pub(super) fn list(context: &Context, under: String) -> anyhow::Result<()> {
         let columns = columns.collect::<Vec<_>>().join(" ");
         lines.push(vec![text_of(&folder["path"]), text_of(&folder["versioning"]), counts, columns]);
     }
-    context.print(&listed, &aligned(&lines))
+    let none =
+        || format!("there is no folder below {under}: `loadline conditions create` makes one");
+    context.print_lists(&listed, &["folders", "sets"], &aligned(&lines), none)
 }
 
 /// The folders at and below a path, with the columns that they have now.
@@ -304,7 +327,6 @@ pub(super) fn folders(
 
 pub(super) fn tags(context: &Context) -> anyhow::Result<()> {
     let listed = context.client.get_json("/tags", &[])?;
-    has(&listed, "tags")?;
     let line = |tag: &Json| {
         let locked = if tag["is_locked"] == true { "locked" } else { "" };
         let kind = text_of(&tag["kind"]);
@@ -320,7 +342,8 @@ pub(super) fn tags(context: &Context) -> anyhow::Result<()> {
         [&words[..], &[shows, locked.to_owned(), text_of(&tag["description"])]].concat()
     };
     let lines: Vec<_> = list_of(&listed, "tags").map(line).collect();
-    context.print(&listed, &aligned(&lines))
+    let none = || "there is no tag: `loadline conditions tag create` makes one".to_owned();
+    context.print_lists(&listed, &["tags"], &aligned(&lines), none)
 }
 
 fn list_of<'a>(json: &'a Json, name: &str) -> impl Iterator<Item = &'a Json> {
@@ -481,6 +504,17 @@ mod tests {
         let lines = [["a".to_owned(), "b".to_owned()].to_vec(), vec![long.clone()]];
         let expected = format!("a  b\n{long}\n");
         assert_eq!(aligned(&lines), expected);
+    }
+
+    #[test]
+    fn what_was_asked_for_is_repeated_in_short() {
+        let parameters = vec![
+            ("folder", "/a".to_owned()),
+            ("until", MAX_TIME.to_string()),
+            ("channels", "1-5,".repeat(20)),
+        ];
+        let expected = format!("folder=/a until=max channels={}…", "1-5,".repeat(10));
+        assert_eq!(asked(&parameters), expected);
     }
 
     #[test]

@@ -267,7 +267,7 @@ fn any_number_of_channels_can_be_named() {
         &["browse", "/many"],
         &["browse", "/many", "--count"],
         &["explain", "/many", "5"],
-        &["diff", "/many"],
+        &["diff", "/many", "--revision", "1"],
     ] {
         place.does(&[words, &["--channels", &even]].concat());
     }
@@ -296,6 +296,32 @@ fn a_count_is_asked_and_a_slice_or_export_never_written_over() {
     let out = place.write("f.jsonl", "mine");
     place.refuses(&["export", "--out", &out], &["f.jsonl"]);
     assert_eq!(std::fs::read_to_string(&out).expect("text"), "mine");
+}
+
+#[test]
+fn a_difference_is_of_two_versions() {
+    let place = Place::with("/f", &["--column", "v=int32"]);
+    place.refuses(&["diff", "/f", "--since", "1"], &["diff /f --tag TAG"]);
+    for version in [
+        ["--tag", "HEAD"],
+        ["--revision", "1"],
+        ["--as-of", "2026-11-23T07:00:00Z"],
+        ["--to-tag", "HEAD"],
+        ["--to-revision", "1"],
+        ["--to-as-of", "2026-11-23T07:00:00Z"],
+    ] {
+        place.does(&[&["diff", "/f"][..], &version].concat());
+    }
+}
+
+#[test]
+fn a_time_for_answers_is_typed_as_seconds_or_with_its_unit() {
+    let timeout = |written: &str| super::timeout(written).map(|time| time.as_millis());
+    assert_eq!([timeout("60"), timeout("1500ms")], [Ok(60_000), Ok(1_500)]);
+    assert_eq!([timeout("2min"), timeout("24h")], [Ok(120_000), Ok(86_400_000)]);
+    for wrong in ["0", "0s", "25h", "86401", "1.5", "-1", "5 days", ""] {
+        assert!(timeout(wrong).expect_err(wrong).contains("30s"), "{wrong}");
+    }
 }
 
 /// Reads a request with its body, and returns its first line.

@@ -103,13 +103,43 @@ fn the_question_of_nopayloaddb_is_answered_in_the_smallest_scenario() {
     Place::with(&other).refuses(&["plan", "suite.toml"], 2, said);
 }
 
-#[test]
-fn a_server_that_runs_is_tried_with_what_it_has_and_nothing_is_written() {
-    let place = Place::with("");
+/// A server without data.
+fn served(place: &Place) -> Served {
     let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
     command.args(["serve", "conditions", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(place.path().join("data")).stdin(Stdio::null());
-    let served = Served::spawn(command);
+    Served::spawn(command)
+}
+
+#[test]
+fn what_is_empty_is_a_note_beside_the_results() {
+    let place = Place::with("");
+    let served = served(&place);
+    let ask = |arguments: &[&str]| {
+        let arguments = [&["conditions", "--server", served.address()], arguments].concat();
+        let output = place.loadline(&arguments);
+        (code(&output), stdout(&output), stderr(&output))
+    };
+    let noted = |arguments: &[&str], out: &str, note: &str| {
+        let (code, stdout, stderr) = ask(arguments);
+        assert_eq!((code, &stdout[..]), (0, out), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(note), "{arguments:?}: {stderr}");
+    };
+    noted(&["list"], "", "there is no folder below /");
+    noted(&["tag", "list"], "", "there is no tag");
+    noted(&["create", "/f"], "revision 1\n", "/f has no columns");
+    let head = "channel  since  until\n";
+    noted(&["get", "/f", "5"], head, "nothing is shown: folder=/f t=5");
+    noted(&["browse", "/f", "--since", "7"], head, "folder=/f since=7 until=max");
+    noted(&["diff", "/f", "--revision", "1"], "", "no difference: under=/f");
+    let (code, _, stderr) = ask(&["get", "/f", "5", "--json"]);
+    assert_eq!((code, &stderr[..]), (0, ""));
+}
+
+#[test]
+fn a_server_that_runs_is_tried_with_what_it_has_and_nothing_is_written() {
+    let place = Place::with("");
+    let served = served(&place);
     let ask = |arguments: &[&str]| {
         let arguments = [&["conditions", "--server", served.address()], arguments].concat();
         let output = place.loadline(&arguments);
