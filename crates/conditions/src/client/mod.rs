@@ -217,7 +217,7 @@ impl Client {
     ) -> anyhow::Result<u64> {
         // The library that reads answers drops trailers.
         let asked = [parameters, &[("digest", "true".to_owned())]].concat();
-        let mut answer = self.ask("/export", &asked, true).map_err(|why| self.broken(why))?;
+        let mut answer = self.ask("/export", &asked, true).map_err(|why| self.unanswered(why))?;
         if !answer.status().is_success() {
             return Ok(self.read(Ok(answer))?.body.len() as u64);
         }
@@ -319,11 +319,27 @@ impl Client {
         ClientError::Unreadable { server: self.server.clone(), why: why.to_string() }
     }
 
-    fn broken(&self, why: ureq::Error) -> ClientError {
-        let kind = match &why {
-            ureq::Error::Io(why) => Some(why.kind()),
-            _ => None,
+    /// Why an answer has not even begun.
+    fn unanswered(&self, why: ureq::Error) -> ClientError {
+        let fix = match kind(&why) {
+            Some(ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+                match self.is_encrypted() {
+                    true => "where it doesn't encrypt, leave --tls-ca out",
+                    false => "where it encrypts, add --tls-ca FILE",
+                }
+            }
+            _ => return self.broken(why),
         };
+        let why = format!("it ended the connection without an answer: its log says why; {fix}");
+        ClientError::Connection { server: self.server.clone(), why }
+    }
+
+    fn is_encrypted(&self) -> bool {
+        self.origin.starts_with("https:")
+    }
+
+    fn broken(&self, why: ureq::Error) -> ClientError {
+        let kind = kind(&why);
         let why = match (why, kind) {
             (ureq::Error::Timeout(_), _) => {
                 let seconds = self.timeout.as_secs_f64();
@@ -335,14 +351,13 @@ impl Client {
             (_, Some(ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset)) => {
                 "it broke off its answer: its log says why".to_owned()
             }
-            (why, _) => said(&why.to_string(), self.origin.starts_with("https")),
+            (why, _) => said(&why.to_string(), self.is_encrypted()),
         };
         ClientError::Connection { server: self.server.clone(), why }
     }
 
     fn read(&self, answer: Answered) -> Result<Response, ClientError> {
-        let broken = |why| self.broken(why);
-        let mut answer = answer.map_err(broken)?;
+        let mut answer = answer.map_err(|why| self.unanswered(why))?;
         let status = answer.status().as_u16();
         let header = |name: &str| {
             let value = answer.headers().get(name)?;
@@ -353,7 +368,7 @@ impl Client {
         let length = answer.body().content_length().unwrap_or(0).min(MAX_ANSWER_BYTES);
         let mut body = Vec::with_capacity(length as usize);
         let mut reader = answer.body_mut().with_config().limit(MAX_ANSWER_BYTES).reader();
-        reader.read_to_end(&mut body).map_err(|why| broken(why.into()))?;
+        reader.read_to_end(&mut body).map_err(|why| self.broken(why.into()))?;
         if status < 300 {
             self.check(stated.as_deref(), &body)?;
             return Ok(Response { body, revision, tag });
@@ -364,6 +379,13 @@ impl Client {
             object: None,
         });
         Err(ClientError::Refused { status, body })
+    }
+}
+
+fn kind(why: &ureq::Error) -> Option<ErrorKind> {
+    match why {
+        ureq::Error::Io(why) => Some(why.kind()),
+        _ => None,
     }
 }
 

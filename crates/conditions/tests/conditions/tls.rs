@@ -1,6 +1,7 @@
 //! Encrypted connections: what a client that is not ours gets over them, with tokens and pages, and
 //! certificates that are read again.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -10,6 +11,8 @@ use conditions::server::BoundConditions;
 use serde_json::json;
 use service::{Face, HttpSettings, TlsFiles, Tokens};
 use wire::ClientCertificates;
+
+use crate::served::serve;
 
 const TOKEN: &str = "0123456789abcdef";
 
@@ -73,7 +76,14 @@ fn requests_tokens_and_pages_work_encrypted_and_certificates_are_read_again() {
         let why = client.get("/tags", &[]).expect_err("no answer").to_string();
         assert!(why.contains(words), "{why}");
     };
-    wrong(Client::new(&at.to_string(), None, Duration::from_secs(20)), "add --tls-ca FILE");
+    let bare = |at: SocketAddr| Client::new(&at.to_string(), None, Duration::from_secs(20));
+    wrong(bare(at), "add --tls-ca FILE");
+    let large = bare(at).insert(&vec![0; 8 << 20]).expect_err("no answer").to_string();
+    assert!(large.contains("add --tls-ca FILE"), "{large}");
+    let open = serve(&folder.path().join("open"), None);
+    let trust = Trust { authorities: first.pem.as_bytes(), identity: None, name: None };
+    let encrypted = Client::encrypted(open.addresses()[0], &trust, None, Duration::from_secs(20));
+    wrong(encrypted.expect("a client"), "leave --tls-ca out");
 
     // Another one.
     let (page, change) = (format!("https://{at}/"), format!("https://{at}/api/v1/tags"));
