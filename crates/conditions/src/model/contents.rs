@@ -9,7 +9,7 @@ use super::change::{Batch, Numbers, Object, Versioning};
 use super::error::{ANSWER, Limit, Refusal};
 use super::piece::{Inserted, MAX_TIME, NOTHING, Piece, Revision, Version};
 use super::recent::Changed;
-use super::segment::{Damage, Segment};
+use super::segment::{Chunks, Damage, Segment};
 use super::table::{Cells, Table};
 use super::value::Kind;
 use super::view::{Found, Place, View};
@@ -79,8 +79,8 @@ type Source<'a> = Option<&'a Arc<Segment>>;
 /// The rows of one object: where they come from, the first of them, and how many there are.
 type Rows<'a> = (Source<'a>, u32, u32);
 
-/// A segment, and where in its payload rows lie.
-type Extents<'a> = (&'a Arc<Segment>, Vec<Range<usize>>);
+/// A segment, and which of its payload is read.
+type Part<'a> = (&'a Arc<Segment>, Chunks);
 
 /// The rows of objects, one after another; those that lie next to each other are one range.
 #[derive(Debug, Default)]
@@ -406,46 +406,30 @@ impl<'a> Runs<'a> {
 
     /// Hands on the bytes of segments that the rows lie in.
     pub(super) fn sealed_bytes(&self, each: &mut dyn FnMut(&[u8])) {
+        let mut last = None;
         for (source, rows) in &self.runs {
-            if let Some(segment) = source {
-                segment.bytes_around(rows.clone(), each);
+            let Some(segment) = source else { continue };
+            if last.replace(Arc::as_ptr(segment)) != Some(Arc::as_ptr(segment)) {
+                segment.bytes_of_any(each);
             }
+            segment.bytes_around(rows.clone(), each);
         }
-    }
-
-    /// The segments that rows lie in, each with where in its payload they do: what lies next to
-    /// each other is one extent.
-    fn extents(&self) -> impl Iterator<Item = Extents<'a>> {
-        let mut all: BTreeMap<*const Segment, Extents<'a>> = BTreeMap::new();
-        for (source, rows) in &self.runs {
-            let Some(segment) = *source else { continue };
-            let (_, extents) = all.entry(Arc::as_ptr(segment)).or_insert((segment, Vec::new()));
-            segment.extents(rows.clone(), &mut |extent| match extents.last_mut() {
-                Some(last) if (last.start..=last.end).contains(&extent.start) => {
-                    last.end = last.end.max(extent.end);
-                }
-                _ => extents.push(extent),
-            });
-        }
-        all.into_values().map(|(segment, mut extents)| {
-            extents.sort_unstable_by_key(|extent| extent.start);
-            extents.dedup_by(|next, last| {
-                let meets = next.start <= last.end;
-                last.end = if meets { last.end.max(next.end) } else { last.end };
-                meets
-            });
-            (segment, extents)
-        })
     }
 
     /// Hands on the bytes that all of the rows lie in, in few large pieces where they lie close to
     /// each other, and returns where that is.
-    pub(super) fn ahead(&self, each: ReadAhead) -> Vec<Extents<'a>> {
-        let extents: Vec<_> = self.extents().collect();
-        for (segment, extents) in &extents {
-            segment.hand_on(extents.iter().cloned(), &mut |bytes| each(bytes));
+    pub(super) fn ahead(&self, each: ReadAhead) -> Vec<Part<'a>> {
+        let mut all: BTreeMap<*const Segment, Part<'a>> = BTreeMap::new();
+        for (source, rows) in &self.runs {
+            let Some(segment) = *source else { continue };
+            let begin = || (segment, segment.chunks_of_any());
+            let (_, chunks) = all.entry(Arc::as_ptr(segment)).or_insert_with(begin);
+            segment.add_chunks(rows.clone(), chunks);
         }
-        extents
+        for (segment, chunks) in all.values() {
+            segment.hand_on(chunks, &mut |bytes| each(bytes));
+        }
+        all.into_values().collect()
     }
 
     /// Has all segments whose payload is elsewhere noted, before the first of them is missed.

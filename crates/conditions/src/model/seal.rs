@@ -18,7 +18,7 @@ use super::error::Refusal;
 use super::folder::Folder;
 use super::past::Bounds;
 use super::piece::{Piece, Revision};
-use super::segment::{Damage, Entry, Segment, SegmentKind, SegmentOf, Source, encode};
+use super::segment::{Chunks, Damage, Entry, Segment, SegmentKind, SegmentOf, Source, encode};
 use super::snapshot;
 use super::state::State;
 use super::timeline::Recent;
@@ -580,11 +580,15 @@ fn write(
         row += entries[place].records;
     }
     // What was copied gets new checksums: what is by now another segment than was opened must not.
-    let parts = parts.iter().map(|part| Ok::<_, Damage>((part.segment()?, Vec::new())));
-    for checked in parts.chain(sources.into_iter().map(Ok)) {
-        let (segment, extents) = checked?;
-        let again = segment.check_again(&extents);
-        again.inspect_err(|damage| folder.contents.note(segment, damage))?;
+    let check = |segment: &Segment, chunks: Option<&Chunks>| {
+        let again = segment.check_again(chunks);
+        again.inspect_err(|damage| folder.contents.note(segment, damage))
+    };
+    for part in parts {
+        check(part.segment()?, None)?;
+    }
+    for (segment, chunks) in &sources {
+        check(segment, Some(chunks))?;
     }
     Ok(encode(of, &entries, &payload))
 }

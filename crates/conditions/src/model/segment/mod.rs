@@ -25,6 +25,7 @@ mod tests;
 
 pub(super) use layout::SegmentKind;
 pub use lent::Lent;
+pub(super) use read::Chunks;
 pub use read::Segment;
 pub(super) use write::{Entry, SegmentOf, encode};
 

@@ -19,6 +19,8 @@ use super::layout::{
 use super::packed::{u32_at, u64_at};
 use super::{Damage, Lent, Source};
 
+pub(in super::super) use payload::Chunks;
+
 /// A segment that was opened: its index is undamaged, its payload is checked when it is read.
 pub struct Segment {
     id: u64,

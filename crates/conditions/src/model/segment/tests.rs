@@ -155,6 +155,12 @@ fn rows_of_many_groups_are_read_as_they_were_written_and_few_rows_lie_together()
             assert_eq!(read, expected, "{rows:?} of column {number}");
         }
     }
+    // However many rows are added one by one, they are few pieces.
+    let mut chunks = segment.chunks_of_any();
+    (0..ROWS).for_each(|row| segment.add_chunks(row..row + 1, &mut chunks));
+    let mut all = Vec::new();
+    segment.hand_on(&chunks, &mut |bytes| all.push(bytes.len()));
+    assert!(all.len() <= 2, "{all:?}");
     let groups = Groups::new(395, ROWS);
     assert_eq!(groups.group_rows(), 32);
     let last = (2 + 8 + 1 + 95 * 4, 4);

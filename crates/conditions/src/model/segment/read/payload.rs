@@ -18,6 +18,12 @@ enum Payload<'a> {
     Lent(Arc<Bytes>),
 }
 
+/// The chunks that an extent lies in: their checksums are of all their bytes.
+fn whole_chunks(payload: &[u8], extent: Range<usize>) -> &[u8] {
+    let end = extent.end.next_multiple_of(CHUNK_BYTES).min(payload.len());
+    payload.get(extent.start / CHUNK_BYTES * CHUNK_BYTES..end).unwrap_or_default()
+}
+
 impl Deref for Payload<'_> {
     type Target = [u8];
 
@@ -26,6 +32,27 @@ impl Deref for Payload<'_> {
             Self::Own(bytes) => bytes,
             Self::Lent(bytes) => bytes,
         }
+    }
+}
+
+/// The chunks of a segment's payload that are read.
+#[derive(Debug)]
+pub(in super::super::super) struct Chunks(Vec<bool>);
+
+impl Chunks {
+    fn add(&mut self, extent: Range<usize>) {
+        let range = extent.start / CHUNK_BYTES..extent.end.div_ceil(CHUNK_BYTES);
+        self.0.get_mut(range).into_iter().for_each(|chunks| chunks.fill(true));
+    }
+
+    /// Where they lie: those next to each other are one extent.
+    fn extents(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut begin = 0;
+        let alike = self.0.chunk_by(|one, next| one == next).map(move |chunks| {
+            begin += chunks.len();
+            (chunks[0], CHUNK_BYTES * (begin - chunks.len())..CHUNK_BYTES * begin)
+        });
+        alike.filter_map(|(is_read, extent)| is_read.then_some(extent))
     }
 }
 
@@ -43,31 +70,38 @@ impl Segment {
         self.columns.iter().map(bytes).sum()
     }
 
-    /// Hands on where in the payload lies what reading these rows takes, in whole chunks: the
-    /// groups of their cells of fixed width, their cells that differ in length with their ends, and
-    /// which have no value. What is damaged is not noticed here.
-    pub(in super::super::super) fn extents(
-        &self,
-        rows: Range<usize>,
-        each: &mut dyn FnMut(Range<usize>),
-    ) {
-        let all = usize::try_from(self.head.payload_bytes).unwrap_or(usize::MAX);
-        // Their checksums are those of whole chunks.
-        let mut hand_on = |range: Range<usize>| {
-            if !range.is_empty() {
-                let end = range.end.next_multiple_of(CHUNK_BYTES).min(all);
-                each(range.start / CHUNK_BYTES * CHUNK_BYTES..end);
+    /// Where it is said which cells have no value, of all rows.
+    fn nulls(&self) -> impl Iterator<Item = Range<usize>> {
+        let columns = self.columns.iter().filter(|column| column.null_count > 0);
+        columns.map(|column| column.nulls..column.nulls + 4 * column.null_count)
+    }
+
+    /// Hands on where the cells of rows lie: the groups of those of fixed width, and those that
+    /// differ in length, with their ends. What is damaged is not noticed here.
+    fn extents(&self, rows: Range<usize>, each: &mut dyn FnMut(Range<usize>)) {
+        let mut hand_on = |extent: Range<usize>| {
+            if !extent.is_empty() {
+                each(extent);
             }
         };
         hand_on(self.groups.around(rows.clone()));
-        for column in &self.columns {
-            if column.kind.width_bytes().is_none() {
-                let ends = self.ends(column, rows.start as u64, rows.end as u64);
-                hand_on(column.data + ends.start as usize..column.data + ends.end as usize);
-                hand_on(column.ends + 8 * rows.start.saturating_sub(1)..column.ends + 8 * rows.end);
-            }
-            hand_on(column.nulls..column.nulls + 4 * column.null_count);
+        for column in self.columns.iter().filter(|column| column.kind.width_bytes().is_none()) {
+            let ends = self.ends(column, rows.start as u64, rows.end as u64);
+            hand_on(column.data + ends.start as usize..column.data + ends.end as usize);
+            hand_on(column.ends + 8 * rows.start.saturating_sub(1)..column.ends + 8 * rows.end);
         }
+    }
+
+    /// The chunks of the payload that reading any row takes.
+    pub(in super::super::super) fn chunks_of_any(&self) -> Chunks {
+        let mut chunks = Chunks(vec![false; self.chunks().end]);
+        self.nulls().for_each(|extent| chunks.add(extent));
+        chunks
+    }
+
+    /// Adds those that reading these rows takes.
+    pub(in super::super::super) fn add_chunks(&self, rows: Range<usize>, chunks: &mut Chunks) {
+        self.extents(rows, &mut |extent| chunks.add(extent));
     }
 
     /// Notes that the payload is needed, where that is elsewhere.
@@ -78,25 +112,27 @@ impl Segment {
         }
     }
 
-    /// Hands on bytes of the payload, where that is here; else it is noted that they are needed.
-    pub(in super::super::super) fn hand_on(
-        &self,
-        extents: impl Iterator<Item = Range<usize>>,
-        each: &mut dyn FnMut(&[u8]),
-    ) {
-        if let Ok(payload) = self.held() {
-            extents.for_each(|extent| each(payload.get(extent).unwrap_or_default()));
-        }
+    /// Hands on the bytes of chunks of the payload, where that is here; else it is noted that they
+    /// are needed.
+    pub(in super::super::super) fn hand_on(&self, chunks: &Chunks, each: &mut dyn FnMut(&[u8])) {
+        let Ok(payload) = self.held() else { return };
+        chunks.extents().for_each(|extent| each(whole_chunks(&payload, extent)));
     }
 
-    /// Hands on the bytes that rows lie in, as [`Segment::extents`] and [`Segment::hand_on`] do.
+    /// Hands on the bytes of the chunks that reading any row takes, as [`Segment::hand_on`] does.
+    pub(in super::super::super) fn bytes_of_any(&self, each: &mut dyn FnMut(&[u8])) {
+        let Ok(payload) = self.held() else { return };
+        self.nulls().for_each(|extent| each(whole_chunks(&payload, extent)));
+    }
+
+    /// The same of those that reading these rows takes.
     pub(in super::super::super) fn bytes_around(
         &self,
         rows: Range<usize>,
         each: &mut dyn FnMut(&[u8]),
     ) {
         let Ok(payload) = self.held() else { return };
-        self.extents(rows, &mut |extent| each(payload.get(extent).unwrap_or_default()));
+        self.extents(rows, &mut |extent| each(whole_chunks(&payload, extent)));
     }
 
     /// Where rows' cells that differ in length begin and end: about, where the payload is not here.
@@ -198,7 +234,7 @@ impl Segment {
             return Ok(());
         }
         let start = chunk * CHUNK_BYTES;
-        let bytes = &payload[start..payload.len().min(start + CHUNK_BYTES)];
+        let bytes = payload.get(start..payload.len().min(start + CHUNK_BYTES)).unwrap_or_default();
         if crc32fast::hash(bytes) != u32_at(&self.bytes, self.at.chunks + 4 * chunk) {
             let why = "the checksum of the payload is wrong";
             return Err(Damage::of(self.id, self.at.payload + start, why));
@@ -215,7 +251,7 @@ impl Segment {
     /// another segment gives it checksums under which it would be right for ever.
     pub(in super::super::super) fn check_again(
         &self,
-        extents: &[Range<usize>],
+        chunks: Option<&Chunks>,
     ) -> Result<(), Damage> {
         let is_same = Head::decode(&self.bytes).is_ok_and(|(head, _)| head == self.head)
             && crc32fast::hash(&self.bytes[HEAD_BYTES..self.at.payload]) == self.head.index_crc;
@@ -224,14 +260,11 @@ impl Segment {
             self.spoil(Damage::of(self.id, HEAD_BYTES, why));
         }
         self.check_file()?;
-        if extents.is_empty() {
-            return Ok(());
-        }
+        let read = chunks.filter(|chunks| chunks.0.contains(&true));
+        let Some(chunks) = read else { return Ok(()) };
         let payload = self.held()?;
-        let chunks = |extent: &Range<usize>| {
-            extent.start / CHUNK_BYTES..extent.end.div_ceil(CHUNK_BYTES).min(self.chunks().end)
-        };
-        extents.iter().flat_map(chunks).try_for_each(|chunk| {
+        let read = self.chunks().zip(&chunks.0).filter(|(_, is_read)| **is_read);
+        read.map(|(chunk, _)| chunk).try_for_each(|chunk| {
             self.checked[chunk / 64].fetch_and(!(1 << (chunk % 64)), Relaxed);
             self.check_chunk(&payload, chunk)
         })
