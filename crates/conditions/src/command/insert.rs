@@ -127,7 +127,7 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
     let is_binary = format == FileFormat::Bin;
     let sending = Sending { most_objects: batch, skip, is_binary, is_dry: dry_run };
     let before = match (&named.folder, &named.tag) {
-        (Some(folder), Some(tag)) => new_tags(context, [(folder, tag)])?,
+        (Some(folder), Some(tag)) if !dry_run => new_tags(context, [(folder, tag)])?,
         _ => BTreeSet::new(),
     };
     let sent = parts::send(&context.client, &path, sending, fill)?;

@@ -311,26 +311,23 @@ impl Seal {
     fn make(&mut self, state: &State, due: Due) -> Result<Option<Made>, Refusal> {
         let Some(now) = &mut self.current else { return Ok(None) };
         let (folder, view) = state.unit(now.unit)?;
-        let (id, tag) = (self.next_id, now.unit.1.unwrap_or(0));
-        let (kind, since, until) = match due {
-            Due::Block(since, until) => (SegmentKind::Block, since, until),
-            Due::Past(..) => (SegmentKind::Past, 0, 0),
-        };
-        let of = SegmentOf { kind, id, folder: folder.made(), tag, since, until };
-        let (pieces, parts): (_, Vec<_>) = match due {
+        let (id, made, tag) = (self.next_id, folder.made(), now.unit.1.unwrap_or(0));
+        let of = |kind, since, until| SegmentOf { kind, id, folder: made, tag, since, until };
+        let (of, pieces, parts): (_, _, Vec<_>) = match due {
             Due::Block(since, until) => {
                 now.waits = Some(Waits::Block(since));
                 let blocks = view.base.blocks.iter().skip(view.base.place(since).unwrap_or(0));
                 let blocks = blocks.take_while(|block| block.since < until);
                 let pieces = block(folder, view, (since, until - 1), self.revision)?;
-                (pieces, blocks.map(|block| &block.part).collect())
+                let parts = blocks.map(|block| &block.part).collect();
+                (of(SegmentKind::Block, since, until), pieces, parts)
             }
             Due::Past(first, last) => {
                 now.waits = Some(Waits::Past);
                 let kept = now.past.as_ref().map_or(0, |planned| planned.kept);
                 let merged = &view.base.past[kept..];
                 let pieces = past(folder, view, merged, self.revision, (first, last))?;
-                (pieces, merged.iter().collect())
+                (of(SegmentKind::Past, 0, 0), pieces, merged.iter().collect())
             }
         };
         let read = Read { pieces: &pieces, parts: &parts, ahead: self.ahead };

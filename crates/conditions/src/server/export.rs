@@ -1,7 +1,7 @@
 //! Exports: all that is shown over a range, sent as it is read, however much it is.
 //!
-//! What its digest is is known at its end: it is a trailer, for clients that take those, and, where
-//! that is asked for, a last line.
+//! The digest of an export is known at its end: it is a trailer, for clients that take those, and a
+//! last line, where that is asked for.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,15 +86,10 @@ pub(super) async fn by_form(
 }
 
 async fn begin(app: &Arc<App>, params: Params, headers: &HeaderMap) -> Result<Response, Fault> {
+    let fix = "ask for jsonl, csv or binary, or /api/v1/slice for one time";
     let format = match params.format.unwrap_or(Format::Jsonl) {
-        Format::Json => {
-            let fix = "ask for jsonl, csv or binary, or /api/v1/slice for one time";
-            return Err(Fault::bad("format=json: an export has lines", fix));
-        }
-        Format::Arrow => {
-            let fix = "ask for jsonl, csv or binary, or /api/v1/slice for one time";
-            return Err(Fault::bad("format=arrow: that is a form of slices", fix));
-        }
+        Format::Json => return Err(Fault::bad("format=json: an export has lines", fix)),
+        Format::Arrow => return Err(Fault::bad("format=arrow: that is a form of slices", fix)),
         format => format,
     };
     let ranges = params.selection.numbers.as_ref().map_or(&[][..], Numbers::ranges);
