@@ -1,5 +1,6 @@
 //! What all handlers share.
 
+use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -141,30 +142,34 @@ impl App {
         self: &Arc<Self>,
         mut answer: impl FnMut(Arc<Self>) -> F,
     ) -> Result<T, Fault> {
-        let mut pins = Pins::new();
+        let (mut pins, mut swept) = (Pins::new(), None);
         loop {
-            match answer(Arc::clone(self)).await {
-                Err(fault) => pins.extend(self.fetch(fault).await?),
+            let fault = match answer(Arc::clone(self)).await {
+                Err(fault) => fault,
                 answered => return answered,
+            };
+            let Some(id) = fault.elsewhere.as_deref().copied() else { return Err(fault) };
+            match self.fetch(id).await {
+                Ok(fetched) => pins.extend(fetched),
+                // Another snapshot has been taken in since: its own segments are asked for.
+                Err(why) if why.kind() == ErrorKind::NotFound && swept != Some(id) => {
+                    swept = Some(id);
+                }
+                Err(why) => {
+                    let error = format!("{} can't be fetched: {why}", segment_name(id));
+                    tracing::error!("{error}");
+                    let fix = "see to the object store, or to --cache-size, and ask again";
+                    return Err(Fault::new(StatusCode::SERVICE_UNAVAILABLE, error, fix));
+                }
             }
         }
     }
 
-    /// Fetches the segment that a fault is of.
-    async fn fetch(&self, fault: Fault) -> Result<Pins, Fault> {
-        let Some(id) = fault.elsewhere.as_deref().copied() else { return Err(fault) };
-        let Some(fetched) = self.segments.as_ref().and_then(|all| all.fetch_beside(id)) else {
-            return Err(Fault { elsewhere: None, ..fault });
-        };
-        let why = match fetched.await {
-            Ok(Ok(pins)) => return Ok(pins),
-            Ok(Err(why)) => why.to_string(),
-            Err(_) => "the service ends".to_owned(),
-        };
-        let error = format!("{} can't be fetched: {why}", segment_name(id));
-        tracing::error!("{error}");
-        let fix = "see to the object store, or to --cache-size, and ask again";
-        Err(Fault::new(StatusCode::SERVICE_UNAVAILABLE, error, fix))
+    /// Fetches a segment whose payload is elsewhere.
+    async fn fetch(&self, id: u64) -> io::Result<Pins> {
+        let fetched = self.segments.as_ref().and_then(|all| all.fetch_beside(id));
+        let fetched = fetched.ok_or(ErrorKind::Unsupported)?.await;
+        fetched.unwrap_or_else(|_| Err(io::Error::other("what fetched it has ended")))
     }
 
     /// Counts a refusal.
@@ -336,6 +341,76 @@ mod tests {
         // Each of the two threads had begun with one at most.
         let more = begins.try_iter().count();
         assert!((1..=2).contains(&more), "{more}");
+    }
+
+    /// Where segments are kept: none can be fetched, for this reason.
+    #[cfg(feature = "tier")]
+    struct Without(ErrorKind, std::sync::atomic::AtomicU64);
+
+    #[cfg(feature = "tier")]
+    impl super::super::segments::Origin for Without {
+        fn put(&self, _: u64, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn check_room(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn bring(&self, _: &[(u64, u64, u32)]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn open(&self, _: u64) -> io::Result<crate::model::Source> {
+            Err(self.0.into())
+        }
+
+        fn fetch(&self, _: u64) -> io::Result<Pins> {
+            self.1.fetch_add(1, Relaxed);
+            Err(self.0.into())
+        }
+
+        fn fetch_beside(
+            self: Arc<Self>,
+            id: u64,
+        ) -> tokio::sync::oneshot::Receiver<io::Result<Pins>> {
+            let (sender, receiver) = tokio::sync::oneshot::channel();
+            drop(sender.send(self.fetch(id)));
+            receiver
+        }
+
+        fn sweep(&self, _: &std::collections::BTreeSet<u64>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[cfg(feature = "tier")]
+    #[test]
+    fn what_is_asked_of_a_segment_that_was_swept_meanwhile_is_asked_anew_once() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let data = tempfile::tempdir().expect("a folder");
+        let store = Store::open(data.path(), u64::MAX, SyncPolicy::Always).expect("a store");
+        // How often the answer needs the segment: the second time of another snapshot.
+        for (why, needs, expected) in [
+            (ErrorKind::NotFound, 1, (Ok(2), 1)),
+            (ErrorKind::NotFound, 9, (Err(503), 2)),
+            (ErrorKind::InvalidData, 1, (Err(503), 1)),
+        ] {
+            let origin = Arc::new(Without(why, AtomicU64::new(0)));
+            let segments = Segments::of_origin(data.path(), origin.clone());
+            let storage = Storage::open(data.path()).expect("a storage");
+            let app = Arc::new(App::new(store.shared(), store.writer(), storage).over(segments));
+            let mut asked = 0;
+            let answer = app.fetching(|_| {
+                asked += 1;
+                std::future::ready(match asked > needs {
+                    true => Ok(asked),
+                    false => Err(Fault { elsewhere: Some(Box::new(7)), ..Fault::own() }),
+                })
+            });
+            let answer = runtime.block_on(answer).map_err(|fault| fault.status.as_u16());
+            assert_eq!((answer, origin.1.load(Relaxed)), expected, "{why}");
+        }
     }
 
     /// Where files are kept: each that is fetched is waited for.

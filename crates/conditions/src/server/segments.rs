@@ -37,7 +37,7 @@ pub(super) trait Origin: Send + Sync {
     /// A segment that was kept or brought.
     fn open(&self, id: u64) -> io::Result<Source>;
 
-    /// Fetches the payload of a segment, and waits for it.
+    /// Fetches the payload of a segment, and waits for it. `NotFound` where it was swept.
     fn fetch(&self, id: u64) -> io::Result<Pins>;
 
     /// The same, on a thread of its own.

@@ -2,7 +2,7 @@
 //!
 //! Of every segment the index is there, as a file of its own, which answers what has no payload and
 //! says which payload is needed. Whole segments are there as far as there is room: those that were
-//! read least recently are let out while nothing reads them, and fetched again where they are
+//! read least recently are evicted while nothing reads them, and fetched again where they are
 //! needed. A copy is written under another name, checked to its last byte, and only then has its
 //! own.
 
@@ -182,11 +182,14 @@ impl Kept {
         Ok(())
     }
 
-    /// Reserves room for a copy: lets out what was read least recently, and isn't being read.
+    /// Reserves room for a copy: evicts what was read least recently, and is neither being read nor
+    /// just fetched.
     fn reserve(&self, copies: &mut Copies, bytes: u64) -> io::Result<()> {
         let most = self.most_bytes;
         if copies.bytes + bytes > most {
-            let here = copies.by_id.iter().filter(|(_, copy)| copy.payload.here().is_some());
+            let here = copies.by_id.iter().filter(|(id, copy)| {
+                copy.payload.here().is_some() && !copies.fetching.contains(id)
+            });
             let mut here: Vec<_> =
                 here.map(|(id, copy)| (copy.payload.last_read(), *id, copy.size)).collect();
             here.sort_unstable();
@@ -195,8 +198,11 @@ impl Kept {
                     break;
                 }
                 if copies.by_id[&id].payload.take() {
-                    fs::remove_file(self.file(id))?;
-                    copies.give_back(size);
+                    match fs::remove_file(self.file(id)) {
+                        // Another hand may have removed it.
+                        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+                        _ => copies.give_back(size),
+                    }
                 }
             }
         }
@@ -236,14 +242,16 @@ impl Kept {
         written
     }
 
-    /// Which segments are fetched for one: it, and others that are missed; room for each is
-    /// reserved. None where it is here by now.
-    fn begin(&self, id: u64) -> io::Result<Result<Arc<Bytes>, Vec<Wanted>>> {
+    /// Begins to fetch a segment, with others that are missed.
+    fn begin(&self, id: u64) -> io::Result<Begun<'_>> {
         let mut copies = self.lock();
         loop {
-            let Some(copy) = copies.by_id.get(&id) else { return Err(missing(id)) };
+            let Some(copy) = copies.by_id.get(&id) else {
+                let why = "no snapshot that is served names it any more";
+                return Err(io::Error::new(io::ErrorKind::NotFound, why));
+            };
             if let Some(payload) = copy.payload.get() {
-                return Ok(Ok(payload));
+                return Ok(Begun::Here(payload));
             }
             if !copies.fetching.contains(&id) {
                 break;
@@ -255,34 +263,60 @@ impl Kept {
         });
         let others = others.map(|(other, _)| *other).filter(|one| !copies.fetching.contains(one));
         let others: Vec<_> = others.take(TOGETHER - 1).collect();
-        let mut begun = Vec::new();
+        let mut wanted = Vec::new();
         for one in std::iter::once(id).chain(others) {
             let Copy { size, checksum, .. } = copies.by_id[&one];
             match self.reserve(&mut copies, size) {
-                Ok(()) => begun.push((one, size, checksum)),
+                Ok(()) => wanted.push((one, size, checksum)),
                 Err(why) if one == id => return Err(why),
                 Err(_) => break,
             }
         }
-        copies.fetching.extend(begun.iter().map(|(one, ..)| *one));
-        Ok(Err(begun))
+        copies.fetching.extend(wanted.iter().map(|(one, ..)| *one));
+        Ok(Begun::Fetching(Fetching { kept: self, wanted }))
+    }
+}
+
+/// What is done where the payload of a segment is missed.
+enum Begun<'a> {
+    /// It is here by now.
+    Here(Arc<Bytes>),
+    Fetching(Fetching<'a>),
+}
+
+/// Segments that are being fetched, with room for each. Whoever waits for one of them goes on when
+/// this is dropped, and finds out whether it came.
+struct Fetching<'a> {
+    kept: &'a Kept,
+    wanted: Vec<Wanted>,
+}
+
+impl Fetching<'_> {
+    /// Those that came: they stay here as long as they are held.
+    fn pins(&self) -> Pins {
+        let copies = self.kept.lock();
+        let here = |(id, ..): &Wanted| copies.by_id.get(id)?.payload.get();
+        self.wanted.iter().filter_map(here).collect()
     }
 
-    /// What came of those that were fetched: they stay here as long as they are held.
-    fn end(&self, begun: &[Wanted]) -> Pins {
-        let (mut copies, mut pins) = (self.lock(), Pins::new());
-        for (id, size, _) in begun {
+    fn has(&self, id: u64) -> bool {
+        self.kept.lock().by_id.get(&id).is_some_and(|copy| copy.payload.here().is_some())
+    }
+}
+
+impl Drop for Fetching<'_> {
+    fn drop(&mut self) {
+        let mut copies = self.kept.lock();
+        for (id, size, _) in &self.wanted {
             copies.fetching.remove(id);
             let payload = copies.by_id.get(id).map(|copy| Arc::clone(&copy.payload));
-            match payload.as_ref().and_then(|payload| payload.get()) {
-                Some(here) => pins.push(here),
-                None => copies.give_back(*size),
+            if payload.as_ref().is_none_or(|payload| payload.here().is_none()) {
+                copies.give_back(*size);
             }
             // Whoever misses it still finds out why.
             payload.inspect(|payload| payload.give_up());
         }
-        self.fetched.notify_all();
-        pins
+        self.kept.fetched.notify_all();
     }
 }
 
@@ -347,12 +381,12 @@ impl Origin for Kept {
     }
 
     fn fetch(&self, id: u64) -> io::Result<Pins> {
-        let begun = match self.begin(id)? {
-            Ok(here) => return Ok(vec![here]),
-            Err(begun) => begun,
+        let fetching = match self.begin(id)? {
+            Begun::Here(payload) => return Ok(vec![payload]),
+            Begun::Fetching(fetching) => fetching,
         };
         let mut failed = None;
-        let wanted = begun.iter().map(|one| (*one, object(one.0), one.1));
+        let wanted = fetching.wanted.iter().map(|one| (*one, object(one.0), one.1));
         let fetched = self.bucket.get_each(wanted, Part::Whole, |one, bytes| {
             let bytes = Self::checked(one, bytes);
             let copied = bytes.and_then(|bytes| self.write(one.0, &bytes));
@@ -362,12 +396,10 @@ impl Origin for Kept {
             }
             Ok(())
         });
-        let pins = self.end(&begun);
-        let is_here = self.lock().by_id.get(&id).is_some_and(|one| one.payload.here().is_some());
-        match (failed, fetched) {
-            (Some(why), _) => Err(why),
-            (None, Err(why)) if !is_here => Err(why),
-            (None, _) => Ok(pins),
+        match failed.map_or(fetched, Err) {
+            // The object store may have failed at another one.
+            Err(why) if !fetching.has(id) => Err(why),
+            _ => Ok(fetching.pins()),
         }
     }
 

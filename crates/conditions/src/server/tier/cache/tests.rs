@@ -82,7 +82,7 @@ fn here(kept: &Kept) -> Vec<u64> {
 }
 
 #[test]
-fn what_was_read_least_recently_is_let_out_and_fetched_once_for_all_who_miss_it() {
+fn what_was_read_least_recently_is_evicted_and_fetched_once_for_all_who_miss_it() {
     let place = Place::of(4);
     let ids: Vec<u64> = place.all.iter().map(|made| made.id).collect();
     let most = place.bytes(3);
@@ -129,6 +129,61 @@ fn what_others_miss_too_is_fetched_with_it() {
     kept.lock().give_back(place.bytes(3));
     assert_eq!(kept.fetch(ids[0]).expect("there").len(), 3);
     assert_eq!(here(&kept), ids);
+}
+
+/// All segments of a place, of which the payloads of the last two are here: there is room for two.
+fn kept_two(place: &Place) -> (Arc<Kept>, Vec<u64>) {
+    let kept = place.kept(place.bytes(3));
+    for made in &place.all {
+        kept.put(made.id, &made.bytes).expect("kept");
+    }
+    let ids: Vec<u64> = place.all.iter().map(|made| made.id).collect();
+    assert_eq!(here(&kept), ids[2..]);
+    (kept, ids)
+}
+
+#[test]
+fn a_copy_that_another_hand_has_removed_takes_no_room() {
+    let place = Place::of(4);
+    let (kept, ids) = kept_two(&place);
+    fs::remove_file(kept.file(ids[2])).expect("it was there");
+    kept.fetch(ids[0]).expect("there is room");
+    assert_eq!(here(&kept), [ids[0], ids[3]]);
+    assert!(place.used(&kept) <= place.bytes(3));
+}
+
+#[test]
+fn what_came_is_not_evicted_before_those_who_fetched_it_have_it() {
+    let place = Place::of(4);
+    let (kept, ids) = kept_two(&place);
+    let pins = kept.fetch(ids[3]).expect("it is here");
+    let Ok(Begun::Fetching(fetching)) = kept.begin(ids[0]) else { panic!("it is fetched") };
+    kept.write(ids[0], &place.all[0].bytes).expect("written");
+    let why = kept.fetch(ids[1]).expect_err("there is no room").to_string();
+    assert!(why.contains("--cache-size"), "{why}");
+    assert_eq!((fetching.pins().len(), here(&kept)), (1, vec![ids[0], ids[3]]));
+    drop(fetching);
+    place.used(&kept);
+    kept.fetch(ids[1]).expect("there is room");
+    assert_eq!(here(&kept), [ids[1], ids[3]]);
+    place.used(&kept);
+    drop(pins);
+}
+
+#[test]
+fn whoever_waits_for_a_fetch_that_ends_without_a_result_fetches_it() {
+    let place = Place::of(4);
+    let (kept, ids) = kept_two(&place);
+    let Ok(Begun::Fetching(fetching)) = kept.begin(ids[0]) else { panic!("it is fetched") };
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| kept.fetch(ids[0]).expect("it is there").len());
+        drop(fetching);
+        assert_eq!(waits.join().expect("no panic"), 1);
+    });
+    place.used(&kept);
+    kept.sweep(&BTreeSet::new()).expect("swept");
+    let why = kept.fetch(ids[0]).expect_err("it is gone");
+    assert_eq!(why.kind(), io::ErrorKind::NotFound);
 }
 
 #[test]
