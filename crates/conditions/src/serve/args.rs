@@ -52,7 +52,7 @@ pub(crate) struct ConditionsArgs {
     pub(super) shared: SharedArgs,
 
     /// Of several servers: the most of the segments that is copied to --data. What was read least
-    /// recently is let out, and fetched again; the indexes of all segments have to fit
+    /// recently is evicted, and fetched again; the indexes of all segments have to fit
     #[arg(long, value_name = "SIZE", default_value = "250GiB", value_parser = size)]
     pub(super) cache_size: ByteCount,
 
