@@ -1,22 +1,28 @@
 //! Following a server: its tree as a client has it, and what has changed in it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use super::levels::{Levels, Touched};
+use super::levels::{Brought, Levels, Touched};
 use super::{Client, ClientError, Result};
 use crate::definition::print_attribute;
-use crate::model::{Attribute, Flags, NodeId, ServerState, Snapshot, State, Tree};
+use crate::model::{
+    Attribute, Displayed, Flags, NodeId, Passed, ServerState, Snapshot, State, Tree,
+};
 use crate::protocol::{
     Command, Encoding, SyncAnswer, SyncKind, SyncedChange, SyncedNode, read_sync_answer,
 };
+
+/// What of a server is [`Seen`] where changes came of which it remembers nothing: their number is
+/// the value.
+pub const MISSED: &str = "missed";
 
 /// One thing that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// The node's path; of the server `/`.
     pub path: String,
-    /// What: `state`, `event`, `meter`, …; `added` and `deleted` of a node.
+    /// What: `state`, `event`, `meter`, …; `added` and `deleted` of a node; or [`MISSED`].
     pub what: &'static str,
     /// The attribute's name; empty where it has none.
     pub name: String,
@@ -44,7 +50,8 @@ impl Follower {
     }
 
     /// Follows a node and some levels below it from now on; at a server that doesn't send levels
-    /// all, of which each time only the changes come.
+    /// all, of which each time only the changes come. A server of this program sends all states
+    /// that nodes come to, too.
     ///
     /// # Errors
     /// When there is no such node, or as of [`new`](Self::new).
@@ -52,8 +59,8 @@ impl Follower {
         if !client.is_own()? {
             return Self::new(client);
         }
-        let levels = Some(Levels::new(client.clone(), Encoding::Binary, path, levels)?);
-        Ok(Self { client, tree: Tree::default(), levels })
+        let levels = Levels::new(client.clone(), Encoding::Binary, path, levels)?;
+        Ok(Self { client, tree: Tree::default(), levels: Some(levels.with_states()) })
     }
 
     /// The tree as it was when it was asked for last. What isn't shown as a [`Seen`] may be older.
@@ -75,8 +82,8 @@ impl Follower {
     pub fn changes(&mut self) -> Result<Vec<Seen>> {
         if let Some(levels) = &mut self.levels {
             let before = levels.tree().snapshot();
-            let touched = levels.sync()?;
-            return Ok(seen(&before, levels.tree(), &touched));
+            let brought = levels.sync()?;
+            return Ok(seen(&before, levels.tree(), &brought));
         }
         let command = Command::Sync {
             kind: SyncKind::Changes,
@@ -118,7 +125,7 @@ impl Follower {
         };
         let before = levels.tree().snapshot();
         match levels.wait(within, every) {
-            Ok(Some(touched)) => Ok(seen(&before, levels.tree(), &touched)),
+            Ok(Some(brought)) => Ok(seen(&before, levels.tree(), &brought)),
             Ok(None) => Ok(Vec::new()),
             Err(why) => {
                 std::thread::sleep(within);
@@ -152,7 +159,9 @@ impl Follower {
 
     fn replaced(&mut self, tree: Tree) -> Vec<Seen> {
         let before = std::mem::replace(&mut self.tree, tree);
-        different(&before, &self.tree)
+        let mut looks = Looks::new(&before, &self.tree);
+        looks.different();
+        looks.seen
     }
 
     fn apply(&mut self, nodes: &[SyncedNode]) -> Vec<Seen> {
@@ -163,14 +172,14 @@ impl Follower {
             node.changes.iter().for_each(|change| self.change(id, change));
             changed.push((id, &node.path));
         }
-        let mut seen = Vec::new();
-        server(&before, &self.tree, &mut seen);
+        let mut looks = Looks::new(&before, &self.tree);
+        looks.server();
         // A suite comes once more for its calendar.
         let mut known = HashSet::new();
         for (id, path) in changed.into_iter().filter(|(id, _)| known.insert(*id)) {
-            node((&before, id), (&self.tree, id), path, &mut seen);
+            looks.node((id, id), path);
         }
-        seen
+        looks.seen
     }
 
     fn change(&mut self, id: NodeId, change: &SyncedChange) {
@@ -248,83 +257,123 @@ fn attribute(one: &mut Attribute, kind: &str, change: &SyncedChange) {
     }
 }
 
-/// What is different of two states of a tree, of which no more than this may be.
-fn seen(before: &Snapshot, after: &Snapshot, touched: &Touched) -> Vec<Seen> {
-    let Touched::Nodes(paths) = touched else { return different(before, after) };
-    let mut seen = Vec::new();
-    server(before, after, &mut seen);
-    for path in paths {
-        if let (Some(old), Some(new)) = (before.find(path), after.find(path)) {
-            node((before, old), (after, new), path, &mut seen);
+/// What an answer of a server of this program has brought.
+fn seen(before: &Snapshot, after: &Snapshot, brought: &Brought) -> Vec<Seen> {
+    let mut looks = Looks::new(before, after);
+    looks.pass(&brought.passed);
+    match &brought.touched {
+        Touched::Any => looks.different(),
+        Touched::Nodes(paths) => {
+            looks.server();
+            for path in paths {
+                if let (Some(old), Some(new)) = (before.find(path), after.find(path)) {
+                    looks.node((old, new), path);
+                }
+            }
         }
     }
-    seen
+    // A node is there before it comes to states.
+    looks.seen.sort_by_key(|one| (one.what != MISSED, one.what != "added"));
+    looks.seen
 }
 
-/// What is different of two states of a tree.
-fn different(before: &Snapshot, after: &Snapshot) -> Vec<Seen> {
-    let mut seen = Vec::new();
-    server(before, after, &mut seen);
-    let mut known = HashSet::new();
-    let mut walk = after.walk(NodeId::ROOT);
-    while let Some(id) = walk.next() {
-        let path = after.path(id);
-        if let Some(old) = before.find(&path) {
-            known.insert(old);
-            node((before, old), (after, id), &path, &mut seen);
-        } else {
-            walk.skip_below(id);
-            let value = after.node(id).displayed().word().to_owned();
-            seen.push(Seen { path, what: "added", name: String::new(), value });
+/// Two looks at a tree, and what has been seen to be different.
+struct Looks<'a> {
+    before: &'a Snapshot,
+    after: &'a Snapshot,
+    /// The states of nodes that were seen last; none where those between both looks aren't known.
+    states: Option<HashMap<&'a str, Displayed>>,
+    seen: Vec<Seen>,
+}
+
+impl<'a> Looks<'a> {
+    const fn new(before: &'a Snapshot, after: &'a Snapshot) -> Self {
+        Self { before, after, states: None, seen: Vec::new() }
+    }
+
+    fn see(&mut self, path: &str, what: &'static str, name: String, value: String) {
+        self.seen.push(Seen { path: path.to_owned(), what, name, value });
+    }
+
+    fn see_state(&mut self, path: &str, state: Displayed) {
+        self.see(path, "state", String::new(), state.word().to_owned());
+    }
+
+    /// The states that nodes have come to between both looks, which are all.
+    fn pass(&mut self, passed: &'a Passed<String>) {
+        if passed.missed > 0 {
+            self.see("/", MISSED, String::new(), passed.missed.to_string());
+        }
+        let mut states = HashMap::new();
+        for (path, state) in &passed.states {
+            let was = || self.before.find(path).map(|id| self.before.node(id).displayed());
+            if states.insert(path.as_str(), *state).or_else(was) != Some(*state) {
+                self.see_state(path, *state);
+            }
+        }
+        self.states = Some(states);
+    }
+
+    /// All that is different.
+    fn different(&mut self) {
+        self.server();
+        let (before, after) = (self.before, self.after);
+        let mut known = HashSet::new();
+        let mut walk = after.walk(NodeId::ROOT);
+        while let Some(id) = walk.next() {
+            let path = after.path(id);
+            if let Some(old) = before.find(&path) {
+                known.insert(old);
+                self.node((old, id), &path);
+            } else {
+                walk.skip_below(id);
+                let state = after.node(id).displayed().word().to_owned();
+                self.see(&path, "added", String::new(), state);
+            }
+        }
+        let mut walk = before.walk(NodeId::ROOT);
+        while let Some(id) = walk.next() {
+            if !known.contains(&id) {
+                walk.skip_below(id);
+                self.see(&before.path(id), "deleted", String::new(), String::new());
+            }
         }
     }
-    let mut walk = before.walk(NodeId::ROOT);
-    while let Some(id) = walk.next() {
-        if !known.contains(&id) {
-            walk.skip_below(id);
-            let (name, value) = Default::default();
-            seen.push(Seen { path: before.path(id), what: "deleted", name, value });
+
+    /// What is different of the server itself.
+    fn server(&mut self) {
+        let state = self.after.server().state;
+        if self.before.server().state != state {
+            self.see("/", "server", String::new(), state.word().to_owned());
         }
     }
-    seen
-}
 
-fn server(before: &Snapshot, after: &Snapshot, seen: &mut Vec<Seen>) {
-    let state = after.server().state;
-    if before.server().state != state {
-        let (path, name, value) = ("/".to_owned(), String::new(), state.word().to_owned());
-        seen.push(Seen { path, what: "server", name, value });
-    }
-}
-
-/// What is different of a node.
-fn node(
-    (before, old): (&Snapshot, NodeId),
-    (after, new): (&Snapshot, NodeId),
-    path: &str,
-    seen: &mut Vec<Seen>,
-) {
-    let (was, is) = (before.node(old), after.node(new));
-    let mut see = |what, name: String, value: String| {
-        seen.push(Seen { path: path.to_owned(), what, name, value });
-    };
-    // A state that it has left and come back to has changed.
-    if was.displayed() != is.displayed() || was.since != is.since {
-        see("state", String::new(), is.displayed().word().to_owned());
-    }
-    if was.try_no() != is.try_no() && is.try_no() != 0 {
-        see("try", String::new(), is.try_no().to_string());
-    }
-    if was.flags != is.flags {
-        see("flags", String::new(), is.flags.to_string());
-    }
-    for attribute in is.attributes.iter().filter(|one| !was.attributes.contains(one)) {
-        let Some((name, value)) = value(after, attribute) else { continue };
-        let known = was.attributes.iter().filter_map(|one| {
-            (one.word() == attribute.word()).then(|| self::value(before, one)).flatten()
-        });
-        if !known.into_iter().any(|known| known == (name.clone(), value.clone())) {
-            see(attribute.word(), name, value);
+    /// What is different of a node.
+    fn node(&mut self, (old, new): (NodeId, NodeId), path: &str) {
+        let (was, is) = (self.before.node(old), self.after.node(new));
+        let state = is.displayed();
+        let is_other = match &self.states {
+            Some(states) => *states.get(path).unwrap_or(&was.displayed()) != state,
+            // A state that it has left and come back to has changed.
+            None => was.displayed() != state || was.since != is.since,
+        };
+        if is_other {
+            self.see_state(path, state);
+        }
+        if was.try_no() != is.try_no() && is.try_no() != 0 {
+            self.see(path, "try", String::new(), is.try_no().to_string());
+        }
+        if was.flags != is.flags {
+            self.see(path, "flags", String::new(), is.flags.to_string());
+        }
+        for attribute in is.attributes.iter().filter(|one| !was.attributes.contains(one)) {
+            let Some((name, value)) = value(self.after, attribute) else { continue };
+            let known = was.attributes.iter().filter_map(|one| {
+                (one.word() == attribute.word()).then(|| self::value(self.before, one)).flatten()
+            });
+            if !known.into_iter().any(|known| known == (name.clone(), value.clone())) {
+                self.see(path, attribute.word(), name, value);
+            }
         }
     }
 }

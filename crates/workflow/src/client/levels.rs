@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::pushed::Pushed;
-use super::{Client, ClientError, Result};
-use crate::model::{AddError, Marks, NodeId, Portion, Snapshot, Tree};
+use super::{Client, ClientError, Portions, Result};
+use crate::model::{AddError, Marks, NodeId, Passed, Portion, Snapshot, Tree};
 use crate::protocol::{Encoding, Header, header};
 
 /// What a refusal says where a node is gone.
@@ -18,12 +18,23 @@ pub struct Levels {
     /// Whether the server cuts.
     is_own: bool,
     encoding: Encoding,
+    wants_states: bool,
     tree: Tree,
     marks: Marks,
     /// The first is that of [`Levels::new`], the others are bodies.
     portions: Vec<Portion>,
     /// Over which the server sends what changes in them.
     pushed: Option<Pushed>,
+}
+
+/// What an answer has brought.
+#[derive(Debug)]
+pub struct Brought {
+    /// What may have changed of the tree.
+    pub touched: Touched,
+    /// The states that nodes have come to since the answer before, by path; none unless they are
+    /// asked for ([`Levels::with_states`]).
+    pub passed: Passed<String>,
 }
 
 /// What may have changed of a tree.
@@ -63,9 +74,17 @@ impl Levels {
         let is_own = client.is_own()?;
         let portions = vec![Portion { path: path.to_owned(), levels, known: None }];
         let (tree, marks) = Tree::unknown();
-        let mut all = Self { client, is_own, encoding, tree, marks, portions, pushed: None };
+        let (wants_states, pushed) = (false, None);
+        let mut all =
+            Self { client, is_own, encoding, wants_states, tree, marks, portions, pushed };
         all.sync()?;
         Ok(all)
+    }
+
+    /// Has a server of this program send all states that nodes come to, not only their last ones.
+    #[must_use]
+    pub fn with_states(self) -> Self {
+        Self { wants_states: true, ..self }
     }
 
     /// The tree, as far as it was asked for.
@@ -98,14 +117,14 @@ impl Levels {
     ///
     /// # Errors
     /// As of [`new`](Self::new).
-    pub fn sync(&mut self) -> Result<Touched> {
+    pub fn sync(&mut self) -> Result<Brought> {
         if !self.is_own {
             let whole = self.client.tree()?;
             return self.take_cut_of(&whole);
         }
         let taken = self.client.cut(&self.header(None));
         let has_new = self.portions.iter().any(|one| one.known.is_none());
-        let (cut, marks) = match taken {
+        let taken = match taken {
             Err(ClientError::Refused(why))
                 if self.portions.len() > 1 && !has_new && why.contains(NO_NODE) =>
             {
@@ -117,7 +136,7 @@ impl Levels {
             }
             taken => taken?,
         };
-        self.take(&cut, &marks)
+        self.take(taken)
     }
 
     /// Waits this long for a change, and takes it: of a server of this program as soon as it
@@ -126,7 +145,7 @@ impl Levels {
     ///
     /// # Errors
     /// As of [`new`](Self::new); the next call connects anew.
-    pub fn wait(&mut self, within: Duration, every: Duration) -> Result<Option<Touched>> {
+    pub fn wait(&mut self, within: Duration, every: Duration) -> Result<Option<Brought>> {
         if !self.is_own {
             std::thread::sleep(within);
             return self.sync().map(Some);
@@ -143,10 +162,10 @@ impl Levels {
             self.pushed = Some(pushed);
             return Ok(None);
         };
-        match self.client.portions(answer) {
-            Ok((cut, marks)) => {
+        match self.client.portions(&self.header(None), answer) {
+            Ok(taken) => {
                 self.pushed = Some(pushed);
-                self.take(&cut, &marks).map(Some)
+                self.take(taken).map(Some)
             }
             // A body that is gone is closed, and the others are followed on.
             Err(ClientError::Refused(why)) if self.portions.len() > 1 && why.contains(NO_NODE) => {
@@ -157,10 +176,11 @@ impl Levels {
     }
 
     fn header(&self, follow: Option<u32>) -> Header {
-        Header { encoding: self.encoding, follow, portions: self.portions.clone() }
+        let (encoding, wants_states) = (self.encoding, self.wants_states);
+        Header { encoding, follow, wants_states, portions: self.portions.clone() }
     }
 
-    fn take_cut_of(&mut self, whole: &Tree) -> Result<Touched> {
+    fn take_cut_of(&mut self, whole: &Tree) -> Result<Brought> {
         let all: Vec<Portion> =
             self.portions.iter().cloned().map(|one| Portion { known: None, ..one }).collect();
         let wanted = whole.wanted(&all).map_err(|path| {
@@ -168,15 +188,20 @@ impl Levels {
         })?;
         let (cut, marks) = wanted.cut(whole);
         (self.tree, self.marks) = Tree::unknown();
-        self.take(&cut, &marks)?;
-        Ok(Touched::Any)
+        self.take_part(&cut, &marks)?;
+        Ok(Brought { touched: Touched::Any, passed: Passed::default() })
     }
 
-    fn take(&mut self, cut: &Snapshot, marks: &Marks) -> Result<Touched> {
+    fn take(&mut self, (cut, marks, passed): Portions) -> Result<Brought> {
+        self.take_part(&cut, &marks)?;
+        Ok(Brought { touched: Touched::by(&cut, &marks), passed })
+    }
+
+    fn take_part(&mut self, cut: &Snapshot, marks: &Marks) -> Result<()> {
         let bad = |why: AddError| self.client.bad(why);
         self.tree.take_cut(&mut self.marks, cut, marks).map_err(bad)?;
         let known = Some((cut.state_change_no(), cut.modify_change_no()));
         self.portions.iter_mut().for_each(|one| one.known = known);
-        Ok(Touched::by(cut, marks))
+        Ok(())
     }
 }

@@ -13,15 +13,15 @@ use wire::PinnedTls;
 
 use crate::binary;
 use crate::definition::{Parsed, parse, parse_kept};
-use crate::model::{Marks, Tree};
+use crate::model::{Marks, NodeId, Passed, Tree};
 use crate::protocol::frame::{HEAD_BYTES, frame, length};
 use crate::protocol::{
     Answer, Body, Command, Encoding, Header, Request, ServerCommand, SyncAnswer, SyncKind, User,
-    header, is_spoken, read_answer, read_own, read_sync_answer, write,
+    header, is_spoken, read_answer, read_own, read_passed, read_sync_answer, write,
 };
 
-pub use follow::{Follower, Seen};
-pub use levels::{Levels, Touched};
+pub use follow::{Follower, MISSED, Seen};
+pub use levels::{Brought, Levels, Touched};
 
 /// The longest answer: that of a tree of some 5 million nodes.
 const MAX_ANSWER_BYTES: u64 = 1 << 30;
@@ -49,6 +49,10 @@ pub enum ClientError {
         why: String,
     },
 }
+
+/// Portions of a tree, what of their nodes is not in them, and the states that nodes have come to
+/// since, by path.
+type Portions = (Tree, Marks, Passed<String>);
 
 /// An answer: its document, or, of this program's own protocol, how its tree is written, and that.
 type Answered = (Option<Encoding>, Vec<u8>);
@@ -239,12 +243,9 @@ impl Client {
     }
 
     /// Portions of the tree of a server of this program: what the client lacks of them.
-    ///
-    /// # Errors
-    /// When it is refused, or as of [`ask`](Self::ask).
-    pub fn cut(&self, header: &Header) -> Result<(Tree, Marks)> {
+    fn cut(&self, header: &Header) -> Result<Portions> {
         let answer = self.exchange(&self.request_of(header)).map_err(|why| self.broken(why))?;
-        self.portions(answer)
+        self.portions(header, answer)
     }
 
     fn request_of(&self, header: &Header) -> Vec<u8> {
@@ -256,23 +257,47 @@ impl Client {
         request
     }
 
-    fn portions(&self, (encoding, answer): Answered) -> Result<(Tree, Marks)> {
-        match encoding {
-            Some(Encoding::Binary) => {
-                let read = binary::read(&answer).map_err(|why| self.bad(why))?;
-                Ok((read.tree, read.marks))
+    /// Reads what answers a header.
+    fn portions(&self, header: &Header, (encoding, answer): Answered) -> Result<Portions> {
+        let Some(encoding) = encoding else {
+            return Err(match read_answer(&answer) {
+                Ok(Answer::Error(why)) => ClientError::Refused(why.trim_end().to_owned()),
+                Ok(other) => self.bad(format!("{other:?}")),
+                Err(why) => self.bad(why),
+            });
+        };
+        let (passed, answer) = match header.wants_states {
+            true => read_passed(&answer).ok_or_else(|| self.bad("no states before its tree"))?,
+            false => (Passed::default(), answer.as_slice()),
+        };
+        let (tree, marks) = match encoding {
+            Encoding::Binary => {
+                let read = binary::read(answer).map_err(|why| self.bad(why))?;
+                (read.tree, read.marks)
             }
-            Some(Encoding::Text) => {
-                let text = String::from_utf8(answer).map_err(|why| self.bad(why))?;
-                let parsed = parse_kept(&text, &self.address).map_err(|why| self.bad(why))?;
-                Ok((parsed.tree, parsed.marks))
+            Encoding::Text => {
+                let text = std::str::from_utf8(answer).map_err(|why| self.bad(why))?;
+                let parsed = parse_kept(text, &self.address).map_err(|why| self.bad(why))?;
+                (parsed.tree, parsed.marks)
             }
-            None => match read_answer(&answer) {
-                Ok(Answer::Error(why)) => Err(ClientError::Refused(why.trim_end().to_owned())),
-                Ok(other) => Err(self.bad(format!("{other:?}"))),
-                Err(why) => Err(self.bad(why)),
-            },
+        };
+        let passed = self.named(passed, &tree)?;
+        Ok((tree, marks, passed))
+    }
+
+    /// States by the paths of nodes, which stand there by their places in the tree.
+    fn named(&self, passed: Passed<usize>, tree: &Tree) -> Result<Passed<String>> {
+        let Passed { states, missed } = passed;
+        if states.is_empty() {
+            return Ok(Passed { states: Vec::new(), missed });
         }
+        let ids: Vec<NodeId> = tree.walk(NodeId::ROOT).collect();
+        let states = states.into_iter().map(|(place, state)| {
+            let id =
+                ids.get(place).ok_or_else(|| self.bad("a state of a node that isn't there"))?;
+            Ok((tree.path(*id), state))
+        });
+        Ok(Passed { states: states.collect::<Result<_>>()?, missed })
     }
 
     fn broken(&self, why: std::io::Error) -> ClientError {

@@ -11,8 +11,8 @@ use service::{Failure, Outcome, out};
 use super::input;
 use super::server::{ServerArgs, failure};
 use super::why::find;
-use crate::client::{ClientError, Follower, Seen};
-use crate::model::{ALL_LEVELS, Attribute, Displayed, Instant};
+use crate::client::{ClientError, Follower, MISSED, Seen};
+use crate::model::{ALL_LEVELS, Attribute, Displayed, Instant, Snapshot};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,12 +22,15 @@ Examples:
   loadline workflow watch localhost --until /x/f=complete --for 1h && next-step
   loadline workflow watch localhost --json | jq -r 'select(.value == \"aborted\") | .path'
 
-A server of this program sends what changes, any other is asked. Each change is named once; what has
-changed and changed back between two looks is not seen, but for a state, which is. A server that
-can't be reached meanwhile is asked again. Times are this host's.
+A server of this program sends what changes: each state that a node comes to is named, in their
+order, however soon another follows; of all else what has changed and changed back within --interval
+is not seen. Where more changes came than it remembers (65,536), `missed` says how many are not
+named. Any other server is asked: a state that comes and goes between two looks is not seen (its log
+has it: loadline workflow history --follow). A server that can't be reached meanwhile is asked
+again. Times are this host's.
 
-Exit codes: 0 --until holds, or --for is over without --until; 3 --for is over and --until doesn't
-hold; 1 the server can't be reached from the start, or refuses.";
+Exit codes: 0 --until holds, or held meanwhile, or --for is over without --until; 3 --for is over
+and --until doesn't hold; 1 the server can't be reached from the start, or refuses.";
 
 /// A server, and what of it.
 #[derive(Debug, clap::Args)]
@@ -69,9 +72,9 @@ pub(super) fn run(args: &WatchArgs) -> Outcome {
         let all = [&WHAT[..], &Attribute::WORDS].concat().join(", ");
         return Err(Failure::Usage(format!("--what {what}: nothing is called so: one of {all}")));
     }
-    let until = args.until.as_deref().map(condition).transpose()?;
-    let is_beyond = |path: &str| args.level.is_some() && !args.follows(path);
-    if let Some((path, _)) = until.as_ref().filter(|(path, _)| is_beyond(path)) {
+    let until = args.until.as_deref().map(Until::read).transpose()?;
+    let is_beyond = |until: &&Until| args.level.is_some() && !args.follows(&until.path);
+    if let Some(Until { path, .. }) = until.as_ref().filter(is_beyond) {
         let why = format!("--until {path}: it is not among what --under and --level follow");
         return Err(Failure::Usage(why));
     }
@@ -84,32 +87,33 @@ pub(super) fn run(args: &WatchArgs) -> Outcome {
     if let Some(path) = &args.under {
         find(follower.tree(), path)?;
     }
-    if let Some((path, _)) = &until
+    if let Some(Until { path, .. }) = &until
         && follower.tree().find(path).is_none()
     {
         out::note(format!("there is no node {path} yet: it is waited for"));
     }
+    follow(args, &mut follower, until.as_ref())
+}
+
+/// Prints what changes until the time is over, or a node has a state.
+fn follow(args: &WatchArgs, follower: &mut Follower, until: Option<&Until>) -> Outcome {
     let end = args.within.map(|span| Clock::now() + span.duration());
     let interval = args.interval.duration().max(SHORTEST);
-    let mut is_away = false;
+    let (mut is_away, mut has_held, mut printed) = (false, false, 0);
     loop {
-        let holds = until.as_ref().is_some_and(|(path, state)| {
-            let tree = follower.tree();
-            tree.find(path).is_some_and(|id| tree.node(id).displayed() == *state)
-        });
-        if holds {
+        if has_held || until.is_some_and(|until| until.holds(follower.tree())) {
             return Ok(ExitCode::SUCCESS);
         }
         let left = end.map(|end| end.saturating_duration_since(Clock::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Ok(if until.is_some() { ExitCode::from(OVER) } else { ExitCode::SUCCESS });
+            return Ok(over(args, until, printed));
         }
         match follower.wait(left.map_or(interval, |left| left.min(interval)), interval) {
             Ok(seen) => {
                 is_away = false;
-                if !show(args, &seen)? {
-                    return Ok(ExitCode::SUCCESS);
-                }
+                has_held = until.is_some_and(|until| seen.iter().any(|one| until.is(one)));
+                let Some(count) = show(args, &seen)? else { return Ok(ExitCode::SUCCESS) };
+                printed += count;
             }
             Err(why @ ClientError::Connection { .. }) => {
                 if !std::mem::replace(&mut is_away, true) {
@@ -121,6 +125,41 @@ pub(super) fn run(args: &WatchArgs) -> Outcome {
     }
 }
 
+/// The time is over.
+fn over(args: &WatchArgs, until: Option<&Until>, printed: usize) -> ExitCode {
+    if printed == 0 && !args.json {
+        out::note("nothing of what is watched has changed");
+    }
+    if until.is_some() { ExitCode::from(OVER) } else { ExitCode::SUCCESS }
+}
+
+/// A node, and the state for which it is waited.
+struct Until {
+    path: String,
+    state: Displayed,
+}
+
+impl Until {
+    fn read(text: &str) -> Result<Self, Failure> {
+        let parts = text.rsplit_once('=');
+        let parts = parts.and_then(|(path, word)| Some((path, Displayed::of_word(word)?)));
+        let (path, state) = parts.filter(|(path, _)| path.starts_with('/')).ok_or_else(|| {
+            let states = Displayed::ALL.map(Displayed::word).join(", ");
+            Failure::Usage(format!("--until {text}: write /suite/task=STATE, one of {states}"))
+        })?;
+        Ok(Self { path: path.to_owned(), state })
+    }
+
+    fn holds(&self, tree: &Snapshot) -> bool {
+        tree.find(&self.path).is_some_and(|id| tree.node(id).displayed() == self.state)
+    }
+
+    /// Whether this is it.
+    fn is(&self, seen: &Seen) -> bool {
+        seen.path == self.path && seen.what == "state" && seen.value == self.state.word()
+    }
+}
+
 /// What of a node is seen to change, beside its attributes.
 const WHAT: [&str; 6] = ["state", "added", "deleted", "try", "flags", "server"];
 
@@ -128,32 +167,23 @@ fn is_seen(what: &str) -> bool {
     WHAT.contains(&what) || Attribute::WORDS.contains(&what)
 }
 
-fn condition(text: &str) -> Result<(String, Displayed), Failure> {
-    let parts = text.rsplit_once('=');
-    let parts = parts.and_then(|(path, word)| Some((path, Displayed::of_word(word)?)));
-    let (path, state) = parts.filter(|(path, _)| path.starts_with('/')).ok_or_else(|| {
-        let states = Displayed::ALL.map(Displayed::word).join(", ");
-        Failure::Usage(format!("--until {text}: write /suite/task=STATE, one of {states}"))
-    })?;
-    Ok((path.to_owned(), state))
-}
-
-/// Prints changes; false once the reader has closed standard output.
-fn show(args: &WatchArgs, seen: &[Seen]) -> Result<bool, Failure> {
+/// Prints changes, and returns how many; none once the reader has closed standard output.
+fn show(args: &WatchArgs, seen: &[Seen]) -> Result<Option<usize>, Failure> {
     let at = input::now();
     let is_wanted = |one: &&Seen| {
-        args.follows(&one.path)
-            && (args.what.is_empty() || args.what.iter().any(|what| what == one.what))
+        let is_what = args.what.is_empty() || args.what.iter().any(|what| what == one.what);
+        one.what == MISSED || args.follows(&one.path) && is_what
     };
-    let mut text = String::new();
+    let (mut text, mut count) = (String::new(), 0);
     for one in seen.iter().filter(is_wanted) {
         text.push_str(&line(args.json, at, one));
         text.push('\n');
+        count += 1;
     }
     let mut output = out::stream();
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Ok(()) => Ok(true),
-        Err(why) if out::is_unread(&why) => Ok(false),
+        Ok(()) => Ok(Some(count)),
+        Err(why) if out::is_unread(&why) => Ok(None),
         Err(why) => Err(why.into()),
     }
 }

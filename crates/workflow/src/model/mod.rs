@@ -37,7 +37,7 @@ pub use attribute::{
     Limit, Meter, Queue, Variable, Verify, WEEKDAYS, ZombieAction, ZombieRule, ZombieType,
 };
 pub use calendar::{Calendar, Clock};
-pub use changes::{Aspect, Changed};
+pub use changes::{Aspect, Changed, Passed};
 pub use evaluate::{Found, From, Named};
 pub use expression::{
     Binary, Expression, Function, Joint, Operand, Operands, Part, Program, Step, Value,

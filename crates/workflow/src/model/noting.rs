@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::attribute::Attribute;
-use super::changes::{Aspect, Changed};
-use super::node::NodeId;
+use super::changes::{Aspect, Changed, Passed};
+use super::node::{Node, NodeId};
+use super::state::Displayed;
 use super::tree::Tree;
 
 impl Tree {
@@ -16,7 +17,8 @@ impl Tree {
     /// Notes what of a node has changed.
     pub(super) fn changed_in(&mut self, id: NodeId, aspect: Aspect) {
         let no = self.next_state_no();
-        self.changes.note(no, id, aspect);
+        let shown = self.arena.get(id).map_or(Displayed::Unknown, Node::displayed);
+        self.changes.note(no, id, aspect, shown);
     }
 
     /// Notes that values of those attributes of a node have changed for which `is_it` holds.
@@ -99,6 +101,19 @@ impl Tree {
         // Of a deleted node there is nothing to send: its parent has it.
         nodes.retain(|id, _| self.has(*id));
         Some(nodes)
+    }
+
+    /// The states that nodes have shown one after another since this number.
+    #[must_use]
+    pub fn passed_since(&self, no: u32) -> Passed<NodeId> {
+        // A number from the future is that of another server, or of before they began again.
+        let is_ahead = no > self.state_change_no();
+        let mut passed = self.changes.passed_since(if is_ahead { 0 } else { no });
+        passed.states.retain(|(id, _)| self.has(*id));
+        if is_ahead {
+            passed.missed = passed.missed.max(1);
+        }
+        passed
     }
 
     /// Keeps those lines of the edit histories for which `is_kept` holds.

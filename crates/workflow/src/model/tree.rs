@@ -423,6 +423,7 @@ impl Tree {
         let id = match self.free.pop_first() {
             Some(id) => {
                 *self.node_mut(id) = node;
+                self.changes.given_again(self.now.state_change_no, id);
                 id
             }
             None => self.now.arena.push(node).ok_or(AddError::Full)?,
@@ -502,6 +503,7 @@ impl Tree {
         self.now.arena.push(root);
         self.free = BTreeSet::new();
         self.changes.calendars.clear();
+        self.changes.given_again(self.now.state_change_no, NodeId::ROOT);
         let index = std::mem::take(&mut self.now.index);
         let waiting = std::mem::take(&mut self.waiting);
         (self.texts, self.own_texts) = Default::default();

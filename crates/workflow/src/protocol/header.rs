@@ -12,7 +12,8 @@
 //!
 //! With `follow=100` the connection stays, and further answers come as the parts change, at most
 //! one in as many milliseconds: each brings what has changed since the one before. One of no bytes
-//! is a sign of life.
+//! is a sign of life. With `states=each` the states that nodes have come to since come before each
+//! tree ([`super::write_passed`]).
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -66,6 +67,9 @@ pub struct Header {
     /// Where further answers are to come as the parts change: the least milliseconds between two,
     /// of [`FOLLOW_MS`].
     pub follow: Option<u32>,
+    /// Whether all states are to come that nodes have come to since the oldest number of the parts,
+    /// not only their last ones.
+    pub wants_states: bool,
     /// What is asked for, one at least.
     pub portions: Vec<Portion>,
 }
@@ -108,8 +112,8 @@ impl Header {
     /// When it is none, or one of another version.
     pub fn read(bytes: &[u8]) -> Come<Self> {
         let Some((words, taken)) = line(bytes)? else { return Ok(None) };
-        let (encoding, follow) = (Encoding::Text, None);
-        let mut header = Self { encoding, follow, portions: Vec::new() };
+        let (encoding, follow, wants_states) = (Encoding::Text, None, false);
+        let mut header = Self { encoding, follow, wants_states, portions: Vec::new() };
         for word in words.split(' ').filter(|word| !word.is_empty()) {
             match word.split_once('=').ok_or_else(|| bad(word))? {
                 ("encoding", name) => {
@@ -119,6 +123,7 @@ impl Header {
                     let every = digits.parse().ok().filter(|every| FOLLOW_MS.contains(every));
                     header.follow = Some(every.ok_or_else(|| bad(word))?);
                 }
+                ("states", "each") => header.wants_states = true,
                 ("part", _) if header.portions.len() == PORTIONS_LIMIT => {
                     return Err(BadHeader(format!("more than {PORTIONS_LIMIT} parts")));
                 }
@@ -146,6 +151,9 @@ impl Header {
         let mut text = format!("{NAME}encoding={}", self.encoding.word());
         if let Some(every) = self.follow {
             text.push_str(&format!(" follow={every}"));
+        }
+        if self.wants_states {
+            text.push_str(" states=each");
         }
         for Portion { path, levels, known } in &self.portions {
             text.push_str(" part=");
@@ -232,13 +240,15 @@ mod tests {
     fn a_line_is_read_as_it_was_written_and_is_no_length() {
         let portion = |path: &str, levels, known| Portion { path: path.to_owned(), levels, known };
         let portions = vec![portion("/", 2, Some((1207, 3))), portion("/s/f", ALL_LEVELS, None)];
-        let mut header = Header { encoding: Encoding::Binary, follow: Some(100), portions };
+        let (encoding, follow) = (Encoding::Binary, Some(100));
+        let mut header = Header { encoding, follow, wants_states: true, portions };
         let mut line = Vec::new();
         header.write(&mut line);
-        let whole = b"loadline/1 encoding=binary follow=100 part=/,2,1207,3 part=/s/f,all\n";
-        assert_eq!(line, whole);
+        let whole = "loadline/1 encoding=binary follow=100 states=each part=/,2,1207,3 \
+                     part=/s/f,all\n";
+        assert_eq!(line, whole.as_bytes());
         assert_eq!(Header::read(&line), Ok(Some((header.clone(), line.len()))));
-        (header.follow, line) = (None, Vec::new());
+        (header.follow, header.wants_states, line) = (None, false, Vec::new());
         header.write(&mut line);
         assert_eq!(line, b"loadline/1 encoding=binary part=/,2,1207,3 part=/s/f,all\n");
         assert_eq!(Header::read(&line), Ok(Some((header, line.len()))));
@@ -276,6 +286,7 @@ mod tests {
             "loadline/1 follow= part=/,1\n",
             "loadline/1 follow=9 part=/,1\n",
             "loadline/1 follow=60001 part=/,1\n",
+            "loadline/1 states=all part=/,1\n",
             "l\n",
         ] {
             assert!(Header::read(line.as_bytes()).is_err(), "{line}");

@@ -68,7 +68,7 @@ mod tests {
 
     fn header(path: &str, known: Numbers) -> Header {
         let portions = vec![Portion { path: path.to_owned(), levels: 1, known: Some(known) }];
-        Header { encoding: Encoding::Binary, follow: Some(10), portions }
+        Header { encoding: Encoding::Binary, follow: Some(10), wants_states: false, portions }
     }
 
     fn follower() -> Follower {

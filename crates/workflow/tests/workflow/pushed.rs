@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use workflow::client::{Client, Levels};
 use workflow::model::ALL_LEVELS;
 use workflow::protocol::{
-    Alteration, Body, Command, Encoding, PathsCommand, Request, ServerCommand, SyncKind, User,
-    read_own, write,
+    Alteration, Body, Command, Encoding, LogCommand, PathsCommand, Request, ServerCommand,
+    SyncKind, User, read_own, write,
 };
 
 use crate::commands::{Running, printed};
@@ -35,6 +35,22 @@ fn set(client: &Client, path: &str, value: &str) {
     let alteration = Alteration::Add("variable");
     let (paths, name, value) = (vec![path.to_owned()], "BIG".to_owned(), value.to_owned());
     client.command(Command::Alter { paths, alteration, name, value }).expect("set");
+}
+
+/// Has a node come to states one after another.
+fn force(client: &Client, path: &str, words: &[&str]) {
+    for word in words {
+        let (paths, word) = (vec![path.to_owned()], (*word).to_owned());
+        let (recursive, repeats_to_last) = (true, false);
+        let force = Command::Force { paths, word, recursive, repeats_to_last };
+        client.command(force).expect("forced");
+    }
+}
+
+/// Waits until so many have asked for changes.
+fn until_followed(place: &Place, client: &Client, count: usize) {
+    let log = || client.text(Command::Log(LogCommand::Get(1000))).expect("the log");
+    place.until("it follows", || log().matches("--sync=").count() >= count);
 }
 
 /// What goes on without being news: numbers and calendars.
@@ -270,4 +286,103 @@ fn watch_asks_once_and_again_where_the_server_has_been_away() {
     assert!(line.ends_with("/t  state suspended"), "{line}");
     watch.terminate();
     watch.end();
+}
+
+/// What a task does that runs and is run again.
+const STATES: [&str; 7] =
+    ["submitted", "active", "complete", "queued", "submitted", "active", "complete"];
+
+#[test]
+fn watch_names_every_state_in_order_however_short_it_was() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let client = client(place.port);
+    load(&client);
+    let at = format!("localhost:{}", place.port);
+    let words = ["watch", &at, "--interval", "1s", "--under", "/s/f/c", "--what", "state"];
+    let mut watch = Running::start(&words);
+    until_followed(&place, &client, 2);
+    force(&client, "/s/f/c", &STATES);
+    for state in STATES {
+        let line = watch.line();
+        assert!(line.ends_with(&format!("/s/f/c  state {state}")), "{line}: {state}");
+    }
+    // Also of a suite that takes the place of another.
+    load(&client);
+    force(&client, "/s/f/c", &["active", "aborted"]);
+    let mut lines = vec![watch.line()];
+    while lines.last().is_some_and(|line| !line.ends_with("aborted")) {
+        lines.push(watch.line());
+    }
+    assert!(lines.len() > 1 && lines[lines.len() - 2].ends_with("state active"), "{lines:?}");
+    watch.terminate();
+    watch.end();
+    // A state that has passed meanwhile ends it, too.
+    let until = [&words[..], &["--until", "/s/f/c=submitted"]].concat();
+    let watch = Running::start(&until);
+    until_followed(&place, &client, 4);
+    force(&client, "/s/f/c", &STATES);
+    let (out, error, code) = watch.end();
+    assert!(code == 0 && out.contains("state submitted"), "{out}{error}");
+    server.stop(Duration::from_secs(1));
+}
+
+#[test]
+fn watch_says_how_many_changes_it_has_missed() {
+    let place = Place::new();
+    let served = Served::ours(&place);
+    let client = client(place.port);
+    load(&client);
+    let at = format!("localhost:{}", place.port);
+    let words = ["watch", &at, "--interval", "5s", "--what", "state", "--under", "/s/f/c"];
+    let mut watch = Running::start(&words);
+    until_followed(&place, &client, 2);
+    force(&client, "/s/f/c", &STATES[..1]);
+    assert!(watch.line().ends_with("/s/f/c  state submitted"));
+    // What isn't sent yet when the server ends isn't remembered by the next one.
+    force(&client, "/s/f/c", &STATES[1..]);
+    served.kill();
+    let _served = Served::ours(&place);
+    let line = watch.line();
+    let missed = line.rsplit_once("/  missed ").and_then(|(_, count)| count.parse().ok());
+    assert!(missed.is_some_and(|count: usize| count >= STATES.len() - 1), "{line}");
+    assert!(watch.line().ends_with("/s/f/c  state complete"));
+    watch.terminate();
+    watch.end();
+}
+
+#[test]
+fn states_come_before_the_tree_with_how_many_are_not_remembered() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let client = client(place.port);
+    let tasks: String = (0..2_000).map(|number| format!(" task t{number}\n")).collect();
+    let definition = format!("suite m\n{tasks}endsuite\n{DEFINITION}");
+    let file = "x.def".to_owned();
+    client.command(Command::Load { force: true, definition, file }).expect("loaded");
+    client.command(Command::Begin { suite: String::new(), force: true }).expect("begun");
+    let numbers = || {
+        let tree = client.tree().expect("the tree");
+        (tree.state_change_no(), tree.modify_change_no())
+    };
+    let ask = |(state, modify): (u32, u32)| {
+        let words = format!("states=each part=/s/f/c,0,{state},{modify}");
+        let answer = Stream::begin(place.port, &words).next();
+        let (states, _) = answer.split_once("\n\n").expect("an empty line");
+        states.to_owned()
+    };
+    let before = numbers();
+    force(&client, "/s/f/c", &STATES[..3]);
+    // The server, the suite, the family and the task.
+    assert_eq!(ask(before), "submitted 3\nactive 3\ncomplete 3");
+    for _ in 0..20 {
+        force(&client, "/m", &["active", "queued"]);
+    }
+    force(&client, "/s/f/c", &STATES[3..5]);
+    let states = ask(before);
+    let (missed, rest) = states.split_once('\n').expect("a line");
+    let missed = missed.strip_prefix("missed ").and_then(|count| count.parse::<u32>().ok());
+    assert!(missed.is_some_and(|count| count > 10_000), "{states}");
+    assert_eq!(rest, "queued 3\nsubmitted 3");
+    server.stop(Duration::from_secs(1));
 }

@@ -55,7 +55,7 @@ pub(super) fn request((taken, encoding): (Taken, Encoding), site: &Site, state: 
     };
     let portions = vec![Portion { path: "/".to_owned(), levels, known }];
     let mut request = Vec::new();
-    Header { encoding, follow: None, portions }.write(&mut request);
+    Header { encoding, follow: None, wants_states: false, portions }.write(&mut request);
     request.extend(sync(SyncKind::Changes, Numbers::default()));
     request
 }

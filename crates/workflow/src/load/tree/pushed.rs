@@ -130,9 +130,9 @@ impl Other {
 fn follow(at: SocketAddr, numbers: Numbers) -> Result<TcpStream> {
     let known = numbers.pair();
     let portions = vec![Portion { path: "/".to_owned(), levels: ALL_LEVELS, known }];
-    let follow = Some(*FOLLOW_MS.start());
+    let (encoding, follow) = (Encoding::Binary, Some(*FOLLOW_MS.start()));
     let mut request = Vec::new();
-    Header { encoding: Encoding::Binary, follow, portions }.write(&mut request);
+    Header { encoding, follow, wants_states: false, portions }.write(&mut request);
     request.extend(sync(SyncKind::Changes, Numbers::default()));
     let mut stream = TcpStream::connect(at)?;
     stream.set_nodelay(true)?;
