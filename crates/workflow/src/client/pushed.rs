@@ -60,13 +60,12 @@ impl Pushed {
         let end = Instant::now() + wait;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let Some(answer) = self.begun(left)? else { return Ok(None) };
-            // A sign of life has nothing in it.
-            if !answer.1.is_empty() {
-                return Ok(Some(answer));
-            }
-            if Instant::now() >= end {
-                return Ok(None);
+            // Behind this time a server that sends nothing counts as gone, however long the wait.
+            match self.begun(left.min(2 * SILENCE))? {
+                // A sign of life has nothing in it.
+                Some(answer) if !answer.1.is_empty() => return Ok(Some(answer)),
+                _ if Instant::now() >= end => return Ok(None),
+                _ => {}
             }
         }
     }
