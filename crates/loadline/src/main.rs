@@ -164,7 +164,8 @@ fn meant(mut error: clap::Error) -> clap::Error {
 
 fn main() -> ExitCode {
     service::file_limit::turn_into_error();
-    let matches = match command().try_get_matches_from(registry::typed(std::env::args_os())) {
+    let (meaning, words) = registry::typed(command(), std::env::args_os());
+    let matches = match meaning.try_get_matches_from(words) {
         Ok(matches) => matches,
         Err(error) => return exit::typed(&meant(error)),
     };

@@ -162,15 +162,26 @@ pub(crate) fn commands() -> impl Iterator<Item = Command> {
     std::iter::once(serve()).chain(clients)
 }
 
-/// The words that were typed. By the name of ecFlow's server this program serves as that does.
-pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// The words that were typed, for a command. By the name of ecFlow's server this program serves as
+/// that does, at all addresses unless told otherwise.
+pub(crate) fn typed(
+    command: Command,
+    words: impl Iterator<Item = OsString>,
+) -> (Command, Vec<OsString>) {
+    const ECFLOW_SERVER: &str = "ecflow_server";
     let mut words: Vec<_> = words.collect();
     let name = words.first().and_then(|name| Path::new(name).file_name());
-    if name.is_some_and(|name| name == "ecflow_server") {
-        let meant = ["serve", workflow::SERVICE.name, "--ecflow-server"].map(OsString::from);
-        words.splice(1..1, meant);
+    if name.is_none_or(|name| name != ECFLOW_SERVER) {
+        return (command, words);
     }
-    words
+    let meant = ["serve", workflow::SERVICE.name, "--ecflow-server"];
+    words.splice(1..1, meant.map(OsString::from));
+    let theirs = |serve: Command| {
+        let serve = serve.override_usage(format!("{ECFLOW_SERVER} [OPTIONS]"));
+        serve.mut_arg("listen", |listen| listen.default_value("0.0.0.0"))
+    };
+    let command = command.mut_subcommand(meant[0], |all| all.mut_subcommand(meant[1], theirs));
+    (command, words)
 }
 
 /// Runs the service's command that was typed, if it was one.

@@ -95,6 +95,23 @@ fn what_the_workload_cannot_be_is_refused_with_its_key() {
 }
 
 #[test]
+fn by_the_name_of_ecflow_s_server_its_usage_is_what_can_be_typed() {
+    let place = Place::with("");
+    let server = place.path().join("ecflow_server");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_loadline"), &server).expect("a link");
+    let run =
+        |words: &[&str]| std::process::Command::new(&server).args(words).output().expect("it runs");
+    let usage = "Usage: ecflow_server [OPTIONS]\n";
+    let help = run(&["--help"]);
+    assert_eq!(code(&help), 0, "{}", stderr(&help));
+    assert!(stdout(&help).contains(usage), "{}", stdout(&help));
+    assert!(stdout(&help).contains("[default: 0.0.0.0]"), "{}", stdout(&help));
+    let wrong = run(&["--nope"]);
+    assert_eq!(code(&wrong), 2, "{}", stderr(&wrong));
+    assert!(stderr(&wrong).contains(usage), "{}", stderr(&wrong));
+}
+
+#[test]
 fn a_definition_is_written_where_it_is_wanted() {
     let place = Place::with("");
     let printed = place.loadline(&["workflow", "gen", "--scale", "0.001"]);

@@ -62,7 +62,7 @@ pub(crate) struct WorkflowArgs {
     #[arg(long, hide = true)]
     pub(super) debug: bool,
 
-    /// Take what isn't typed from ECF_HOME and ECF_PORT, and listen at all addresses
+    /// Take what isn't typed from ECF_HOME and ECF_PORT; other machines may reach it
     #[arg(long, hide = true)]
     pub(super) ecflow_server: bool,
 

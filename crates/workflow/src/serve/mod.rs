@@ -5,7 +5,6 @@ mod encryption;
 mod web;
 
 use std::fs::DirBuilder;
-use std::net::Ipv4Addr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,15 +30,15 @@ impl Run for WorkflowArgs {
         self.common.public |= self.ecflow_server;
         let mut harness = Harness::begin(crate::SERVICE.name, &self.common)?;
         let port = self.port()?;
-        let addresses = if self.ecflow_server {
+        let addresses = self.listen.addresses(port);
+        let is_reached =
+            |one: &Address| matches!(one, Address::Internet(at) if !at.ip().is_loopback());
+        if self.ecflow_server && addresses.iter().any(is_reached) {
             tracing::warn!(
                 "called as ecflow_server: port {port} can be reached from other machines, as \
-                 ecFlow's can; `loadline serve workflow` listens at 127.0.0.1 unless told"
+                 ecFlow's can; `--listen 127.0.0.1` has it reached from this one alone"
             );
-            vec![Address::Internet((Ipv4Addr::UNSPECIFIED, port).into())]
-        } else {
-            self.listen.addresses(port)
-        };
+        }
         harness.check_exposure("--listen", &addresses)?;
         let home = std::path::absolute(self.home()?)?;
         let variable = |name: &str| std::env::var(name).ok();
