@@ -2,6 +2,7 @@
 
 use super::check::Place;
 use super::error::{Read, fault, short};
+use super::expression::hold_terms;
 use super::line::{Words, split};
 use super::reader::{Pending, Reader};
 use crate::model::{Attribute, Condition, Joint, Part, Text};
@@ -95,16 +96,33 @@ impl<'a> Reader<'a> {
     pub(super) fn compile(&mut self, is_trigger: bool, pending: Pending) -> Read<()> {
         let Pending { parts, free, line } = pending;
         let compiled = self.expressions.share(parts, &mut self.tree, self.node);
-        let expression = match compiled {
-            Ok(expression) => expression,
-            Err((expression, _)) if self.style.is_persistent() => expression,
-            Err((expression, error)) => {
-                // The line of its first part is the author's place.
-                self.lines.number = line;
-                let message = format!("expression '{}': {error}", short(&expression.text()));
-                return Err(fault(message, "write such as: a == complete and ../b:meter ge 50"));
+        let (expression, error) = match compiled {
+            Ok((expression, terms)) => {
+                let error = hold_terms(terms).err().filter(|_| !self.is_kept);
+                (expression, error)
             }
+            Err((expression, error)) => (expression, Some(error)),
         };
+        if let Some(error) = error {
+            let message = format!("expression '{}': {error}", short(&expression.text()));
+            let is_too_long = expression.program.is_some();
+            let fault = fault(
+                message,
+                match is_too_long {
+                    true => "let it wait for families, or for tasks that wait for parts of it",
+                    false => "write such as: a == complete and ../b:meter ge 50",
+                },
+            );
+            // The line of its first part is the author's place.
+            let here = std::mem::replace(&mut self.lines.number, line);
+            if !self.style.is_persistent() {
+                return Err(fault);
+            }
+            if is_too_long && self.too_long.is_none() {
+                self.too_long = Some(self.error(*fault));
+            }
+            self.lines.number = here;
+        }
         let condition = Condition { expression, free };
         if let Some(node) = self.node.filter(|_| !self.style.is_persistent()) {
             let word = if is_trigger { "trigger" } else { "complete" };

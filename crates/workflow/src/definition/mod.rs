@@ -23,7 +23,7 @@ mod times;
 pub use error::DefinitionError;
 pub use examine::{Examined, examine};
 pub use expression::{
-    EXPRESSION_LIMIT, ExpressionError, PARENTHESES_LIMIT, expression, kept_expression,
+    EXPRESSION_LIMIT, ExpressionError, PARENTHESES_LIMIT, TERMS_LIMIT, expression, kept_expression,
     parse_expression,
 };
 pub use line::is_name;

@@ -23,6 +23,8 @@ pub struct Parsed {
     pub warnings: Vec<DefinitionError>,
     /// What of its nodes isn't in the text.
     pub marks: Marks,
+    /// In a server's text: the first expression of more terms than ecFlow's programs read.
+    pub too_long: Option<DefinitionError>,
 }
 
 /// Reads a definition; `file` is what errors call it. In [`Style::Defs`] and [`Style::State`]
@@ -47,7 +49,7 @@ pub fn parse_kept(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
 
 fn read(mut parser: Reader<'_>) -> Result<Parsed, DefinitionError> {
     parser.run()?;
-    let Reader { tree, style, warnings, places, file, marks, .. } = parser;
+    let Reader { tree, style, warnings, places, file, marks, too_long, .. } = parser;
     let mut wrong = super::check::all(&tree, &places, file);
     if !style.is_persistent()
         && let Some(error) = wrong.next()
@@ -55,7 +57,7 @@ fn read(mut parser: Reader<'_>) -> Result<Parsed, DefinitionError> {
         return Err(error);
     }
     drop(wrong);
-    Ok(Parsed { tree, style, warnings, marks })
+    Ok(Parsed { tree, style, warnings, marks, too_long })
 }
 
 /// Reads the text of one node, as a server prints it for `plug` and `replace`: a suite, family,
@@ -70,8 +72,8 @@ pub fn parse_node(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
     parser.style = Style::Migrate;
     parser.lines.is_persistent = true;
     parser.run()?;
-    let Reader { tree, warnings, marks, .. } = parser;
-    Ok(Parsed { tree, style: Style::Migrate, warnings, marks })
+    let Reader { tree, warnings, marks, too_long, .. } = parser;
+    Ok(Parsed { tree, style: Style::Migrate, warnings, marks, too_long })
 }
 
 /// Reads one attribute of a task: what follows its keyword in a definition.

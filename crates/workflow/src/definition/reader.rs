@@ -212,6 +212,8 @@ pub(super) struct Reader<'a> {
     pub(super) is_kept: bool,
     /// What of nodes isn't in the text.
     pub(super) marks: Marks,
+    /// What is wrong with the first expression of a server's text that has too many terms.
+    pub(super) too_long: Option<DefinitionError>,
 }
 
 /// A node of a large definition has about this much text with its attributes. The index has room
@@ -235,6 +237,7 @@ impl<'a> Reader<'a> {
             is_node: false,
             is_kept: false,
             marks: Marks::new(),
+            too_long: None,
         }
     }
 

@@ -27,13 +27,14 @@ pub(super) struct Expressions {
 pub(super) type Unreadable = (Arc<Expression>, ExpressionError);
 
 impl Expressions {
-    /// The expression of these parts, which this node states.
+    /// The expression of these parts, which this node states, and the most terms that one has; 0
+    /// where another node states it, too.
     pub(super) fn share(
         &mut self,
         parts: Vec<Part>,
         tree: &mut Tree,
         node: Option<NodeId>,
-    ) -> Result<Arc<Expression>, Unreadable> {
+    ) -> Result<(Arc<Expression>, usize), Unreadable> {
         if self.places.is_empty() {
             self.places.resize(RECENT, (0, None));
         }
@@ -42,10 +43,12 @@ impl Expressions {
         let (known, before) = std::mem::replace(place, (hash, node));
         let before = before.filter(|_| known == hash);
         if let Some(stated) = before.and_then(|id| stated(tree, id, &parts)) {
-            return Ok(stated);
+            return Ok((stated, 0));
         }
         match program(&parts, tree.texts_mut(), &mut self.steps) {
-            Ok(program) => Ok(Arc::new(Expression { parts, program: Some(program) })),
+            Ok((program, terms)) => {
+                Ok((Arc::new(Expression { parts, program: Some(program) }), terms))
+            }
             Err(error) => Err((Arc::new(Expression { parts, program: None }), error)),
         }
     }

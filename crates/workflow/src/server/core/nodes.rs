@@ -21,6 +21,9 @@ pub(in crate::server) fn read_definition(request: &Request) -> Option<Definition
 
 fn read(text: &str) -> Definition {
     let parsed = crate::definition::parse(text, "the definition").map_err(|why| why.to_string())?;
+    if let Some(too_long) = parsed.too_long {
+        return Err(too_long.to_string());
+    }
     let mut tree = parsed.tree;
     tree.index_all();
     Ok(Box::new(tree))
