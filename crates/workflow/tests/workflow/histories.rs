@@ -181,6 +181,36 @@ fn aliases_runs_taken_back_and_runs_within_a_second_count_as_what_they_are() {
     assert!(code == 2 && error.contains("write a path"), "{error}");
 }
 
+#[test]
+fn a_node_that_is_not_there_is_an_error_and_one_that_has_not_run_is_noted() {
+    let place = Place::new();
+    let log = place.write("x.log", &format!("{LOG}LOG:[10:01:05 2.1.1970]  queued: /s/f/w\n"));
+    let log = log.display().to_string();
+    let defs = place.write("s.def", "suite s\n family g\n  task x\n").display().to_string();
+    let to = place.home().with_file_name("x.sqlite").display().to_string();
+    for words in [vec!["--under", "/nope"], vec!["--under", "/s/f/tt"]] {
+        for more in [vec![], vec!["--to", &to], vec!["--defs", &defs], vec!["--json"]] {
+            let all = [&["history", &log][..], &words, &more].concat();
+            let (out, error, code) = run(&all);
+            let under = words.last().expect("a node");
+            assert!(code == 2 && error.contains(under) && out.is_empty(), "{all:?}: {out}{error}");
+        }
+    }
+    // The file has the changes of the log, which isn't read again.
+    for more in [vec![], vec!["--to", &to]] {
+        let all = [&["history", &log, "--under", "/s/f/w"][..], &more].concat();
+        let (out, error, code) = run(&all);
+        assert_eq!((code, out.as_str()), (0, "0 runs of 0 tasks\n"), "{all:?}: {error}");
+        assert!(error.contains("no task at or below /s/f/w has run"), "{error}");
+    }
+    let (_, error, code) = run(&["history", &log, "--under", "/s/g/x", "--defs", &defs]);
+    assert!(code == 0 && error.contains("no task at or below /s/g/x has run"), "{error}");
+    let (_, error, code) = run(&["history", &log, "--under", "/s/f/"]);
+    assert!(code == 0 && error.is_empty(), "{error}");
+    let json = printed(&["history", &log, "--under", "/s/f/w", "--json"]);
+    assert!(json.contains("\"tasks\":[]"), "{json}");
+}
+
 /// Sums up logs, as JSON.
 fn summed(words: &[&str]) -> Json {
     serde_json::from_str(&printed(&[&["history", "--json"], words].concat())).expect("JSON")
@@ -281,7 +311,8 @@ fn a_file_keeps_all_of_a_log_whatever_part_is_shown() {
     assert_eq!(summed(&[&log, "--to", &to, "--under", "/s/f/u"]), part);
     assert_eq!(paths(&summed(&[&log, "--to", &to])).len(), 4);
     assert_eq!(summed(&[&log, "--to", &to, "--under", "/s/f/u/"]), part);
-    assert_eq!(summed(&[&log, "--under", "/s/f/u'x"])["tasks_run"], 0);
+    let (_, error, code) = run(&["history", &log, "--to", &to, "--under", "/s/f/u'x"]);
+    assert!(code == 2 && error.contains("has no such node"), "{error}");
     let none = summed(&[&log, "--slowest", "0"]);
     assert_eq!((paths(&none).len(), &none["tasks_run"]), (0, &4.into()));
     let words = ["history", "--follow", "localhost:1", "--to", &to, "--under", "/s"];

@@ -82,11 +82,18 @@ pub(super) fn run(args: &HistoryArgs) -> Outcome {
         let why = format!("it follows {server}, whose log it has: name another file for logs");
         return Err(Failure::Usage(format!("--to: {why}")));
     }
+    store.seek(args.under.trim_end_matches('/'));
     for log in &args.logs {
         store.change(|store| read(log, store))?;
     }
+    let mut is_known = store.has_found()?;
     if let Some(definition) = &definition {
         store.change(|store| store.define(&definition.tree))?;
+        is_known |= definition.tree.find(&args.under).is_some();
+    }
+    if !is_known && args.under != "/" {
+        let under = &args.under;
+        return Err(Failure::Usage(format!("--under {under}: what was read has no such node")));
     }
     store.only_under(&args.under)?;
     show(args, &store)
@@ -164,6 +171,11 @@ fn show(args: &HistoryArgs, store: &Store) -> Outcome {
         });
         out::print(format_args!("{all}\n"))?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if count == 0 {
+        let under = &args.under;
+        let whose = if under == "/" { String::new() } else { format!(" at or below {under}") };
+        out::note(format!("no task{whose} has run"));
     }
     let mut text = format!("{ended} runs of {count} tasks\n");
     if !tasks.is_empty() {

@@ -31,6 +31,8 @@ pub(super) struct Store {
     /// Whether it is a file: changes are kept, too, not only what comes of them.
     pub(super) is_file: bool,
     containers: HashSet<String>,
+    /// A node that is looked for in what is taken, and whether it, or one below it, was there.
+    sought: (String, bool),
 }
 
 /// How far a log was read.
@@ -47,7 +49,8 @@ impl Store {
         let connection = Connection::open_in_memory()?;
         connection.execute_batch(SCHEMA)?;
         connection.execute_batch(VIEWS)?;
-        Ok(Self { connection, is_file: false, containers: HashSet::new() })
+        let (containers, sought) = (HashSet::new(), Default::default());
+        Ok(Self { connection, is_file: false, containers, sought })
     }
 
     /// Those of a file, which is made where it isn't there.
@@ -81,7 +84,22 @@ impl Store {
         let found = containers.query_map([], |row| row.get(0))?;
         let known = found.collect::<std::result::Result<HashSet<String>, _>>()?;
         drop(containers);
-        Ok(Self { connection, is_file: true, containers: known })
+        Ok(Self { connection, is_file: true, containers: known, sought: Default::default() })
+    }
+
+    /// Has it looked for a node, or one below it, in what is taken from here on.
+    pub(super) fn seek(&mut self, path: &str) {
+        self.sought = (path.to_owned(), false);
+    }
+
+    /// Whether the node that is looked for, or one below it, was in what was taken, also before.
+    pub(super) fn has_found(&self) -> Result<bool> {
+        let (path, is_found) = &self.sought;
+        // `0` is behind `/`.
+        let select = "SELECT count(*) FROM (SELECT 1 FROM change WHERE path = ?1 OR \
+                      path > ?1 || '/' AND path < ?1 || '0' LIMIT 1)";
+        let row = |row: &rusqlite::Row<'_>| row.get::<_, bool>(0);
+        Ok(*is_found || self.connection.query_row(select, [path], row)?)
     }
 
     /// Does something as one change of the file: all of it, or nothing.
@@ -97,6 +115,9 @@ impl Store {
     pub(super) fn take(&mut self, change: &Change<'_>) -> Result<()> {
         let Change { at, path, state, detail } = *change;
         let word = state.word();
+        let (sought, is_found) = &mut self.sought;
+        let behind = path.strip_prefix(sought.as_str());
+        *is_found |= behind.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         if self.is_file {
             let insert = "INSERT INTO change (at, path, state, detail) VALUES (?, ?, ?, ?)";
             let mut insert = self.connection.prepare_cached(insert)?;
