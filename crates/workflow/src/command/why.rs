@@ -61,17 +61,13 @@ pub(super) fn run(args: &WhyArgs) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = format!("{} is {state}\n", tree.path(id));
-    for line in &why {
-        let _ = writeln!(text, "  {line}");
-    }
+    reasons(&mut text, &why);
     if why.is_empty() && below.is_empty() {
         text.push_str("  nothing holds it\n");
     }
     for (path, why) in &listed {
         let _ = writeln!(text, "{path} waits");
-        for line in why {
-            let _ = writeln!(text, "  {line}");
-        }
+        reasons(&mut text, why);
         if why.is_empty() {
             text.push_str("  for what holds a node above it\n");
         }
@@ -82,6 +78,13 @@ pub(super) fn run(args: &WhyArgs) -> Outcome {
     }
     out::print(input::plain(&text))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Appends reasons. Further lines of one, as of what a job says, can't be taken for another.
+fn reasons(text: &mut String, why: &[String]) {
+    for reason in why {
+        let _ = writeln!(text, "  {}", reason.replace('\n', "\n      "));
+    }
 }
 
 fn waits(tree: &Snapshot, id: NodeId) -> bool {

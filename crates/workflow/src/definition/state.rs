@@ -117,7 +117,7 @@ pub(super) fn node(reader: &mut Reader<'_>, id: NodeId, of: &Words<'_, '_>) -> R
             _ => {}
         }
     }
-    job.abort_reason = reason.into();
+    job.abort_reason = reason.replace("\\n", "\n").into();
     if reader.kind.is_job() && job != Job::default() {
         reader.tree.edit(id).job = Some(std::sync::Arc::new(job));
     }

@@ -92,8 +92,8 @@ fn reasons(view: &View) -> Vec<String> {
     if why.is_empty() {
         why.push("nothing holds it".to_owned());
     }
-    why.truncate(WHY);
-    why.iter().map(|line| format!("  {line}")).collect()
+    let lines = why.iter().flat_map(|reason| reason.lines());
+    lines.take(WHY).map(|line| format!("  {line}")).collect()
 }
 
 fn title(view: &View, around: &Around) -> Line<'static> {
