@@ -48,6 +48,9 @@ pub(super) fn run(args: &PrintArgs) -> Outcome {
         return again(args, style, &file);
     }
     let parsed = parse(&input::text(&args.file)?, &file).map_err(Failure::usage)?;
+    if parsed.tree.count() == 0 {
+        out::note(format!("{file}: there is no suite in it"));
+    }
     out::print(print(&parsed.tree, style, style != Style::Migrate))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -189,6 +189,9 @@ pub(super) fn get(args: &GetArgs) -> Outcome {
         None => print(tree, style, is_indented),
         Some(id) => print_node(tree, id, style, is_indented),
     };
+    if tree.count() == 0 && args.level != Some(0) {
+        out::note("the server has no suite");
+    }
     let is_read = std::io::stdout().is_terminal();
     out::print(if is_read { input::plain(&text) } else { text })?;
     Ok(ExitCode::SUCCESS)

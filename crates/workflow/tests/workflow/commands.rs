@@ -177,7 +177,7 @@ pub(crate) fn printed(words: &[&str]) -> String {
     out
 }
 
-const DEFINITION: &str = "\
+pub(crate) const DEFINITION: &str = "\
 suite s
   edit ECF_JOB_CMD 'true'
   limit l 1

@@ -30,6 +30,7 @@ mod recorded;
 mod rules;
 mod runners;
 mod served;
+mod shown;
 mod simulated;
 mod statistics;
 mod sync;

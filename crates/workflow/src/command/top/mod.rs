@@ -149,6 +149,10 @@ fn once(args: &TopArgs, view: &View) -> Outcome {
     if view.is_cut {
         lines.push_str("(more than is shown)\n");
     }
+    if lines.is_empty() {
+        let has_nodes = view.tree().count() > 0;
+        out::note(if has_nodes { "no node is such a one" } else { "the server has no suite" });
+    }
     out::print(input::plain(&lines))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,93 @@
+//! What commands print for people: reasons of several lines, that there is nothing, and why an
+//! expression is too long.
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use workflow::protocol::{Body, Child, Command, Report, Request, ServerCommand, write};
+
+use crate::commands::{DEFINITION, printed, run};
+use crate::definition::has_ecflow;
+use crate::levels::client;
+use crate::place::Place;
+use crate::served::{Served, start};
+
+#[test]
+fn a_reason_of_several_lines_is_shown_as_lines() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let client = client(place.port);
+    let (definition, file) = (DEFINITION.to_owned(), "s.def".to_owned());
+    client.command(Command::Load { force: false, definition, file }).expect("loaded");
+    client.command(Command::Server(ServerCommand::Shutdown)).expect("shut down");
+    client.command(Command::Begin { suite: String::new(), force: false }).expect("begun");
+    let (path, password) = ("/s/f/a".to_owned(), "_DJP_".to_owned());
+    let child = Child { path, password, process_id: "1".to_owned(), try_no: 1 };
+    // ecFlow drops the end of the first line.
+    let report = Report::Abort("it \nfailed:\nno such file \u{1b}[2J\n/s/f/b waits".to_owned());
+    let body = Body::Child(child, report);
+    client.send(&write(&Request { host: "h".to_owned(), body })).expect("aborted");
+    let at = format!("localhost:{}", place.port);
+    let why = printed(&["why", &at, "/s/f/a"]);
+    let lines = "it failed:\n      no such file \\u{1b}[2J\n      /s/f/b waits\n";
+    assert!(why.contains(lines), "{why}");
+    let json: Json = serde_json::from_str(&printed(&["why", &at, "/s/f/a", "--json"])).expect("");
+    let why = json["why"].as_array().expect("lines").iter().filter_map(Json::as_str);
+    assert!(why.into_iter().any(|line| line.contains("failed:\nno such")), "{json}");
+    server.stop(Duration::from_secs(1));
+}
+
+#[test]
+fn a_command_that_finds_nothing_notes_so() {
+    let place = Place::new();
+    let at = format!("localhost:{}", place.port);
+    let _server = Served::ours(&place);
+    let none = place.write("none.def", "").display().to_string();
+    for (words, noted) in [
+        (vec!["get", &at], "the server has no suite"),
+        (vec!["get", &at, "--level", "1"], "the server has no suite"),
+        (vec!["top", &at, "--once"], "the server has no suite"),
+        (vec!["print", &none], "there is no suite in it"),
+        (vec!["watch", &at, "--for", "50ms"], "nothing of what is watched has changed"),
+    ] {
+        let (out, error, code) = run(&words);
+        assert!(code == 0 && error.contains(noted), "{words:?}: {out}{error}");
+    }
+    let file = place.write("s.def", DEFINITION).display().to_string();
+    printed(&["load", &at, &file]);
+    let (_, error, code) = run(&["top", &at, "--once", "--filter", "nope"]);
+    assert!(code == 0 && error.contains("no node is such a one"), "{error}");
+    let (out, error, code) = run(&["get", &at, "--level", "0"]);
+    assert!(code == 0 && error.is_empty(), "{out}{error}");
+}
+
+#[test]
+fn an_expression_has_no_more_terms_than_ecflow_s_client_reads() {
+    let place = Place::new();
+    let at = format!("localhost:{}", place.port);
+    let _server = Served::ours(&place);
+    let of = |terms: usize| {
+        let trigger = vec!["a == complete"; terms].join(" or ");
+        let text = format!("suite s\n task a\n task t\n  trigger {trigger}\nendsuite\n");
+        place.write("s.def", &text).display().to_string()
+    };
+    let file = of(2_001);
+    let why = "at most 2000 terms";
+    let (out, error, code) = run(&["check", &file]);
+    assert!(code == 3 && out.contains(why) && out.contains("s.def:4"), "{out}{error}");
+    let (_, error, code) = run(&["load", &at, &file]);
+    assert!(code == 2 && error.contains(why), "{error}");
+    // As a client sends what it has read itself.
+    let definition = std::fs::read_to_string(&file).expect("a file");
+    let definition = definition.replacen("suite", "defs_state NET\nsuite", 1);
+    let load = Command::Load { force: false, definition, file: "s.def".to_owned() };
+    let refused = client(place.port).command(load).expect_err("too many").to_string();
+    assert!(refused.contains(why) && refused.contains(":5:"), "{refused}");
+    let file = of(2_000);
+    assert!(printed(&["check", &file]).starts_with("0 errors"));
+    printed(&["load", &at, &file]);
+    if has_ecflow() {
+        let read = place.told(&["--get", "/s/t"]);
+        assert!(read.contains("trigger a == complete or a == complete"), "{read}");
+    }
+}
