@@ -8,7 +8,7 @@ use wire::Ns;
 
 use super::arrivals::Arrivals;
 use super::live_stats::LiveStats;
-use super::schedule::ArrivalTimes;
+use super::schedule::{ArrivalTimes, Seed};
 use super::timed::Timed;
 
 /// The configuration of one thread of load.
@@ -50,9 +50,8 @@ impl WorkerConfig {
             Arrivals::Closed | Arrivals::Steps | Arrivals::Subscribe { .. } => None,
             Arrivals::Think(pause) => Some(Timed::think(start, until, pause.ns, places)),
             Arrivals::Open(schedule) => {
-                let seed = self.round.wrapping_add(run) ^ (self.group as u64) << 48;
-                let (thread, threads) = self.thread;
-                let arrivals = ArrivalTimes::new(schedule, seed, thread, threads);
+                let seed = Seed { of_group: self.round ^ (self.group as u64) << 48, run };
+                let arrivals = ArrivalTimes::new(schedule, seed, self.thread);
                 Some(Timed::open(start, until, arrivals, places))
             }
         }

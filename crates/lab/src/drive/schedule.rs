@@ -8,12 +8,37 @@ use rand_distr::Exp1;
 
 use super::arrivals::{Schedule, Spacing};
 
+/// What the arrivals of one run of the load depend on, the same for all of its threads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seed {
+    /// The round's, and its group's.
+    pub(super) of_group: u64,
+    /// The number of the run in the round: of a slice, or of what is before the first.
+    pub(super) run: u64,
+}
+
+impl Seed {
+    fn random(self) -> SmallRng {
+        SmallRng::seed_from_u64(self.of_group.wrapping_add(self.run))
+    }
+
+    /// How long the first of evenly spaced arrivals comes after the start, in gaps. A run of half a
+    /// gap has one arrival every other time then, and not each time; by steps of the golden ratio
+    /// the runs of a round have together as many as are due, but for one or two.
+    fn phase(self) -> f64 {
+        const GOLDEN: f64 = 0.618_033_988_749_894_9;
+        let first: f64 = SmallRng::seed_from_u64(self.of_group).random();
+        (first + self.run as f64 * GOLDEN).fract()
+    }
+}
+
 /// The arrival times of one thread in nanoseconds from the start, ascending. Of T threads, thread
 /// t gets the arrivals t, t + T, t + 2T and so on of the one sequence that the seed gives.
 #[derive(Clone, Debug)]
 pub(super) struct ArrivalTimes {
     schedule: Arc<Schedule>,
     random: SmallRng,
+    phase: f64,
     /// Which arrival of the whole sequence comes next.
     index: usize,
     thread: usize,
@@ -27,10 +52,15 @@ pub(super) struct ArrivalTimes {
 }
 
 impl ArrivalTimes {
-    pub(super) fn new(schedule: &Arc<Schedule>, seed: u64, thread: usize, threads: usize) -> Self {
+    pub(super) fn new(
+        schedule: &Arc<Schedule>,
+        seed: Seed,
+        (thread, threads): (usize, usize),
+    ) -> Self {
         Self {
             schedule: schedule.clone(),
-            random: SmallRng::seed_from_u64(seed),
+            random: seed.random(),
+            phase: seed.phase(),
             index: 0,
             thread,
             threads,
@@ -39,6 +69,13 @@ impl ArrivalTimes {
             within_ns: 0.0,
             given: 0,
         }
+    }
+
+    /// The same from the start on.
+    #[cfg(test)]
+    pub(super) fn at_once(mut self) -> Self {
+        self.phase = 0.0;
+        self
     }
 
     /// The next arrival of the whole sequence.
@@ -51,14 +88,15 @@ impl ArrivalTimes {
             let gap_ns = 1e9 / stretch.rate.per_second;
             let at_ns = match self.schedule.spacing {
                 // Multiplied, not summed up: a million roundings would add up to a drift.
-                Spacing::Constant => self.given as f64 * gap_ns,
+                Spacing::Constant => (self.given as f64 + self.phase) * gap_ns,
                 Spacing::Poisson => {
                     self.within_ns += gap_ns * self.random.sample::<f64, _>(Exp1);
                     self.within_ns
                 }
                 Spacing::Bursts { on, off } => {
                     let (on, off) = (on.ns as f64, off.ns as f64);
-                    let busy_ns = self.given as f64 * gap_ns * on / (on + off);
+                    let given = self.given as f64 + self.phase;
+                    let busy_ns = given * gap_ns * on / (on + off);
                     (busy_ns / on).floor() * (on + off) + busy_ns % on
                 }
             };
@@ -104,8 +142,10 @@ mod tests {
         }
     }
 
+    const SEED: Seed = Seed { of_group: 7, run: 3 };
+
     fn times(text: &str, until_ns: u64) -> Vec<u64> {
-        let times = ArrivalTimes::new(&schedule(text), 7, 0, 1);
+        let times = ArrivalTimes::new(&schedule(text), SEED, (0, 1));
         times.take_while(|at_ns| *at_ns < until_ns).collect()
     }
 
@@ -113,7 +153,27 @@ mod tests {
     fn constant_arrivals_are_evenly_spaced_without_drift() {
         let times = times("{ rate = '30k/s' }", 10_000_000_000);
         assert_eq!(times.len(), 300_000);
-        assert_eq!(times[299_999], (299_999.0 * 1e9 / 30_000.0) as u64);
+        let due = (299_999.0 * 1e9 / 30_000.0) as u64;
+        assert!((times[299_999] - times[0]).abs_diff(due) <= 1, "{}", times[299_999]);
+    }
+
+    #[test]
+    fn runs_shorter_than_a_gap_have_together_as_many_arrivals_as_are_due() {
+        for (rate, run_ms, runs) in [("1/s", 500, 24), ("3/s", 500, 16), ("1/s", 50, 200)] {
+            let schedule = schedule(&format!("{{ rate = '{rate}' }}"));
+            for of_group in 0..50 {
+                let of_run = |run| {
+                    let times = ArrivalTimes::new(&schedule, Seed { of_group, run }, (0, 1));
+                    times.take_while(|at_ns| *at_ns < run_ms * 1_000_000).count() as f64
+                };
+                let sent: f64 = (0..runs).map(of_run).sum();
+                let due = schedule.stretches[0].rate.per_second * (runs * run_ms) as f64 / 1e3;
+                assert!(
+                    (sent - due).abs() <= 2.0,
+                    "{rate}, {run_ms} ms, {of_group}: {sent} of {due}"
+                );
+            }
+        }
     }
 
     #[test]
@@ -147,9 +207,9 @@ mod tests {
     #[test]
     fn threads_share_one_sequence() {
         let schedule = schedule("{ rate = '1k/s', spacing = 'poisson' }");
-        let all: Vec<u64> = ArrivalTimes::new(&schedule, 7, 0, 1).take(30).collect();
+        let all: Vec<u64> = ArrivalTimes::new(&schedule, SEED, (0, 1)).take(30).collect();
         for thread in 0..3 {
-            let mine: Vec<u64> = ArrivalTimes::new(&schedule, 7, thread, 3).take(10).collect();
+            let mine: Vec<u64> = ArrivalTimes::new(&schedule, SEED, (thread, 3)).take(10).collect();
             let expected: Vec<u64> = all.iter().skip(thread).step_by(3).copied().collect();
             assert_eq!(mine, expected);
         }

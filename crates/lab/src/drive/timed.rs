@@ -246,12 +246,15 @@ impl Timed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drive::schedule::Seed;
     use crate::drive::tally::empty_histogram;
     use crate::plan::{Arrivals, arrivals_of};
 
     fn arrivals(text: &str) -> ArrivalTimes {
         match arrivals_of(text) {
-            Arrivals::Open(schedule) => ArrivalTimes::new(&schedule, 1, 0, 1),
+            Arrivals::Open(schedule) => {
+                ArrivalTimes::new(&schedule, Seed { of_group: 1, run: 0 }, (0, 1)).at_once()
+            }
             other => panic!("{other} is no schedule"),
         }
     }
