@@ -48,6 +48,11 @@ const MAX_SLOPE: f64 = 1.5;
 /// where the quiet ratio is near 1, on its other side.
 const MAX_INTERACTION: f64 = 0.15;
 
+/// The mean disturbance from which on nothing is likely: at [`MAX_SLOPE`] a rate would have lost all
+/// of it. Beyond, what is left is luck: of 34 comparisons of a server with itself, disturbed by 0.9
+/// to 1 in each round, two came out as 0.57 and 0.31.
+const MAX_LEVEL: f64 = 1.0 / MAX_SLOPE;
+
 /// One round of two targets, disturbed or not.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NoisyPair {
@@ -89,8 +94,8 @@ pub struct Likely {
 /// The difference that the pairs, in the order of their rounds, show in spite of disturbances;
 /// `None` when they don't.
 ///
-/// `None` besides with fewer than [`MIN_ROUNDS`] pairs, when a figure isn't positive, and when a
-/// disturbance is no number.
+/// `None` besides with fewer than [`MIN_ROUNDS`] pairs, when a figure isn't positive, when a
+/// disturbance is no number, and when others took two thirds of the time or more.
 pub fn likely(pairs: &[NoisyPair], confidence: f64) -> Option<Likely> {
     let is_positive = |figure: f64| figure > 0.0 && figure.is_finite();
     let is_usable = |pair: &NoisyPair| is_positive(pair.a) && is_positive(pair.b);
@@ -105,7 +110,8 @@ pub fn likely(pairs: &[NoisyPair], confidence: f64) -> Option<Likely> {
     let is_steady = is_more(&pairs[..middle]) == is_more(&pairs[pairs.len() - middle..])
         && is_more(pairs) == (alpha > 0.0);
     let is_known = half_width.is_finite() && alpha.is_finite();
-    if !is_steady || !is_known || (low..=high).contains(&1.0) {
+    let is_overwhelmed = mean(pairs, NoisyPair::level) >= MAX_LEVEL;
+    if !is_steady || !is_known || is_overwhelmed || (low..=high).contains(&1.0) {
         return None;
     }
     let levels = || pairs.iter().map(NoisyPair::level);
@@ -341,6 +347,16 @@ mod tests {
         assert!(likely(&run(1.001), 0.9).is_some());
         assert_eq!(likely(&run(0.999), 0.9), None);
         assert_eq!(likely(&run(1.30)[..4], 0.9), None, "too few");
+    }
+
+    #[test]
+    fn where_others_took_most_of_the_time_nothing_is_likely() {
+        let pairs = |level| -> Vec<NoisyPair> {
+            let pair = |a| NoisyPair { a, b: 1.0, disturbance_a: level, disturbance_b: level };
+            [0.56, 0.58, 0.57, 0.55, 0.59, 0.57].map(pair).to_vec()
+        };
+        assert!(likely(&pairs(0.6), 0.95).is_some());
+        assert_eq!(likely(&pairs(0.7), 0.95), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use findings::{PointSummary, RequirementSummary, Summary, TargetSummary};
 use ledger::RequirementOutcome;
 
 use crate::conclusion::conclusion;
-use crate::content::targets;
+use crate::content::{carried, targets};
 use crate::document::{ColumnKind, Form, Line, Role, Row, Table};
 use crate::phrases;
 use crate::requirements;
@@ -18,21 +18,12 @@ pub fn markdown(summary: &Summary) -> String {
     for line in conclusion(summary) {
         out.push_str(&format!("\n**{}**\n", cell(&line)));
     }
-    let mut head = String::new();
-    for (index, point) in summary.points.iter().enumerate().take(MAX_POINTS) {
-        let table = targets(summary, index);
-        // Points that show other figures have a table of their own.
-        let own = self::head(&table);
-        if own != head {
-            out.push_str(&format!("\n{own}"));
-            head = own;
-        }
-        out.push_str(&rows(&cell(&point.row.label), &table));
-    }
+    out.push_str(&tables(summary, |index| Some(targets(summary, index))));
     if let Some(more) = summary.points.len().checked_sub(MAX_POINTS).filter(|more| *more > 0) {
         out.push_str(&format!("\nand {}\n", phrases::many(more, "more point")));
     }
     out.push_str(&grades(summary));
+    out.push_str(&tables(summary, |index| carried(summary, index)));
     let line = |one: &RequirementSummary| {
         let place = cell(&summary.points[one.point].row.label);
         let word = requirements::outcome(one.row.outcome);
@@ -51,6 +42,22 @@ pub fn markdown(summary: &Summary) -> String {
     let when = cell(&summary.run.started_at);
     let command = code(&summary.run.command);
     out.push_str(&format!("\n<sub>run {} · {when} · `{command}`</sub>\n", summary.id));
+    out
+}
+
+/// A table over points, of which each has its rows.
+fn tables(summary: &Summary, of_point: impl Fn(usize) -> Option<Table>) -> String {
+    let (mut out, mut head) = (String::new(), String::new());
+    for (index, point) in summary.points.iter().enumerate().take(MAX_POINTS) {
+        let Some(table) = of_point(index) else { continue };
+        // Points that show other figures have a table of their own.
+        let own = self::head(&table);
+        if own != head {
+            out.push_str(&format!("\n{own}"));
+            head = own;
+        }
+        out.push_str(&rows(&cell(&point.row.label), &table));
+    }
     out
 }
 

@@ -110,6 +110,15 @@ pub(crate) fn likely(summary: &Summary, compared: &Compared) -> Option<String> {
     Some(format!("likely {subject} {word}, {}", likely_ratio(&likely)))
 }
 
+/// What is likely of a secondary metric, behind its verdict: `, likely better, 0.57× [0.50, 0.64]`.
+pub(crate) fn likely_beside(compared: &Compared) -> String {
+    let words = |likely: LikelyCompared| {
+        let LikelyInterval { ratio, low, high, .. } = likely.found.interval;
+        format!(", likely {}, {}", likely.code(), ratio_within(ratio, low, high))
+    };
+    compared.likely.map_or_else(String::new, words)
+}
+
 /// `0.57× [0.50, 0.64]; 5 of 5 rounds disturbed, by 2 to 14 %`.
 fn likely_ratio(likely: &LikelyCompared) -> String {
     let LikelyInterval { ratio, low, high, .. } = likely.found.interval;

@@ -64,6 +64,27 @@ fn disturbed_figures_are_shown_and_marked_with_one_line_of_what_disturbed_them()
 }
 
 #[test]
+fn a_run_without_an_undisturbed_round_says_so_where_nothing_else_does() {
+    let run = |validity| {
+        let mut bench = Bench::new(&["nginx"]);
+        bench.point(LABEL, 16);
+        for _ in 0..5 {
+            bench.round();
+            bench.trial(0, 56_600, 33_000, |row| row.validity = validity);
+        }
+        bench.finish()
+    };
+    let words = "No round of nginx was undisturbed: on a quiet machine its figures may differ.";
+    for (validity, is_said) in [(Validity::Disturbed, true), (Validity::Valid, false)] {
+        let summary = run(validity);
+        assert_eq!(findings::outcome(&summary).exit_code(false) == 4, is_said);
+        assert_eq!(report::text(&summary, false).contains(words), is_said, "{validity:?}");
+    }
+    let both = report::text(&disturbed(Validity::Disturbed).finish(), false);
+    assert!(!both.contains("was undisturbed"), "a verdict says that it can't be told: {both}");
+}
+
+#[test]
 fn junit_fails_refusals_only_where_they_are_what_makes_trials_invalid() {
     let junit = |validity, reason: &str| {
         let mut bench = Bench::new(&["nginx"]);

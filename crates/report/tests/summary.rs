@@ -95,12 +95,13 @@ fn what_disturbed_rounds_show_on_both_sides_alike_is_likely() {
         for rate_per_s in [190_000, 201_000, 197_000, 204_000, 199_000, 195_000] {
             bench.round();
             for (target, foreign) in foreign.into_iter().enumerate() {
-                let rate_per_s = if target == 0 { rate_per_s } else { 100_000 };
+                let (rate_per_s, latency_ns) =
+                    if target == 0 { (rate_per_s, 16_500) } else { (100_000, 33_000) };
                 let disturb = |row: &mut TrialRow| {
                     row.validity = Validity::Disturbed;
                     row.causes.extend(cause.clone());
                 };
-                let trial = bench.trial(target, rate_per_s, 33_000, disturb);
+                let trial = bench.trial(target, rate_per_s, latency_ns, disturb);
                 bench.usage(trial, "run_cores", 2.0);
                 bench.usage(trial, "foreign", foreign);
             }
@@ -117,6 +118,7 @@ fn what_disturbed_rounds_show_on_both_sides_alike_is_likely() {
     let text = report::text(&summary, false);
     let words = "likely loadline better, 1.976× [1.915, 2.04]; 6 of 6 rounds disturbed, by 10 %";
     assert!(text.contains(words), "{text}");
+    assert!(text.contains("can't tell (disturbed rounds), likely better, 0.5"), "{text}");
     let found = outcome(&summary);
     assert_eq!((found.exit_code(true), found.accepting_likely().exit_code(true)), (4, 0));
     let line = ledger.runs().unwrap().remove(0);

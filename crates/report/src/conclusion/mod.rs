@@ -53,7 +53,26 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
     }
     lines.extend(targets.clone().filter_map(|target| wrong_answers(summary, target)));
     lines.extend(targets.filter_map(|target| refusals(summary, target)));
+    lines.extend(unsure(summary));
     lines
+}
+
+/// That no round was undisturbed, where no other sentence says that something can't be told.
+fn unsure(summary: &Summary) -> Option<String> {
+    let is_undecided = |one: &findings::Compared| matches!(one.verdict, Verdict::CantTell { .. });
+    let is_said = summary.comparisons.iter().any(|one| one.primary && is_undecided(one))
+        || summary.requirements.iter().any(|one| one.row.outcome == RequirementOutcome::CantTell);
+    let is_due = summary.run.state == RunState::Finished && summary.capacity.is_none() && !is_said;
+    let has_none = |target: &usize| {
+        let seen =
+            |one: &findings::TargetSummary| one.disturbed_trials > 0 && one.valid_trials == 0;
+        summary.points.iter().any(|point| point.of_target(*target).is_some_and(seen))
+    };
+    let target = (0..summary.targets.len()).find(has_none).filter(|_| is_due)?;
+    let name = &summary.targets[target].name;
+    (findings::outcome(summary).exit_code(false) == 4).then(|| {
+        format!("No round of {name} was undisturbed: on a quiet machine its figures may differ.")
+    })
 }
 
 /// What no interval has in it where targets ran on from round to round.

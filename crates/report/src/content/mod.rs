@@ -29,7 +29,7 @@ mod target;
 pub(crate) use capacity::capacity;
 pub(crate) use cost::cost;
 pub(crate) use ladder::ladder;
-pub(crate) use point::{measured, point};
+pub(crate) use point::{carried, measured, point};
 pub(crate) use slow::slowest;
 pub(crate) use target::{grade, name, targets, value};
 

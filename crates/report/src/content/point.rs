@@ -11,8 +11,8 @@ use super::samples::samples;
 use super::target::{name, targets};
 use super::{advice, limits, notes};
 use crate::document::{
-    Block, Cell, Depth, Drawing, EVERYWHERE, Line, PAGE, Role, Sheet, TEXT, number as figures,
-    verdict, words,
+    Block, Cell, Depth, Drawing, EVERYWHERE, Line, PAGE, Role, Sheet, TEXT, Table,
+    number as figures, verdict, words,
 };
 use crate::names;
 use crate::number::{self, count, duration, in_one_unit, ratio, ratio_within, whole_percent};
@@ -40,7 +40,7 @@ pub(crate) fn point(summary: &Summary, index: usize) -> Vec<Block> {
     blocks.push(limits::lines(summary, index).into());
     blocks.push(advice::lines(summary, index).into());
     blocks.push(requirements(summary, index).into());
-    blocks.extend(carried(summary, index));
+    blocks.extend(carried(summary, index).map(Block::from));
     blocks.push(spoiled(summary, index).into());
     blocks.push(wrong_answers(summary, index).into());
     blocks
@@ -219,7 +219,8 @@ fn besides(summary: &Summary, index: usize) -> Vec<Line> {
         }
         let said = |one: &&Compared| {
             let words = format!("{} {} ", one.metric.suite, phrases::plain_interval(one));
-            (words + &phrases::verdict_beside(one)).trim_end().to_owned()
+            let words = (words + &phrases::verdict_beside(one)).trim_end().to_owned();
+            words + &phrases::likely_beside(one)
         };
         let mut words = shown.iter().map(said).collect::<Vec<_>>().join(" · ");
         if let Some(note) = phrases::bound_note(summary, &shown) {
@@ -272,7 +273,7 @@ fn requirements(summary: &Summary, index: usize) -> Vec<Line> {
 
 /// Which of the named loads each target carries, and how many times: a row each, a column a target.
 /// What follows a colon in a load's name is how it compares with others.
-fn carried(summary: &Summary, index: usize) -> Option<Block> {
+pub(crate) fn carried(summary: &Summary, index: usize) -> Option<Table> {
     let here: Vec<_> = summary.carried.iter().filter(|(point, ..)| *point == index).collect();
     let mut names: Vec<(&str, &str)> = Vec::new();
     for (_, _, row) in &here {
@@ -313,7 +314,7 @@ fn carried(summary: &Summary, index: usize) -> Option<Block> {
         let name = summary.targets[target].name.clone();
         sheet.with(words(name), move |(load, _)| of_target(target, load))
     });
-    (!here.is_empty()).then(|| sheet.table().into())
+    (!here.is_empty()).then(|| sheet.table())
 }
 
 /// What disturbed and invalidated trials.
