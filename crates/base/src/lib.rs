@@ -5,6 +5,7 @@
 
 pub mod allocations;
 mod file;
+pub mod memory;
 mod replace;
 pub mod units;
 mod words;

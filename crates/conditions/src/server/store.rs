@@ -487,7 +487,12 @@ impl Owner {
         let rebuilt = is_sealed.then(|| self.shared.read().rebuild(&seal));
         // What is dropped is dropped without the lock.
         let old = self.shared.write().end_seal(&seal, rebuilt);
-        drop(old);
+        let free = move || {
+            drop(old);
+            base::memory::give_back();
+        };
+        // Where there is no thread for it, it is dropped here.
+        let _ = std::thread::Builder::new().name("free".to_owned()).spawn(free);
         match result {
             Ok(()) => {
                 (self.is_unsure, self.not_sealed) = (false, None);

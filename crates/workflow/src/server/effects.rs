@@ -9,7 +9,7 @@ use super::core::{CommandKind, Effect, Submission};
 use super::log::Category;
 use super::message::Message;
 use super::owner::Owner;
-use super::{filing, job, memory};
+use super::{filing, job};
 use crate::script::may_be_printed;
 
 /// How many commands are started at a time.
@@ -38,7 +38,7 @@ impl Owner {
                 Effect::Discard(gone) => {
                     let work = move || {
                         drop(gone);
-                        memory::give_back();
+                        base::memory::give_back();
                     };
                     // One that finds no room drops it here.
                     let _ = self.shared.in_background(work);

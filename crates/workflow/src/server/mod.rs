@@ -19,7 +19,6 @@ mod following;
 mod job;
 mod lists;
 mod log;
-mod memory;
 mod message;
 mod metrics;
 mod mover;
@@ -187,7 +186,7 @@ impl BoundWorkflow {
         limits: Limits,
         terminate: impl Fn() + Send + 'static,
     ) -> anyhow::Result<WorkflowServer> {
-        memory::keep_little();
+        base::memory::keep_little();
         std::env::set_current_dir(&environment.home)
             .with_context(|| format!("ECF_HOME {}", environment.home.display()))?;
         let environment = Arc::new(environment);

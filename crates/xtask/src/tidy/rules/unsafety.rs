@@ -49,8 +49,8 @@ const FILES: &[(&str, &str)] = &[
          given to POSIX AIO and io_uring",
     ),
     (
-        "crates/workflow/src/server/memory.rs",
-        "one function of the C library gives freed memory back to the system, which it keeps \
+        "crates/base/src/memory.rs",
+        "two functions of the C library give freed memory back to the system, which it keeps \
          otherwise: 250 MB after 320,830 nodes are deleted",
     ),
     (
