@@ -175,6 +175,12 @@ pub(super) const ROWS: &[Row] = &[
     conditions("conditions-browse", "run suites/conditions-browse.toml"),
     conditions("conditions-programs", "run suites/conditions-programs.toml"),
     conditions("conditions-replica", "run suites/conditions-replica.toml"),
+    conditions("conditions-atlas-full", "run suites/conditions-atlas-full.toml"),
+    conditions("conditions-idle", "run suites/conditions-idle.toml"),
+    conditions(
+        "conditions-reconstruction-small",
+        "run suites/conditions-reconstruction-small.toml",
+    ),
 ];
 
 #[cfg(test)]
