@@ -281,12 +281,13 @@ fn versioned(target: &str, peers: &Table) -> String {
         "redis" => "redis-server",
         "memcaslap" => "libmemcached-tools",
         "postgres" => "postgresql-15",
+        "ecflow" => "ecflow-server",
         name => name,
     };
     let programs = peers.peer.iter().map(|peer| (&peer.package, &peer.version));
     let python = peers.python.iter().map(|peer| (&peer.package, &peer.version));
     let found = programs.chain(python).find(|(one, _)| *one == package);
-    found.map_or(name.to_owned(), |(_, version)| format!("{name} {version}"))
+    found.map_or(target.to_owned(), |(_, version)| format!("{name} {version}"))
 }
 
 #[cfg(test)]
