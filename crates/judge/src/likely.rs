@@ -48,9 +48,9 @@ const MAX_SLOPE: f64 = 1.5;
 /// where the quiet ratio is near 1, on its other side.
 const MAX_INTERACTION: f64 = 0.15;
 
-/// The mean disturbance from which on nothing is likely: at [`MAX_SLOPE`] a rate would have lost all
-/// of it. Beyond, what is left is luck: of 34 comparisons of a server with itself, disturbed by 0.9
-/// to 1 in each round, two came out as 0.57 and 0.31.
+/// The mean disturbance from which on nothing is likely: at [`MAX_SLOPE`] a rate would have lost
+/// all of it. Beyond, what is left is luck: of 34 comparisons of a server with itself, disturbed by
+/// 0.9 to 1 in each round, two came out as 0.57 and 0.31.
 const MAX_LEVEL: f64 = 1.0 / MAX_SLOPE;
 
 /// One round of two targets, disturbed or not.

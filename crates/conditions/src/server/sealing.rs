@@ -106,6 +106,16 @@ impl Drop for Sealing {
     }
 }
 
+/// Frees what was sealed, and has the system get its memory back, beside all else.
+pub(super) fn free(sealed: impl Send + 'static) {
+    let free = move || {
+        drop(sealed);
+        base::memory::give_back();
+    };
+    // Where there is no thread for it, it is dropped here.
+    let _ = std::thread::Builder::new().name("free".to_owned()).spawn(free);
+}
+
 /// Stores all segments. The state is read for one of them at a time.
 fn store(
     seal: &mut Seal,

@@ -26,7 +26,7 @@ use journal::{Directory, Disk, Journal, MAX_RECORD_BYTES, Options, SyncPolicy};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::log::{BaseError, Log, NotWritten, OwnJournal};
-use super::sealing::{SealError, Sealed, Sealing};
+use super::sealing::{SealError, Sealed, Sealing, free};
 use super::segments::Segments;
 use super::shared::Shared;
 use super::write_error::{WAITING, WriteError};
@@ -487,12 +487,7 @@ impl Owner {
         let rebuilt = is_sealed.then(|| self.shared.read().rebuild(&seal));
         // What is dropped is dropped without the lock.
         let old = self.shared.write().end_seal(&seal, rebuilt);
-        let free = move || {
-            drop(old);
-            base::memory::give_back();
-        };
-        // Where there is no thread for it, it is dropped here.
-        let _ = std::thread::Builder::new().name("free".to_owned()).spawn(free);
+        free(old);
         match result {
             Ok(()) => {
                 (self.is_unsure, self.not_sealed) = (false, None);
