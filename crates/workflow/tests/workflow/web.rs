@@ -281,5 +281,7 @@ fn counters_say_what_was_asked_and_how_large_the_tree_is() {
     assert_eq!(tasks.map(|state| count(&format!("tasks_{state}"))).iter().sum::<u64>(), 2);
     assert!(count("changes_total") >= 3 && count("journal_groups_total") >= 3);
     assert!(count("tree_bytes") > 400 && count("connections_opened_total") >= 1);
-    assert_eq!(count("jobs_queued") + count("journal_pending"), 0);
+    assert_eq!(count("jobs_queued"), 0);
+    // The clock may tick at any time, which is kept as well.
+    assert!(count("journal_pending") <= 1, "{page}");
 }
