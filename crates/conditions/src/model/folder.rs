@@ -8,7 +8,7 @@ use super::change::{ColumnSpec, Numbers, Versioning};
 use super::condition::Condition;
 use super::contents::{Contents, Touch};
 use super::error::Refusal;
-use super::piece::Revision;
+use super::piece::{Revision, Version};
 use super::recent::Changed;
 use super::shown::{Answer, Shown};
 use super::view::Found;
@@ -100,10 +100,22 @@ impl Folder {
 
     /// How many of them are looked at, for each channel that shows something else now, where what
     /// was shown at a revision is asked.
-    pub(super) fn past_segments(&self, user_tag: Option<Revision>, revision: Revision) -> usize {
+    pub fn past_segments(&self, user_tag: Option<Revision>, revision: Revision) -> usize {
         let view = self.contents.view(user_tag);
         let is_past = view.is_some_and(|view| revision < view.base.through);
         if is_past { self.segments(user_tag) } else { 0 }
+    }
+
+    /// About how many bytes of segments and of memory what is shown over a range may lie in.
+    pub fn bytes_over(&self, (since, until): (u64, u64), version: Version) -> u64 {
+        let Some(base) = self.contents.view(version.user_tag).map(|view| &view.base) else {
+            return 0;
+        };
+        let first = base.place(since).unwrap_or(0);
+        let blocks = base.blocks.iter().skip(first).take_while(|block| block.since <= until);
+        let past = if version.revision < base.through { &base.past[..] } else { &[] };
+        let parts = blocks.map(|block| &block.part).chain(past);
+        parts.map(|part| part.bytes).sum::<u64>() + self.contents.unsealed_bytes()
     }
 
     /// The revision that made it.

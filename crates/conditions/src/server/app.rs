@@ -8,15 +8,16 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use journal::SyncPolicy;
 use service::metrics::{Kind, Metrics};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::fault::Fault;
 use super::known::NOW;
 use super::ready::Slices;
 use super::segments::{Pins, Segments};
 use super::shared::{Reading, Shared};
+use super::size::Size;
 use super::store::Writer;
-use super::unsent::Unsent;
+use super::unsent::{NoRoom, Unsent};
 use crate::model::{Leads, State, segment_name};
 use crate::nopayload::server::storage::Storage;
 use crate::protocol::Params;
@@ -36,6 +37,28 @@ pub(crate) struct Counts {
     pub(super) places_known: AtomicU64,
 }
 
+/// Why the state was not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    NoRoom(NoRoom),
+    Panicked,
+}
+
+impl From<NoRoom> for Unread {
+    fn from(why: NoRoom) -> Self {
+        Self::NoRoom(why)
+    }
+}
+
+impl From<Unread> for Fault {
+    fn from(why: Unread) -> Self {
+        match why {
+            Unread::NoRoom(why) => why.into(),
+            Unread::Panicked => Self::own(),
+        }
+    }
+}
+
 /// What all handlers share.
 pub(crate) struct App {
     pub(crate) state: Shared,
@@ -46,6 +69,8 @@ pub(crate) struct App {
     pub(crate) bodies: Arc<Semaphore>,
     pub(crate) storage: Storage,
     pub(crate) unsent: Unsent,
+    /// The turn of large questions.
+    large: Arc<Semaphore>,
     pub(crate) counts: Counts,
     /// Whether a crash of the machine may undo what was answered, and others get its revisions.
     forgets: bool,
@@ -57,8 +82,20 @@ impl App {
     pub(super) fn new(state: Shared, writer: Writer, storage: Storage) -> Self {
         let (slices, leads, counts) = (Slices::default(), Mutex::default(), Counts::default());
         let (bodies, unsent) = (Arc::new(Semaphore::new(BODIES_KIB)), Unsent::default());
-        let (forgets, segments) = (false, None);
-        Self { state, writer, slices, leads, bodies, storage, unsent, counts, forgets, segments }
+        let (large, forgets, segments) = (Arc::new(Semaphore::new(1)), false, None);
+        Self {
+            state,
+            writer,
+            slices,
+            leads,
+            bodies,
+            storage,
+            unsent,
+            large,
+            counts,
+            forgets,
+            segments,
+        }
     }
 
     /// The same where the payload of segments may be elsewhere.
@@ -107,24 +144,44 @@ impl App {
         page.text()
     }
 
-    /// Reads the state: on the thread of connections where that `is_little`, and otherwise beside
-    /// it. `None` where that panics.
+    /// Reads the state: on the thread of connections where that is little, and otherwise beside it:
+    /// what is large in its turn, and once there is room for the answer.
     ///
     /// To pass work on to another thread and its answer back takes longer than little work does.
     pub(crate) async fn read<Q: Send + 'static, T: Send + 'static>(
         self: &Arc<Self>,
         question: Q,
-        is_little: impl FnOnce(&Self, &State, &Q) -> bool,
+        size: impl FnOnce(&Self, &State, &Q) -> Size,
         work: impl FnOnce(&Self, Reading<'_>, Q) -> T + Send + 'static,
-    ) -> Option<T> {
-        {
+    ) -> Result<T, Unread> {
+        let size = {
             let state = self.state.free().await;
-            if is_little(self, &state, &question) {
-                return Some(work(self, state, question));
+            match size(self, &state, &question) {
+                Size::Little => return Ok(work(self, state, question)),
+                size => size,
             }
-        }
+        };
+        let turn = match size {
+            Size::Large(bytes) => Some(self.turn(bytes).await?),
+            Size::Little | Size::Medium => None,
+        };
         let app = Arc::clone(self);
-        beside(move || work(&app, app.state.read(), question)).await
+        let work = move || {
+            // It is over with the work, which goes on where its client has gone away.
+            let _turn = turn;
+            work(&app, app.state.read(), question)
+        };
+        beside(work).await.ok_or(Unread::Panicked)
+    }
+
+    /// The turn of a large question, unless there is no room for its answer: what others do not
+    /// read is waited for by their clients, not here.
+    async fn turn(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Unread> {
+        self.unsent.check(bytes)?;
+        let turn = Arc::clone(&self.large).acquire_owned().await;
+        // The room is taken once its bytes are known. Until then no other large one takes it.
+        self.unsent.check(bytes)?;
+        turn.map_err(|_| Unread::Panicked)
     }
 
     /// Does work that takes a while, or waits for the state, beside the thread of connections.
@@ -229,7 +286,7 @@ mod tests {
     use super::super::router;
     use super::super::store::Store;
     use super::*;
-    use crate::client::Client;
+    use crate::client::{Client, ClientError};
     use crate::nopayload::server::storage::Origin;
 
     const WAIT: Duration = Duration::from_secs(60);
@@ -243,26 +300,37 @@ mod tests {
         _server: HttpServer,
     }
 
-    /// A server that has one object, and is asked a big question at `/big`: it says that it is
-    /// begun, and goes on when it may.
+    /// The bytes of the answer to a large question.
+    const LARGE: usize = 1 << 20;
+
+    /// A server that has one object, and is asked a big question at `/big`, or a large one at
+    /// `/large`: it says that it is begun, and goes on when it may.
     fn serve(begun: Sender<()>, may_end: Receiver<()>) -> Served {
         let data = tempfile::tempdir().expect("a folder");
         let store = Store::open(data.path(), u64::MAX, SyncPolicy::Always).expect("a store");
         let storage = Storage::open(data.path()).expect("a storage");
         let app = Arc::new(App::new(store.shared(), store.writer(), storage));
         let channels = Arc::new(Mutex::new((begun, may_end)));
-        let big = get(async move |Extract(app): Extract<Arc<App>>| {
-            let work =
-                |_: &App, state: Reading<'_>, channels: Arc<Mutex<(Sender<()>, Receiver<()>)>>| {
-                    let channels = channels.lock().expect("whole");
-                    let (begun, may_end) = &*channels;
-                    begun.send(()).expect("the test goes on");
-                    may_end.recv().expect("the test goes on");
-                    state.revision().to_string()
-                };
-            app.read(channels, |_, _, _| false, work).await.expect("an answer")
-        });
-        let big = axum::Router::new().route("/api/v1/big", big).with_state(app.clone());
+        let ask = |size: Size| {
+            let channels = Arc::clone(&channels);
+            get(async move |Extract(app): Extract<Arc<App>>| {
+                let work =
+                    |_: &App,
+                     state: Reading<'_>,
+                     channels: Arc<Mutex<(Sender<()>, Receiver<()>)>>| {
+                        let channels = channels.lock().expect("whole");
+                        let (begun, may_end) = &*channels;
+                        begun.send(()).expect("the test goes on");
+                        may_end.recv().expect("the test goes on");
+                        state.revision().to_string()
+                    };
+                app.read(channels, move |_, _, _| size, work).await.map_err(Fault::from)
+            })
+        };
+        let big = axum::Router::new()
+            .route("/api/v1/big", ask(Size::Medium))
+            .route("/api/v1/large", ask(Size::Large(LARGE)))
+            .with_state(app.clone());
         let address = ([127, 0, 0, 1], 0).into();
         let settings = HttpSettings { address, takes_names: false, tokens: None, face: Face::Api };
         let bound = BoundHttp::bind(settings).expect("an address");
@@ -315,6 +383,40 @@ mod tests {
             for one in big {
                 assert_eq!(one.join().expect("no panic"), b"2");
             }
+        });
+    }
+
+    #[test]
+    fn large_questions_leave_a_thread_for_others_and_are_not_begun_without_room() {
+        let ((begun, begins), (may_end, ends)) = (channel(), channel());
+        let served = serve(begun, ends);
+        let at = served.at;
+        std::thread::scope(|scope| {
+            let ask = || match client(at).get("/large", &[]) {
+                Ok(_) => 200,
+                Err(ClientError::Refused { status, .. }) => status,
+                Err(why) => panic!("{why}"),
+            };
+            let large: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+            begins.recv_timeout(WAIT).expect("begun");
+            let count = || client(at).get_json("/count", &[("folder", "/a".to_owned())]);
+            for _ in 0..10 {
+                assert_eq!(count().expect("an answer")["objects"], 1);
+            }
+            // Answers that their clients do not read leave less room than it needs.
+            let left = served.app.unsent.left_kib() * 1024;
+            let unread = served.app.unsent.room(left - LARGE / 2).expect("there is room");
+            may_end.send(()).expect("it waits");
+            let mut statuses: Vec<_> =
+                large.into_iter().map(|one| one.join().expect("no panic")).collect();
+            statuses.sort_unstable();
+            assert_eq!(statuses, [200, 503, 503, 503]);
+            assert_eq!(ask(), 503, "at once");
+            assert!(begins.try_recv().is_err(), "no other was begun");
+            assert_eq!(count().expect("an answer")["objects"], 1);
+            drop(unread);
+            may_end.send(()).expect("it waits");
+            assert_eq!(ask(), 200);
         });
     }
 

@@ -9,7 +9,7 @@ const MAX_CELLS: u64 = 16_384;
 const MAX_JSON_CELLS: u64 = 2_048;
 
 /// To find a channel's object takes about as long as to copy this many cells.
-const CELLS_PER_OBJECT: u64 = 8;
+pub(super) const CELLS_PER_OBJECT: u64 = 8;
 
 /// In a gap all segments of a folder are looked at; to pass about as many takes as long as to copy
 /// a cell.
@@ -24,11 +24,6 @@ const ITEM_BYTES: usize = 32;
 
 /// To explain what a channel shows is as much work as to copy this many cells in JSON.
 const CELLS_PER_EXPLAINED: u64 = 2 * CELLS_PER_OBJECT;
-
-/// Of what has no bound that is known before it is answered.
-pub(super) fn never(_: &State, _: &Params) -> bool {
-    false
-}
 
 /// Whether there are few folders and sets at and below a path.
 pub(super) fn folders(state: &State, params: &Params) -> bool {
@@ -137,7 +132,7 @@ pub(super) fn is_little_look_up(state: &State, under: &str, of: Of) -> bool {
 /// How many cells a folder shows at one time, if its objects have as many records as they have in
 /// the mean, with what it takes to find them in `past` segments of the past; `None` where that is
 /// unknown, because cells may have any length.
-fn cells(folder: &Folder, selection: &Selection, past: usize) -> Option<u64> {
+pub(super) fn cells(folder: &Folder, selection: &Selection, past: usize) -> Option<u64> {
     let columns = folder.columns();
     columns.iter().try_for_each(|column| column.kind.width_bytes().map(drop))?;
     let (objects, rows) = folder.size();
@@ -148,7 +143,7 @@ fn cells(folder: &Folder, selection: &Selection, past: usize) -> Option<u64> {
 }
 
 /// The most channels that are selected.
-fn selected(folder: &Folder, Selection { numbers, names, .. }: &Selection) -> u64 {
+pub(super) fn selected(folder: &Folder, Selection { numbers, names, .. }: &Selection) -> u64 {
     let all = folder.channels().len() as u64;
     if numbers.is_none() && names.is_empty() {
         return all;

@@ -23,6 +23,7 @@ pub(crate) mod receive;
 mod sealing;
 mod segments;
 mod shared;
+pub(crate) mod size;
 mod slices;
 pub(crate) mod store;
 #[cfg(feature = "tier")]
@@ -247,17 +248,17 @@ fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
         "under", "since", "until", "channels", "tag", "revision", "as_of", "to_tag", "to_revision",
         "to_as_of",
     ];
-    let folders = question(&["under"], reads::folders, little::folders);
-    let channels = question(&["folder"], reads::channels, little::channels);
+    let folders = question(&["under"], reads::folders, size::folders);
+    let channels = question(&["folder"], reads::channels, size::channels);
     vec![
         ("/folders", folders.merge(change(writes::folder))),
         ("/channels", channels.merge(change(writes::channel))),
-        ("/tags", question(&[], reads::tags, little::tags).merge(change(writes::tag))),
-        ("/find", lasting(reads::FIND, reads::find, little::find)),
-        ("/browse", lasting(RANGE, reads::browse, little::never)),
-        ("/count", lasting(COUNT, reads::count, little::never)),
-        ("/diff", question(DIFF, reads::diff, little::never)),
-        ("/explain", question(WHY, reads::explain, little::explain)),
+        ("/tags", question(&[], reads::tags, size::tags).merge(change(writes::tag))),
+        ("/find", lasting(reads::FIND, reads::find, size::find)),
+        ("/browse", lasting(RANGE, reads::browse, size::browse)),
+        ("/count", lasting(COUNT, reads::count, size::count)),
+        ("/diff", question(DIFF, reads::diff, size::diff)),
+        ("/explain", question(WHY, reads::explain, size::explain)),
         ("/export", get(export::export).post(export::by_form)),
         ("/slice", get(slices::resolve)),
         ("/slice/{revision}/{since}", get(slices::slice)),

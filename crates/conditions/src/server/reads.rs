@@ -15,6 +15,7 @@ use super::app::{App, needed, params, query_params};
 use super::fault::{Fault, json_bytes};
 use super::known::{Digest, FOREVER, NOW, lists};
 use super::shared::Reading;
+use super::size::{self, Size};
 use super::writes::form;
 use super::{little, quick};
 use crate::model::{Folder, HEAD, MAX_TIME, Revision, Selection, State, Version};
@@ -30,14 +31,15 @@ pub(super) const FIND: &[&str] =
 /// What a question is answered with, in JSON. The state is dropped as soon as it is not needed.
 type Answer = fn(Reading<'_>, &Params) -> Result<Vec<u8>, Fault>;
 
-/// Whether it is little work to answer a question.
-type IsLittle = fn(&State, &Params) -> bool;
+/// How much work it is to answer a question.
+type SizeOf = fn(&State, &Params) -> Size;
 
-/// A question's answer, and whether it is the same for ever where it is of a revision.
+/// A question's answer, how much work that is, and whether it is the same for ever where it is of a
+/// revision.
 #[derive(Clone, Copy)]
 struct Answered {
     answer: Answer,
-    is_little: IsLittle,
+    size: SizeOf,
     lasts: bool,
 }
 
@@ -45,18 +47,18 @@ struct Answered {
 pub(super) fn question(
     allowed: &'static [&'static str],
     answer: Answer,
-    is_little: IsLittle,
+    size: SizeOf,
 ) -> MethodRouter<Arc<App>> {
-    handler(allowed, Answered { answer, is_little, lasts: false })
+    handler(allowed, Answered { answer, size, lasts: false })
 }
 
 /// The handler of one whose answer is the same for ever where it is of a revision.
 pub(super) fn lasting(
     allowed: &'static [&'static str],
     answer: Answer,
-    is_little: IsLittle,
+    size: SizeOf,
 ) -> MethodRouter<Arc<App>> {
-    handler(allowed, Answered { answer, is_little, lasts: true })
+    handler(allowed, Answered { answer, size, lasts: true })
 }
 
 fn handler(allowed: &'static [&'static str], question: Answered) -> MethodRouter<Arc<App>> {
@@ -74,18 +76,10 @@ fn by_form(allowed: &'static [&'static str], question: Answered) -> MethodRouter
     let question = Answered { lasts: false, ..question };
     post(async move |Extract(app): Extract<Arc<App>>, request: Request| {
         let read = match form(&app, request).await {
-            Ok((form, _room)) => {
-                let form: Arc<str> = form.into();
-                let answer = |app: Arc<App>| {
-                    let form = Arc::clone(&form);
-                    let work = move |app: &App| {
-                        let params = query_params(&form, allowed)?;
-                        question.send(app, app.state.read(), &params, std::iter::empty())
-                    };
-                    async move { app.blocking(work).await }
-                };
-                app.fetching(answer).await
-            }
+            Ok((form, _room)) => match app.blocking(move |_| query_params(&form, allowed)).await {
+                Ok(params) => question.read(&app, params, HeaderMap::new(), true).await,
+                Err(fault) => Err(fault),
+            },
             Err(fault) => Err(fault),
         };
         app.counts.reads.fetch_add(1, Relaxed);
@@ -97,23 +91,7 @@ fn by_query(allowed: &'static [&'static str], question: Answered) -> MethodRoute
     get(async move |Extract(app): Extract<Arc<App>>, request: Request| {
         let (Parts { uri, headers, .. }, _) = request.into_parts();
         let read = match params(&uri, allowed) {
-            Ok(params) => {
-                let asked = Arc::new((params, headers));
-                let is_little = move |_: &App, state: &State, asked: &Arc<(Params, _)>| {
-                    (question.is_little)(state, &asked.0)
-                };
-                let work = move |app: &App, state: Reading<'_>, asked: Arc<(Params, HeaderMap)>| {
-                    question.send(app, state, &asked.0, lists(&asked.1))
-                };
-                let answer = |app: Arc<App>| {
-                    let asked = Arc::clone(&asked);
-                    async move {
-                        let read = app.read(asked, is_little, work).await;
-                        read.unwrap_or_else(|| Err(Fault::own()))
-                    }
-                };
-                app.fetching(answer).await
-            }
+            Ok(params) => question.read(&app, params, headers, false).await,
             Err(fault) => Err(fault),
         };
         app.counts.reads.fetch_add(1, Relaxed);
@@ -131,13 +109,36 @@ pub(super) fn quick(
     if !little::find(&state, &params) {
         return None;
     }
-    let found = Answered { answer: find, is_little: little::find, lasts: true };
+    let found = Answered { answer: find, size: size::find, lasts: true };
     let answer = found.send(app, state, &params, quick::lists(asked)).ok()?;
     app.counts.reads.fetch_add(1, Relaxed);
     Some(answer)
 }
 
 impl Answered {
+    /// Reads it; what was sent in a body may be much to look through itself.
+    async fn read(
+        self,
+        app: &Arc<App>,
+        params: Params,
+        headers: HeaderMap,
+        is_body: bool,
+    ) -> Result<http::Response<Bytes>, Fault> {
+        let asked = Arc::new((params, headers));
+        let size = move |_: &App, state: &State, (asked, _): &(Params, _)| {
+            let size = (self.size)(state, asked);
+            if is_body && size == Size::Little { Size::Medium } else { size }
+        };
+        let work = move |app: &App, state: Reading<'_>, asked: Arc<(Params, HeaderMap)>| {
+            self.send(app, state, &asked.0, lists(&asked.1))
+        };
+        let answer = |app: Arc<App>| {
+            let asked = Arc::clone(&asked);
+            async move { app.read(asked, move |app, state, asked| size(app, state, asked), work).await? }
+        };
+        app.fetching(answer).await
+    }
+
     fn send<'a>(
         self,
         app: &App,
@@ -198,7 +199,7 @@ fn one_revision(
     }
 }
 
-fn version(state: &State, params: &Params, path: &str) -> Result<Version, Fault> {
+pub(super) fn version(state: &State, params: &Params, path: &str) -> Result<Version, Fault> {
     let revision = revision(state, params)?;
     Ok(state.version(params.tag.as_deref(), revision, path)?)
 }

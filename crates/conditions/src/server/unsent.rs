@@ -37,10 +37,12 @@ pub(crate) struct NoRoom;
 
 impl Unsent {
     /// The bytes of an answer, unless those of all clients together are too many.
-    pub(crate) fn hold(&self, bytes: Vec<u8>) -> Result<Bytes, NoRoom> {
+    pub(crate) fn hold(&self, mut bytes: Vec<u8>) -> Result<Bytes, NoRoom> {
         if bytes.len() < LARGE_BYTES {
             return Ok(bytes.into());
         }
+        // A buffer that grew may be twice as large.
+        bytes.shrink_to_fit();
         let room = self.room(bytes.capacity())?;
         Ok(Bytes::from_owner(Held { bytes, _room: room }))
     }
@@ -52,6 +54,11 @@ impl Unsent {
         }
         let kib = u32::try_from(bytes.div_ceil(1024)).map_err(|_| NoRoom)?;
         Arc::clone(&self.0).try_acquire_many_owned(kib).map(Some).map_err(|_| NoRoom)
+    }
+
+    /// Refuses an answer of up to this many bytes before it is made.
+    pub(super) fn check(&self, bytes: usize) -> Result<(), NoRoom> {
+        if self.0.available_permits() >= bytes.div_ceil(1024) { Ok(()) } else { Err(NoRoom) }
     }
 
     /// How much room is left, in KiB.

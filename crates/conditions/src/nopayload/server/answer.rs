@@ -13,6 +13,7 @@ use crate::nopayload::model::{Nopayload, Refused};
 use crate::nopayload::protocol::{BadBody, TooManyRows};
 use crate::server::app::App;
 use crate::server::fault::Fault;
+use crate::server::size::Size;
 use crate::server::write_error::WriteError;
 
 /// A refusal, as it is answered.
@@ -122,9 +123,12 @@ pub(super) async fn read<T: Send + 'static>(
     is_short: impl FnOnce(&Nopayload) -> bool,
     work: impl FnOnce(&Nopayload) -> T + Send + 'static,
 ) -> Result<T, Refusal> {
-    let is_little = |_: &App, state: &State, (): &()| is_short(state.nopayload());
-    let read = app.read((), is_little, move |_, state, ()| work(state.nopayload()));
-    read.await.ok_or_else(Refusal::own)
+    let size = |_: &App, state: &State, (): &()| match is_short(state.nopayload()) {
+        true => Size::Little,
+        false => Size::Medium,
+    };
+    let read = app.read((), size, move |_, state, ()| work(state.nopayload()));
+    read.await.map_err(|_| Refusal::own())
 }
 
 /// An answer in JSON.
