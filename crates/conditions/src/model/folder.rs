@@ -119,7 +119,7 @@ impl Folder {
     }
 
     /// The revision that made it.
-    pub(super) fn made(&self) -> Revision {
+    pub fn made(&self) -> Revision {
         self.schemas.first().map_or(0, |(revision, _)| *revision)
     }
 

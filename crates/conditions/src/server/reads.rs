@@ -8,6 +8,7 @@ use axum::extract::{Request, State as Extract};
 use axum::http::request::Parts;
 use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::routing::{MethodRouter, get, post};
+use jiff::Timestamp;
 use serde_json::json;
 use service::Question;
 
@@ -195,13 +196,38 @@ fn one_revision(
         (Some(_), Some(_)) => {
             Err(Fault::bad("both revision and as_of are given", "ask for one of them"))
         }
-        (revision, as_of_us) => Ok(revision.or(as_of_us.map(|time| state.revision_at(time)))),
+        (None, Some(time)) => dated(state, time).map(Some),
+        (revision, None) => Ok(revision),
     }
 }
 
+/// How far a client's clock may be ahead.
+const AHEAD_US: i64 = 60_000_000;
+
+/// The last revision at a date that has come: what is shown at another is not known yet.
+pub(super) fn dated(state: &State, time_us: i64) -> Result<Revision, Fault> {
+    let now = Timestamp::now();
+    if time_us <= now.as_microsecond().saturating_add(AHEAD_US) {
+        return Ok(state.revision_at(time_us));
+    }
+    let written = |time_us| Timestamp::from_microsecond(time_us).unwrap_or_default().to_string();
+    let last = state.time_us(state.revision()).map_or("never".to_owned(), written);
+    let date = written(time_us);
+    let error = format!("{date} is in the future: it is {now}, and the last change was {last}");
+    Err(Fault::new(StatusCode::NOT_FOUND, error, "leave as_of out for what is shown now"))
+}
+
 pub(super) fn version(state: &State, params: &Params, path: &str) -> Result<Version, Fault> {
-    let revision = revision(state, params)?;
-    Ok(state.version(params.tag.as_deref(), revision, path)?)
+    let asked = revision(state, params)?;
+    let version = state.version(params.tag.as_deref(), asked, path)?;
+    // Of a tag it shows nothing.
+    let made = state.folder(path)?.made();
+    if params.tag.is_none() && version.revision < made {
+        let error = format!("folder {path:?} is there since revision {made}");
+        let fix = format!("ask for revision {made} or a later one");
+        return Err(Fault::new(StatusCode::NOT_FOUND, error, &fix));
+    }
+    Ok(version)
 }
 
 pub(super) fn folders(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::app::App;
 use super::fault::{Fault, json};
+use super::reads::dated;
 use super::receive::{Room, receive};
 use super::shared::Shared;
 use crate::model::{Change, Numbers, Refusal, State};
@@ -257,7 +258,8 @@ pub(super) fn tag(against: &Against<'_>, body: TagBody) -> Result<Change, Fault>
             return Err(Fault::bad("both revision and as_of are given", "give one of them"));
         }
         (revision, date) => {
-            revision.or(date.map(|date| against.look(|state| state.revision_at(date))))
+            let dated = date.map(|date| against.look(|state| dated(state, date))).transpose()?;
+            revision.or(dated)
         }
     };
     Ok(Change::Tag { name, path, description, revision })

@@ -261,8 +261,7 @@ fn what_was_shown_is_found_by_revision_date_and_reason() {
     };
     assert_eq!((value(0, &[]), value(1, &[]), value(2, &[])), (Some(2.0), Some(1.0), None));
     assert_eq!(value(0, &[("revision", first.to_string())]), Some(1.0));
-    assert_eq!(value(0, &[("as_of", "1999-01-01T00:00:00Z".to_owned())]), None);
-    assert_eq!(value(0, &[("as_of", "2999-01-01T00:00:00Z".to_owned())]), Some(2.0));
+    assert_eq!(value(0, &[("as_of", jiff::Timestamp::now().to_string())]), Some(2.0));
     let why = [("folder", "/m".to_owned()), ("t", "1".to_owned())];
     let told = client(at).get_json("/explain", &why).expect("an answer");
     let shown = &told["channels"][0]["shown"];
