@@ -11,7 +11,7 @@ use super::input::{self, Named};
 use super::parts::{self, Parts, Sending};
 use crate::client::ClientError;
 use crate::model::ColumnSpec;
-use crate::protocol::{BatchBody, InsertBody, ObjectBody, time};
+use crate::protocol::{BatchBody, InsertBody, ObjectBody, path as without_slash, time};
 
 /// How the objects of a file are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -193,7 +193,7 @@ fn insert_one(context: &Context, args: InsertArgs) -> anyhow::Result<()> {
 /// The columns that a folder has now.
 fn columns(context: &Context, folder: &str) -> anyhow::Result<Vec<ColumnSpec>> {
     let all = super::show::folders(context, folder)?;
-    let own = all.into_iter().find(|(path, _)| path == folder);
+    let own = all.into_iter().find(|(path, _)| path == without_slash(folder));
     let why = || BadInput(format!("{folder} is a folder set: name a folder"));
     Ok(own.ok_or_else(why)?.1)
 }

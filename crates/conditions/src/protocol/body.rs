@@ -11,6 +11,7 @@ use crate::model::{Batch, ColumnSpec, MAX_TIME, Object, Table, Value, Versioning
 #[serde(deny_unknown_fields)]
 pub struct FolderBody {
     /// Its path.
+    #[serde(deserialize_with = "super::incoming::path")]
     pub path: String,
     /// What it is for.
     #[serde(default)]
@@ -26,6 +27,7 @@ pub struct FolderBody {
 #[serde(deny_unknown_fields)]
 pub struct SetBody {
     /// Its path.
+    #[serde(deserialize_with = "super::incoming::path")]
     pub path: String,
     /// What it is for.
     pub description: String,
@@ -36,6 +38,7 @@ pub struct SetBody {
 #[serde(deny_unknown_fields)]
 pub struct ColumnBody {
     /// The folder.
+    #[serde(deserialize_with = "super::incoming::path")]
     pub folder: String,
     /// The column that is added.
     pub column: ColumnSpec,
@@ -46,6 +49,7 @@ pub struct ColumnBody {
 #[serde(deny_unknown_fields)]
 pub struct RenameBody {
     /// The folder.
+    #[serde(deserialize_with = "super::incoming::path")]
     pub folder: String,
     /// The column.
     pub from: String,
@@ -58,6 +62,7 @@ pub struct RenameBody {
 #[serde(deny_unknown_fields)]
 pub struct ChannelBody {
     /// The folder.
+    #[serde(deserialize_with = "super::incoming::path")]
     pub folder: String,
     /// The channel.
     pub channel: u32,
@@ -70,6 +75,7 @@ pub struct ChannelBody {
 #[serde(deny_unknown_fields)]
 pub struct TruncateBody {
     /// The folder.
+    #[serde(deserialize_with = "super::incoming::path")]
     pub folder: String,
     /// The first time at which nothing is shown any more.
     #[serde(deserialize_with = "super::incoming::time")]
@@ -86,6 +92,7 @@ pub struct TagBody {
     /// Its name.
     pub name: String,
     /// The folder or set.
+    #[serde(deserialize_with = "super::incoming::path")]
     pub path: String,
     /// What it is for.
     #[serde(default)]
@@ -159,6 +166,7 @@ pub struct InsertBody {
 #[serde(deny_unknown_fields)]
 pub struct BatchBody {
     /// The folder.
+    #[serde(deserialize_with = "super::incoming::path")]
     pub folder: String,
     /// The tag of users that they are inserted with.
     #[serde(default, skip_serializing_if = "Option::is_none")]

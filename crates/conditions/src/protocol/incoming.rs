@@ -40,6 +40,7 @@ impl Incoming {
 #[serde(deny_unknown_fields)]
 pub struct IncomingBatch {
     /// The folder.
+    #[serde(deserialize_with = "path")]
     pub folder: String,
     tag: Option<String>,
     #[serde(default)]
@@ -57,6 +58,16 @@ struct IncomingObject {
     until: Option<u64>,
     values: Option<Box<RawValue>>,
     records: Option<Box<RawValue>>,
+}
+
+/// A path, without slashes at its end.
+///
+/// # Errors
+/// When it is no text.
+pub(super) fn path<'de, D: Deserializer<'de>>(written: D) -> Result<String, D::Error> {
+    let mut written = String::deserialize(written)?;
+    written.truncate(super::params::path(&written).len());
+    Ok(written)
 }
 
 /// A time: a number, or `"max"`.

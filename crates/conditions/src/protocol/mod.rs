@@ -31,6 +31,7 @@ pub use csv::{CSV_BEGIN, CsvField, CsvRecord, csv_header, csv_lines};
 pub use flat::{FLAT_BEGIN, flat_names};
 pub use incoming::{Incoming, IncomingBatch, MAX_COLUMN_BYTES};
 pub(crate) use incoming::{end as json_end, time as json_time};
+pub(crate) use params::path;
 pub use params::{Format, Params, numbers, percent_encode, time, time_us};
 pub use slice::{MAGIC, SliceHead, decode_slice, encode_shown, encode_slice};
 pub use view::{

@@ -133,8 +133,8 @@ impl Params {
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
-            "folder" => self.folder = Some(value.to_owned()),
-            "under" => self.under = Some(value.to_owned()),
+            "folder" => self.folder = Some(path(value).to_owned()),
+            "under" => self.under = Some(path(value).to_owned()),
             "t" => self.t = Some(time(value)?),
             "since" => self.since = Some(time(value)?),
             "until" => self.until = Some(time(value)?),
@@ -175,6 +175,14 @@ impl Params {
             _ => return Err("it is unknown".to_owned()),
         }
         Ok(())
+    }
+}
+
+/// A path without slashes at its end.
+pub(crate) fn path(written: &str) -> &str {
+    match written.trim_end_matches('/') {
+        "" => written,
+        path => path,
     }
 }
 

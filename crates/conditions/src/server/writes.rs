@@ -18,7 +18,7 @@ use crate::model::{Change, Numbers, Refusal, State};
 use crate::protocol::{
     Bulk, ChannelBody, CloneBody, ColumnBody, DeleteBody, FORM_TYPE, FolderBody, INSERT_TYPE,
     Incoming, LockBody, MAX_BODY_BYTES, MAX_COLUMN_BYTES, MadeBody, PickBody, RenameBody, SetBody,
-    TagBody, TruncateBody, decode_insert, numbers, time_us,
+    TagBody, TruncateBody, decode_insert, numbers, path, time_us,
 };
 
 /// The type of a body in JSON.
@@ -269,6 +269,7 @@ pub(super) fn pick(
     _: &Against<'_>,
     PickBody { name, picks, unpick }: PickBody,
 ) -> Result<Change, Fault> {
+    let unpick = unpick.iter().map(|written| path(written).to_owned()).collect();
     Ok(Change::Pick { name, tags: picks, unpick })
 }
 

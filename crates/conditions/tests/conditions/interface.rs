@@ -278,6 +278,32 @@ fn what_was_shown_is_found_by_revision_date_and_reason() {
     }
     let of_tag = |tag: &str| value(0, &[("tag", tag.to_owned())]);
     assert_eq!((of_tag("then"), of_tag("before")), (Some(1.0), None));
+    let later = json!({ "name": "later", "path": "/m", "as_of": "2999-01-01T00:00:00Z" });
+    let refused = client(at).post("/tags", &later).expect_err("it is in the future").to_string();
+    assert!(refused.contains("2999-01-01T00:00:00Z is in the future: it is "), "{refused}");
+}
+
+#[test]
+fn slashes_at_the_end_of_a_path_mean_nothing() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/det/m/", "multi");
+    insert(at, "/det/m//", 1, (0, None), 1.0);
+    change(at, "/tags", &json!({ "name": "t", "path": "/det/m/" }));
+    let ask = |path, of: [(&str, &str); 2]| {
+        let of = of.map(|(name, value)| (name, value.to_owned()));
+        client(at).get_json(path, &of).expect(path)
+    };
+    for path in ["/det/m", "/det/m/", "/det/m//"] {
+        let found = ask("/find", [("folder", path), ("t", "0")]);
+        assert_eq!(found["objects"][0]["records"][0][0], 1.0);
+        assert_eq!(ask("/count", [("folder", path), ("tag", "t")])["objects"], 1);
+    }
+    for path in ["/det", "/det/"] {
+        let diff = ask("/diff", [("under", path), ("revision", "1")]);
+        assert_eq!(diff["folders"][0]["folder"], "/det/m");
+    }
 }
 
 #[test]
