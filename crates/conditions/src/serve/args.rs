@@ -39,7 +39,7 @@ pub(crate) struct ConditionsArgs {
 
     /// Keep this much in memory and in the journal, then put it into segments on disk: more makes
     /// starts longer, less writes more
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = seal_size)]
     pub(super) seal_after: ByteCount,
 
     /// When a change is on the disk: before it is answered (always), this long after it (500ms), or
@@ -53,7 +53,7 @@ pub(crate) struct ConditionsArgs {
 
     /// Of several servers: the most of the segments that is copied to --data. What was read least
     /// recently is evicted, and fetched again; the indexes of all segments have to fit
-    #[arg(long, value_name = "SIZE", default_value = "250GiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "250GiB", value_parser = size, requires = "metadata")]
     pub(super) cache_size: ByteCount,
 
     /// Connections open at once; one more ends the one that has been open for longest
@@ -92,6 +92,41 @@ fn idle(written: &str) -> Result<Span, String> {
     }
 }
 
+/// The least that is worth a segment.
+const LEAST_SEAL: u64 = 64 << 10;
+
+fn seal_size(written: &str) -> Result<ByteCount, String> {
+    let size = size(written)?;
+    match size.bytes < LEAST_SEAL {
+        true => Err("each change would be sealed: write 64KiB or more, with its unit".to_owned()),
+        false => Ok(size),
+    }
+}
+
 fn size(written: &str) -> Result<ByteCount, String> {
     written.parse().map_err(|error| format!("{error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Program {
+        #[command(flatten)]
+        _args: ConditionsArgs,
+    }
+
+    #[test]
+    fn what_has_no_effect_or_lacks_its_unit_is_refused() {
+        let said = |more: &[&str]| {
+            let args = [&["serve", "--data", "data"], more].concat();
+            Program::try_parse_from(args).err().map_or(String::new(), |why| why.to_string())
+        };
+        assert_eq!(said(&["--seal-after", "64KiB"]), "");
+        assert!(said(&["--seal-after", "64"]).contains("with its unit"));
+        assert!(said(&["--cache-size", "10GiB"]).contains("--metadata"));
+    }
 }

@@ -9,9 +9,16 @@ use crate::server::TierSettings;
 pub(crate) const ONE_SERVER: &str = "--metadata: this loadline is built for one server of its \
     data: build it with `cargo build --release --features tier`";
 
+const HEADING: &str = if cfg!(feature = "tier") {
+    "Several servers of the same data (docs/design-tier.md)"
+} else {
+    "Several servers of the same data (docs/design-tier.md); this program is built without them, and \
+     has them with the feature `tier`"
+};
+
 /// Where several servers share their data.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Several servers of the same data (docs/design-tier.md)")]
+#[command(next_help_heading = HEADING)]
 pub(crate) struct SharedArgs {
     /// What isn't sealed, and all names, are in this PostgreSQL; --data then only has copies,
     /// which may be lost. A password is better given as PGPASSWORD in the environment
