@@ -330,7 +330,9 @@ impl Client {
             }
             _ => return self.broken(why),
         };
-        let why = format!("it ended the connection without an answer: its log says why; {fix}");
+        let why = format!(
+            "it ended the connection without an answer: its log says why, unless it was killed; {fix}"
+        );
         ClientError::Connection { server: self.server.clone(), why }
     }
 
@@ -349,7 +351,7 @@ impl Client {
                 "no server is there: `loadline serve conditions --data DIR` starts one".to_owned()
             }
             (_, Some(ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset)) => {
-                "it broke off its answer: its log says why".to_owned()
+                "it broke off its answer: its log says why, unless it was killed".to_owned()
             }
             (why, _) => said(&why.to_string(), self.is_encrypted()),
         };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State as Extract};
-use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
 use http_body::Frame;
@@ -22,7 +22,7 @@ use super::known::Digest;
 use super::map::read_ahead;
 use super::reads::{range, revision};
 use super::writes::form;
-use crate::model::{Answer, Batch, Export, Numbers};
+use crate::model::{Answer, Batch, Export, Folder, Numbers, Refusal, State};
 use crate::protocol::{
     Bulk, Format, INSERT_TYPE, LineView, Params, REVISION, csv_header, csv_lines, encode_insert,
 };
@@ -171,7 +171,8 @@ fn prepare(app: &App, params: &Params, format: Format) -> Result<(Export, Vec<u8
     let mut head = Vec::new();
     if format == Format::Csv {
         // A CSV has the columns of one folder.
-        let columns = state.folder(under)?.columns_at(view.revision);
+        let Ok(folder) = state.folder(under) else { return Err(no_csv(&state, under)) };
+        let columns = folder.columns_at(view.revision);
         let fix = "ask for jsonl or binary";
         head = csv_header(columns).map_err(|why| Fault::bad(why, fix))?;
     }
@@ -179,6 +180,23 @@ fn prepare(app: &App, params: &Params, format: Format) -> Result<(Export, Vec<u8
     let export = Export::new(under, range(params)?, numbers, view, PART_OBJECTS);
     let export = export.reading_ahead(read_ahead);
     Ok((export, head, view.revision.to_string()))
+}
+
+/// The most folders that are named.
+const NAMED: usize = 5;
+
+fn no_csv(state: &State, under: &str) -> Fault {
+    let mut below: Vec<_> = state.under(under).map(Folder::path).take(NAMED + 1).collect();
+    if below.is_empty() {
+        return Refusal::NoFolder(under.to_owned()).into();
+    }
+    if below.len() > NAMED {
+        below[NAMED] = "…";
+    }
+    let error = format!("a CSV is of one folder, and {under:?} is a set");
+    let fix =
+        format!("name one of {}, or ask for jsonl (a file that ends in .jsonl)", below.join(", "));
+    Fault::new(StatusCode::NOT_FOUND, error, &fix)
 }
 
 /// The bytes of the next part; none after the last.

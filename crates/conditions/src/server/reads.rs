@@ -19,7 +19,7 @@ use super::shared::Reading;
 use super::size::{self, Size};
 use super::writes::form;
 use super::{little, quick};
-use crate::model::{Folder, HEAD, MAX_TIME, Revision, Selection, State, Version};
+use crate::model::{ANSWER, Folder, HEAD, MAX_TIME, Refusal, Revision, Selection, State, Version};
 use crate::protocol::{
     AnswerView, ChannelView, ChannelsView, DiffView, ExplainView, FolderView, Params, REVISION,
     ShownView, TagView, condition,
@@ -311,7 +311,16 @@ pub(super) fn diff(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault
     let before = state.view(params.tag.as_deref(), revision(&state, params)?, under)?;
     let to_revision = one_revision(&state, params.to_revision, params.to_as_of_us)?;
     let after = state.view(params.to_tag.as_deref(), to_revision, under)?;
-    let diff = state.diff(under, range(params)?, &params.selection, (before, after))?;
+    let diff = state.diff(under, range(params)?, &params.selection, (before, after));
+    let diff = diff.map_err(|refusal| {
+        let is_long = matches!(refusal, Refusal::TooMany(_, _, what) if what == ANSWER.what);
+        let mut fault = Fault::from(refusal);
+        if is_long {
+            let fix = "ask for a part of the times, with since and until (--since, --until), or for fewer channels";
+            fix.clone_into(&mut fault.body.fix);
+        }
+        fault
+    })?;
     drop(state);
     let folders: Vec<_> = diff.iter().map(DiffView::of).collect();
     Ok(json_bytes(&json!({ "folders": folders }))?)
