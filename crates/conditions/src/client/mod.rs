@@ -331,7 +331,8 @@ impl Client {
             _ => return self.broken(why),
         };
         let why = format!(
-            "it ended the connection without an answer: its log says why, unless it was killed; {fix}"
+            "it ended the connection without an answer: its log says why, unless it was killed; \
+             {fix}"
         );
         ClientError::Connection { server: self.server.clone(), why }
     }

@@ -53,7 +53,13 @@ pub(crate) struct ConditionsArgs {
 
     /// Of several servers: the most of the segments that is copied to --data. What was read least
     /// recently is evicted, and fetched again; the indexes of all segments have to fit
-    #[arg(long, value_name = "SIZE", default_value = "250GiB", value_parser = size, requires = "metadata")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "250GiB",
+        value_parser = size,
+        requires = "metadata"
+    )]
     pub(super) cache_size: ByteCount,
 
     /// Connections open at once; one more ends the one that has been open for longest

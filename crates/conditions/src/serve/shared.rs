@@ -12,8 +12,8 @@ pub(crate) const ONE_SERVER: &str = "--metadata: this loadline is built for one 
 const HEADING: &str = if cfg!(feature = "tier") {
     "Several servers of the same data (docs/design-tier.md)"
 } else {
-    "Several servers of the same data (docs/design-tier.md); this program is built without them, and \
-     has them with the feature `tier`"
+    "Several servers of the same data (docs/design-tier.md); this program is built \
+     without them, and has them with the feature `tier`"
 };
 
 /// Where several servers share their data.

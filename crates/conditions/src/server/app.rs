@@ -10,14 +10,14 @@ use journal::SyncPolicy;
 use service::metrics::{Kind, Metrics};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::fault::Fault;
+use super::fault::{Fault, Unread};
 use super::known::NOW;
 use super::ready::Slices;
 use super::segments::{Pins, Segments};
 use super::shared::{Reading, Shared};
 use super::size::Size;
 use super::store::Writer;
-use super::unsent::{NoRoom, Unsent};
+use super::unsent::Unsent;
 use crate::model::{Leads, State, segment_name};
 use crate::nopayload::server::storage::Storage;
 use crate::protocol::Params;
@@ -35,28 +35,6 @@ pub(crate) struct Counts {
     pub(crate) slices_ready: AtomicU64,
     pub(crate) not_modified: AtomicU64,
     pub(super) places_known: AtomicU64,
-}
-
-/// Why the state was not read.
-#[derive(Debug)]
-pub(crate) enum Unread {
-    NoRoom(NoRoom),
-    Panicked,
-}
-
-impl From<NoRoom> for Unread {
-    fn from(why: NoRoom) -> Self {
-        Self::NoRoom(why)
-    }
-}
-
-impl From<Unread> for Fault {
-    fn from(why: Unread) -> Self {
-        match why {
-            Unread::NoRoom(why) => why.into(),
-            Unread::Panicked => Self::own(),
-        }
-    }
 }
 
 /// What all handlers share.

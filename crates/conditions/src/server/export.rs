@@ -17,10 +17,10 @@ use sha2::Sha256;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::app::{App, params, query_params};
+use super::asked::{range, revision};
 use super::fault::Fault;
 use super::known::Digest;
 use super::map::read_ahead;
-use super::reads::{range, revision};
 use super::writes::form;
 use crate::model::{Answer, Batch, Export, Folder, Numbers, Refusal, State};
 use crate::protocol::{

@@ -100,6 +100,28 @@ impl From<NoRoom> for Fault {
     }
 }
 
+/// Why the state was not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    NoRoom(NoRoom),
+    Panicked,
+}
+
+impl From<NoRoom> for Unread {
+    fn from(why: NoRoom) -> Self {
+        Self::NoRoom(why)
+    }
+}
+
+impl From<Unread> for Fault {
+    fn from(why: Unread) -> Self {
+        match why {
+            Unread::NoRoom(why) => why.into(),
+            Unread::Panicked => Self::own(),
+        }
+    }
+}
+
 /// The status of a refusal, and what can be done.
 fn told(refusal: &Refusal) -> (StatusCode, &'static str) {
     use StatusCode as S;

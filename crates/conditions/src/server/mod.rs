@@ -1,6 +1,7 @@
 //! Serves conditions over HTTP from a data directory. Control plane.
 
 pub(crate) mod app;
+mod asked;
 mod backup;
 mod check;
 mod compact;

@@ -8,18 +8,18 @@ use axum::extract::{Request, State as Extract};
 use axum::http::request::Parts;
 use axum::http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::routing::{MethodRouter, get, post};
-use jiff::Timestamp;
 use serde_json::json;
 use service::Question;
 
 use super::app::{App, needed, params, query_params};
+use super::asked::{one_revision, range, revision, version};
 use super::fault::{Fault, json_bytes};
 use super::known::{Digest, FOREVER, NOW, lists};
 use super::shared::Reading;
 use super::size::{self, Size};
 use super::writes::form;
 use super::{little, quick};
-use crate::model::{ANSWER, Folder, HEAD, MAX_TIME, Refusal, Revision, Selection, State, Version};
+use crate::model::{ANSWER, Folder, HEAD, Refusal, Selection, State, Version};
 use crate::protocol::{
     AnswerView, ChannelView, ChannelsView, DiffView, ExplainView, FolderView, Params, REVISION,
     ShownView, TagView, condition,
@@ -126,8 +126,8 @@ impl Answered {
         is_body: bool,
     ) -> Result<http::Response<Bytes>, Fault> {
         let asked = Arc::new((params, headers));
-        let size = move |_: &App, state: &State, (asked, _): &(Params, _)| {
-            let size = (self.size)(state, asked);
+        let size = move |_: &App, state: &State, asked: &Arc<(Params, _)>| {
+            let size = (self.size)(state, &asked.0);
             if is_body && size == Size::Little { Size::Medium } else { size }
         };
         let work = move |app: &App, state: Reading<'_>, asked: Arc<(Params, HeaderMap)>| {
@@ -135,7 +135,7 @@ impl Answered {
         };
         let answer = |app: Arc<App>| {
             let asked = Arc::clone(&asked);
-            async move { app.read(asked, move |app, state, asked| size(app, state, asked), work).await? }
+            async move { app.read(asked, size, work).await? }
         };
         app.fetching(answer).await
     }
@@ -180,54 +180,6 @@ fn is_for_ever(state: &State, params: &Params) -> bool {
 pub(super) fn is_past(state: &State, params: &Params) -> bool {
     let last_us = state.time_us(state.revision());
     params.as_of_us.is_none_or(|date| last_us.is_some_and(|last| date < last))
-}
-
-/// The revision that is asked for, if one is.
-pub(super) fn revision(state: &State, params: &Params) -> Result<Option<Revision>, Fault> {
-    one_revision(state, params.revision, params.as_of_us)
-}
-
-fn one_revision(
-    state: &State,
-    revision: Option<Revision>,
-    as_of_us: Option<i64>,
-) -> Result<Option<Revision>, Fault> {
-    match (revision, as_of_us) {
-        (Some(_), Some(_)) => {
-            Err(Fault::bad("both revision and as_of are given", "ask for one of them"))
-        }
-        (None, Some(time)) => dated(state, time).map(Some),
-        (revision, None) => Ok(revision),
-    }
-}
-
-/// How far a client's clock may be ahead.
-const AHEAD_US: i64 = 60_000_000;
-
-/// The last revision at a date that has come: what is shown at another is not known yet.
-pub(super) fn dated(state: &State, time_us: i64) -> Result<Revision, Fault> {
-    let now = Timestamp::now();
-    if time_us <= now.as_microsecond().saturating_add(AHEAD_US) {
-        return Ok(state.revision_at(time_us));
-    }
-    let written = |time_us| Timestamp::from_microsecond(time_us).unwrap_or_default().to_string();
-    let last = state.time_us(state.revision()).map_or("never".to_owned(), written);
-    let date = written(time_us);
-    let error = format!("{date} is in the future: it is {now}, and the last change was {last}");
-    Err(Fault::new(StatusCode::NOT_FOUND, error, "leave as_of out for what is shown now"))
-}
-
-pub(super) fn version(state: &State, params: &Params, path: &str) -> Result<Version, Fault> {
-    let asked = revision(state, params)?;
-    let version = state.version(params.tag.as_deref(), asked, path)?;
-    // Of a tag it shows nothing.
-    let made = state.folder(path)?.made();
-    if params.tag.is_none() && version.revision < made {
-        let error = format!("folder {path:?} is there since revision {made}");
-        let fix = format!("ask for revision {made} or a later one");
-        return Err(Fault::new(StatusCode::NOT_FOUND, error, &fix));
-    }
-    Ok(version)
 }
 
 pub(super) fn folders(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {
@@ -277,17 +229,6 @@ pub(super) fn find(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault
     Ok(json_bytes(&AnswerView(&answer))?)
 }
 
-pub(super) fn range(params: &Params) -> Result<(u64, u64), Fault> {
-    let range = (params.since.unwrap_or(0), params.until.unwrap_or(MAX_TIME));
-    match range.0 <= range.1 {
-        true => Ok(range),
-        false => {
-            let why = format!("since {} is after until {}", range.0, range.1);
-            Err(Fault::bad(why, "name the earlier time first"))
-        }
-    }
-}
-
 pub(super) fn browse(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {
     let path = needed(params.folder.clone(), "folder")?;
     let (folder, version) = (state.folder(&path)?, version(&state, params, &path)?);
@@ -316,7 +257,8 @@ pub(super) fn diff(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault
         let is_long = matches!(refusal, Refusal::TooMany(_, _, what) if what == ANSWER.what);
         let mut fault = Fault::from(refusal);
         if is_long {
-            let fix = "ask for a part of the times, with since and until (--since, --until), or for fewer channels";
+            let fix = "ask for a part of the times, with since and until (--since, --until), \
+                       or for fewer channels";
             fix.clone_into(&mut fault.body.fix);
         }
         fault

@@ -2,8 +2,8 @@
 //! questions one is answered at a time, so that of the two threads beside it one is left for the
 //! others, and none is begun without room for its answer.
 
+use super::asked::{range, version};
 use super::little::{self, CELLS_PER_OBJECT, selected};
-use super::reads::{range, version};
 use super::ready::SliceKey;
 use crate::model::{ANSWER_BYTES, Folder, Of, Selection, State, Version};
 use crate::protocol::Params;

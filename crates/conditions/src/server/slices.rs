@@ -12,12 +12,13 @@ use axum::response::{IntoResponse, Response};
 use service::Question;
 
 use super::app::{App, needed, params, query_params};
+use super::asked::revision;
 use super::fault::{Fault, json_bytes};
 use super::known::{FOREVER, NOW, lists, value};
 use super::little::{is_little_look_up, is_little_slice};
 use super::map::read_ahead;
 use super::quick;
-use super::reads::{is_past, revision};
+use super::reads::is_past;
 use super::ready::{Making, Ready, SliceKey, Turn};
 use super::shared::Reading;
 use super::size::{self, Size};

@@ -10,8 +10,8 @@ use axum::routing::{MethodRouter, post};
 use serde::de::DeserializeOwned;
 
 use super::app::App;
+use super::asked::dated;
 use super::fault::{Fault, json};
-use super::reads::dated;
 use super::receive::{Room, receive};
 use super::shared::Shared;
 use crate::model::{Change, Numbers, Refusal, State};

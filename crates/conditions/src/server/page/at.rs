@@ -10,8 +10,8 @@ use super::words::{Asking, clipped, end, many, value};
 use crate::model::{Damage, Glance, MAX_TIME, Most, Object, Refusal, State, View};
 use crate::protocol::BASE;
 use crate::server::app::App;
+use crate::server::asked::revision;
 use crate::server::fault::Fault;
-use crate::server::reads::revision;
 
 pub(super) const PARAMETERS: &[&str] = &["under", "t", "tag", "revision", "as_of"];
 

@@ -13,8 +13,8 @@ use crate::model::{
 };
 use crate::protocol::BASE;
 use crate::server::app::{App, needed};
+use crate::server::asked::{range, revision};
 use crate::server::fault::Fault;
-use crate::server::reads::{range, revision};
 
 pub(super) const PARAMETERS: &[&str] =
     &["folder", "since", "until", "channels", "tag", "revision", "as_of"];
