@@ -179,7 +179,8 @@ impl Run for RpcArgs {
             crate::server::serve_standard(settings, service::DRAIN)?;
             return Ok(std::process::ExitCode::SUCCESS);
         }
-        let mut bound = crate::server::BoundRpc::bind(&addresses, settings)?;
+        let bound = crate::server::BoundRpc::bind(&addresses, settings);
+        let mut bound = bound.map_err(service::unbound)?;
         let shm = self.shm.as_ref().map(|path| ("shm", format!("shm:{}", path.display())));
         if let Some(path) = self.shm {
             bound = bound.share_memory(path)?;

@@ -45,7 +45,9 @@ pub use http::{
 };
 pub use lifecycle::{DRAIN, Harness, Running, TerminationSignals, Unprivileged};
 pub use limits::{FEWER_THREADS, raise_descriptor_limit, warn_of_memory};
-pub use listen::{ListenAddress, ListenArgs, ThreadArgs, is_local, listen_advice, parse_address};
+pub use listen::{
+    ListenAddress, ListenArgs, ThreadArgs, is_local, listen_advice, parse_address, unbound,
+};
 pub use ready::Ready;
 pub use secret::{MAX_SECRET_BYTES, read_secret};
 pub use subcommand::{Outcome, Run, Service, Subcommand};

@@ -126,6 +126,15 @@ pub fn listen_advice(error: &io::Error, otherwise: &'static str) -> &'static str
     otherwise
 }
 
+/// The error of an address that can't be bound, with what to do about it.
+pub fn unbound(error: impl Into<anyhow::Error>) -> anyhow::Error {
+    let error = error.into();
+    let cause = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    let otherwise = "choose another address with --listen";
+    let advice = cause.map_or(otherwise, |cause| listen_advice(cause, otherwise));
+    anyhow::anyhow!("{error:#}; {advice}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,6 +156,21 @@ mod tests {
         for wrong in ["", "cache.example", "127.0.0.1:", "127.0.0.1:99999", "unix:"] {
             assert!(parse_address(wrong, 1).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_address_that_another_server_has_is_explained() {
+        use anyhow::Context as _;
+
+        let error = |kind: io::ErrorKind| Err::<(), _>(io::Error::from(kind));
+        let named = error(io::ErrorKind::AddrInUse).context("cannot listen at 127.0.0.1:7");
+        let said = unbound(named.expect_err("in use")).to_string();
+        assert!(
+            said.starts_with("cannot listen at 127.0.0.1:7: address in use; another"),
+            "{said}"
+        );
+        let said = unbound(error(io::ErrorKind::PermissionDenied).expect_err("refused"));
+        assert_eq!(said.to_string(), "permission denied; choose another address with --listen");
     }
 
     #[test]

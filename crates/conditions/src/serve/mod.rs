@@ -35,7 +35,8 @@ impl Run for ConditionsArgs {
         let is_encrypted = tls.is_some();
         let settings =
             addresses.iter().map(|address| settings(address, tokens.as_ref(), is_encrypted));
-        let bound = BoundConditions::bind(settings.collect::<Result<_, _>>()?)?;
+        let bound = BoundConditions::bind(settings.collect::<Result<_, _>>()?);
+        let bound = bound.map_err(service::unbound)?;
         let connections = raise_descriptor_limit(self.max_connections, 2);
         let limits = HttpLimits { connections, idle: self.idle_timeout.duration() };
         let mut bound = bound.seal_after(self.seal_after.bytes).synced(self.sync).limited(limits);
