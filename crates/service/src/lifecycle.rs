@@ -199,13 +199,14 @@ impl Unprivileged {
         if let Some(http) = server {
             http.stop(HTTP_DRAIN);
         }
-        if let Some(counters) = (running.stop)(DRAIN) {
-            tracing::info!(
+        match (running.stop)(DRAIN) {
+            Some(counters) => tracing::info!(
                 connections = counters.total_connections,
                 bytes_read = counters.bytes_read,
                 bytes_written = counters.bytes_written,
                 "stopped"
-            );
+            ),
+            None => tracing::info!("stopped"),
         }
         Ok(std::process::ExitCode::SUCCESS)
     }
