@@ -83,6 +83,16 @@ pub trait Carrier: fmt::Debug + Send {
     }
 }
 
+/// The error of connecting, with how a server is started where none is there.
+pub(crate) fn unconnected(error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+            anyhow::anyhow!("no server is there ({error}): `loadline serve rpc` starts one")
+        }
+        _ => error.into(),
+    }
+}
+
 /// Which process is at the other end, as the system knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {

@@ -16,6 +16,7 @@ use tokio_rustls::TlsConnector;
 
 use super::address::ServerAddress;
 use super::opening::{CLOSED, Opening};
+use crate::carriers::unconnected;
 
 /// What a server may send before it is asked for more: of a call, and of all.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -101,23 +102,17 @@ impl Client {
         address: &ServerAddress,
         encryption: Option<Encryption>,
     ) -> anyhow::Result<Self> {
-        let refused = |error: io::Error| match error.kind() {
-            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
-                anyhow::anyhow!("no server is there ({error}): `loadline serve rpc` starts one")
-            }
-            _ => error.into(),
-        };
         let authority = address.authority();
         match address {
             ServerAddress::Unix(path) => {
-                let stream = UnixStream::connect(path).await.map_err(refused)?;
+                let stream = UnixStream::connect(path).await.map_err(unconnected)?;
                 Self::begin(stream, authority, "http").await
             }
             ServerAddress::Tcp { host, port, is_encrypted } => {
                 if *is_encrypted && encryption.is_none() {
                     bail!("say who vouches for the server: --tls-ca FILE");
                 }
-                let stream = TcpStream::connect((&host[..], *port)).await.map_err(refused)?;
+                let stream = TcpStream::connect((&host[..], *port)).await.map_err(unconnected)?;
                 stream.set_nodelay(true)?;
                 let Some(Encryption { mut config, name }) = encryption else {
                     return Self::begin(stream, authority, "http").await;

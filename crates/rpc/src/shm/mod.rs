@@ -36,6 +36,14 @@ pub(crate) const MOST_LINKS: usize = 64;
 /// What the server sends with the memory: the name and version of what is in it.
 const HELLO: [u8; 8] = *b"lrshm\0\x01\0";
 
+/// A server of shared memory that has no room closes a connection sooner than this. One of another
+/// protocol waits for what the client sends first.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// What is wrong where no memory comes.
+const NO_MEMORY: &str = "nothing has come from the server, which offers memory first: name the \
+                         socket of its --shm, and one of its --unix by unix:PATH";
+
 /// The longest that a side spins.
 const MOST_SPIN: Duration = Duration::from_micros(20);
 
@@ -94,7 +102,12 @@ impl Link {
         let mut passed = RecvAncillaryBuffer::new(&mut space);
         let mut hello = [0; HELLO.len()];
         let mut pieces = [IoSliceMut::new(&mut hello)];
-        let came = recvmsg(&socket, &mut pieces, &mut passed, RecvFlags::CMSG_CLOEXEC)?;
+        let begun = Instant::now();
+        let came = recvmsg(&socket, &mut pieces, &mut passed, RecvFlags::CMSG_CLOEXEC);
+        let came = came.map_err(|error| match error {
+            rustix::io::Errno::AGAIN => io::Error::new(io::ErrorKind::TimedOut, NO_MEMORY),
+            error => error.into(),
+        })?;
         let mut files = passed.drain().filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
@@ -103,6 +116,9 @@ impl Link {
         match file {
             Some(file) if came.bytes == HELLO.len() && hello == HELLO => {
                 Ok(Self::new(Memory::of(file)?, socket, 0, how))
+            }
+            None if came.bytes == 0 && begun.elapsed() > AT_ONCE => {
+                Err(io::Error::other(NO_MEMORY))
             }
             None if came.bytes == 0 => Err(io::Error::other(format!(
                 "the server has closed the connection before it offered memory: it stops, or has \
@@ -429,6 +445,19 @@ mod tests {
         let until = Some(Instant::now() + Duration::from_secs(20));
         let end = server.wait(For::Bytes, until).expect_err("an end");
         assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_socket_on_which_no_memory_comes_is_another_one() {
+        let take = |socket| {
+            let took = Link::take(socket, Wait::Park, Duration::from_millis(20));
+            took.expect_err("refused").to_string()
+        };
+        let (server, client) = UnixStream::pair().expect("a pair");
+        assert_eq!(take(client), NO_MEMORY);
+        let (full, client) = UnixStream::pair().expect("a pair");
+        drop((server, full));
+        assert!(take(client).contains("as many connections over shared memory as it takes"));
     }
 
     #[test]

@@ -98,9 +98,11 @@ fn what_is_typed_wrong_is_named_with_line_and_column() {
     refused(&["call", at, ADD, "--header", "x"], &["NAME: VALUE"]);
     refused(&["list", "grpcs://127.0.0.1"], &["--tls-ca"]);
     // Port 1 has no server.
-    let out = rpc(&["list", "127.0.0.1:1"]);
-    assert_eq!(out.status.code(), Some(1));
-    assert!(said(&out).contains("no server is there"), "{}", said(&out));
+    for command in [["list", "127.0.0.1:1"], ["ping", "tcp:127.0.0.1:1"], ["ping", "shm:/no/one"]] {
+        let out = rpc(&command);
+        assert_eq!(out.status.code(), Some(1));
+        assert!(said(&out).contains("no server is there"), "{}", said(&out));
+    }
 }
 
 #[test]

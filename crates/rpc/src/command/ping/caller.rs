@@ -12,7 +12,7 @@ use super::super::args::SessionArgs;
 use super::cpus::pin;
 use super::grpc::OverGrpc;
 use super::rung::Within;
-use crate::carriers::{CarrierAddress, Peer, Tuning};
+use crate::carriers::{CarrierAddress, Peer, Tuning, unconnected};
 use crate::client::CallOptions;
 use crate::client::native::{
     Flush, FutureClient, FutureKind, NativeClient, NativeOptions, Step, Traffic,
@@ -98,7 +98,7 @@ impl Caller {
         let calls = session.options()?;
         let token = token(&calls)?;
         let limit = session.connect_timeout.duration();
-        let carrier = parsed.connect(how.tuning, limit);
+        let carrier = parsed.connect(how.tuning, limit).map_err(unconnected);
         let carrier = carrier.with_context(|| format!("cannot connect to {address}"))?;
         // Behind what a carrier starts, which is the server; before a thread of this side.
         pin(how.cpu)?;
