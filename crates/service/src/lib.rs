@@ -52,4 +52,4 @@ pub use ready::Ready;
 pub use secret::{MAX_SECRET_BYTES, read_secret};
 pub use subcommand::{Outcome, Run, Service, Subcommand};
 pub use tls::{TlsArgs, TlsFiles, TrustArgs, Trusted};
-pub use tokens::Tokens;
+pub use tokens::{Tokens, first_token};

@@ -78,6 +78,23 @@ fn read(path: &Path) -> anyhow::Result<Vec<Box<[u8]>>> {
     }
 }
 
+/// The first token of a file of tokens, for a client to send.
+///
+/// # Errors
+/// When the file can't be read, or its first line can't be a token.
+pub fn first_token(path: &Path) -> anyhow::Result<String> {
+    let text = base::into_text(path, read_secret(path)?)?;
+    let mut lines = (1..).zip(text.lines().map(str::trim));
+    let token = lines.find(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let (number, token) = token.with_context(|| format!("{} holds no token", path.display()))?;
+    anyhow::ensure!(
+        token.bytes().all(|byte| byte.is_ascii_graphic()),
+        "{}:{number}: a token has ASCII characters only, and no spaces",
+        path.display()
+    );
+    Ok(token.to_owned())
+}
+
 impl std::fmt::Debug for Tokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tokens").field("path", &self.path).finish_non_exhaustive()

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::{Value as Json, json};
-use service::{Failure, Outcome, Run, TrustArgs, out, parse_address, read_secret};
+use service::{Failure, Outcome, Run, TrustArgs, first_token, out, parse_address};
 use wire::Address;
 
 use crate::client::{Client, ClientError, Trust};
@@ -280,18 +280,4 @@ fn failure(error: anyhow::Error) -> Failure {
         _ if error.is::<BadShared>() => Failure::usage(error),
         _ => Failure::Other(error),
     }
-}
-
-/// The first token of a file of tokens.
-fn first_token(path: &std::path::Path) -> anyhow::Result<String> {
-    let text = base::into_text(path, read_secret(path)?)?;
-    let mut lines = (1..).zip(text.lines().map(str::trim));
-    let token = lines.find(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let (number, token) = token.with_context(|| format!("{} holds no token", path.display()))?;
-    anyhow::ensure!(
-        token.bytes().all(|byte| byte.is_ascii_graphic()),
-        "{}:{number}: a token has ASCII characters only, and no spaces",
-        path.display()
-    );
-    Ok(token.to_owned())
 }

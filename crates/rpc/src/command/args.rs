@@ -8,6 +8,9 @@ use service::{Failure, TrustArgs};
 use crate::client::CallOptions;
 use crate::protocol::metadata::{Metadata, from_base64, is_binary, is_name};
 
+/// The metadata that carries a token.
+pub(super) const AUTHORIZATION: &str = "authorization";
+
 /// How a server is reached, and what it is asked with.
 #[derive(Debug, clap::Args)]
 #[cfg_attr(not(feature = "grpc"), allow(dead_code))]
@@ -16,6 +19,10 @@ pub(super) struct SessionArgs {
     /// take; a value of a name that ends in -bin is base64; may be given several times
     #[arg(long, short = 'H', global = true, value_name = "NAME: VALUE")]
     pub(super) header: Vec<String>,
+
+    /// The first token of this file is sent with each call
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) token_file: Option<PathBuf>,
 
     /// How long a call may take; the server gets it, too. Without it `ping` and `why` take
     /// --connect-timeout
@@ -57,6 +64,14 @@ impl SessionArgs {
         let mut metadata = Metadata::default();
         for written in &self.header {
             add_header(&mut metadata, written).map_err(Failure::Usage)?;
+        }
+        if let Some(path) = &self.token_file {
+            if metadata.iter().any(|(name, _)| name == AUTHORIZATION) {
+                let words = "--token-file and --header authorization are two tokens: give one";
+                return Err(Failure::Usage(words.to_owned()));
+            }
+            let token = service::first_token(path).map_err(Failure::usage)?;
+            metadata.add(AUTHORIZATION, format!("Bearer {token}").into_bytes());
         }
         Ok(CallOptions {
             metadata,

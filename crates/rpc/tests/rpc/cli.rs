@@ -79,6 +79,24 @@ fn a_call_that_reflection_refuses_has_the_exit_code_of_that_status() {
 }
 
 #[test]
+fn a_client_sends_the_first_token_of_a_file() {
+    let tokens = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(tokens.path(), "# of tests\na-token-of-16-bytes-and-more\n").expect("written");
+    let file = tokens.path().display().to_string();
+    let server = Served::start(&["--token-file", &file]);
+    let (grpc, frames) = (server.address(), format!("tcp:{}", server.address()));
+    for command in [&["list", &grpc][..], &["call", &grpc, ADD], &["ping", &frames, "--count", "1"]]
+    {
+        let out = rpc(&[command, &["--token-file", &file]].concat());
+        assert!(out.status.success(), "{}", said(&out));
+    }
+    let two = ["--token-file", &file, "--header", "Authorization: Bearer x"];
+    let out = rpc(&[&["list", &grpc][..], &two].concat());
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+    assert!(said(&out).contains("give one"), "{}", said(&out));
+}
+
+#[test]
 fn what_is_typed_wrong_is_named_with_line_and_column() {
     let server = Served::start(&[]);
     let at = &server.address()[..];

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use service::Failure;
 
-use super::super::args::SessionArgs;
+use super::super::args::{AUTHORIZATION, SessionArgs};
 use super::cpus::pin;
 use super::grpc::OverGrpc;
 use super::rung::Within;
@@ -190,13 +190,13 @@ impl Caller {
     }
 }
 
-/// The token of `--header "authorization: Bearer TOKEN"`, which the greeting carries. No other
-/// metadata of own frames is the same for all calls.
+/// The token of `--token-file` or `--header "authorization: Bearer TOKEN"`, which the greeting
+/// carries. No other metadata of own frames is the same for all calls.
 fn token(options: &CallOptions) -> Result<Bytes, Failure> {
     let mut token = Bytes::new();
     for (name, value) in options.metadata.iter() {
         let given = value.split_at_checked(BEARER.len()).filter(|(scheme, _)| {
-            name == "authorization" && scheme.eq_ignore_ascii_case(BEARER.as_bytes())
+            name == AUTHORIZATION && scheme.eq_ignore_ascii_case(BEARER.as_bytes())
         });
         let Some((_, given)) = given.filter(|_| token.is_empty()) else {
             let words = format!(
