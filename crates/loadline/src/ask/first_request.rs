@@ -62,7 +62,11 @@ pub(super) fn check(plan: &Plan, target: usize) -> Result<(), Failure> {
     };
     let why = match (result.trouble, result.counts.missing, result.wrong_answers.first()) {
         (Some(trouble), ..) => trouble.trim_start_matches("connection 0: ").to_owned(),
-        (None, 1.., _) => format!("no answer came within {timeout}"),
+        (None, 1.., _) => match result.fault {
+            // It may be closed each time that it is made again, and the time isn't over.
+            Some(fault) => fault,
+            None => format!("no answer came within {timeout}"),
+        },
         (None, 0, Some(refusal)) if result.counts.refused > 0 => {
             format!("the first request is refused: {}", refusal.finding.note)
         }

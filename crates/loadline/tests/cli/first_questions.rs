@@ -159,6 +159,19 @@ fn a_service_at_an_address_is_asked_in_its_protocol_and_every_answer_is_checked(
 }
 
 #[test]
+fn a_service_that_closes_each_connection_is_not_waited_for() {
+    let closing = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = closing.local_addr().expect("bound").to_string();
+    std::thread::spawn(move || closing.incoming().for_each(drop));
+    for name in ["memcached", "redis"] {
+        let output = Place::with("").loadline(&["try", name, &address]);
+        let said = stderr(&output);
+        assert_eq!(code(&output), 1, "{said}");
+        assert!(said.contains("clos") && !said.contains("no answer came within"), "{said}");
+    }
+}
+
+#[test]
 fn a_key_that_was_written_and_is_not_there_breaks_what_a_question_requires() {
     let place = Place::with("");
     // Of 5 MB that are written most is evicted before it is read.
