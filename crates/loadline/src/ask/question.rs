@@ -124,9 +124,14 @@ impl Question {
             ));
         }
         match (one, other) {
-            (Side::Service(_, address), Side::Service(_, same)) if address == same => Err(format!(
-                "both sides are one and the same, {address}: each would read what the other writes"
-            )),
+            (Side::Service(spoken, address), Side::Service(_, same))
+                if address == same && self.keys(spoken.sample) > 0 =>
+            {
+                Err(format!(
+                    "both sides are one and the same, {address}: each would read what the other \
+                     writes"
+                ))
+            }
             (Side::Web(one), Side::Web(other)) if one.path != other.path => Err(format!(
                 "side by side both are asked for the same page, not {} and {}: try one after the \
                  other",
@@ -404,6 +409,17 @@ mod tests {
             assert_eq!((planned.rounds.at_least, planned.rounds.at_most), (10, 10));
             assert_eq!(planned.rounds.slice, Some(SLICE), "they take turns");
         }
+    }
+
+    #[test]
+    fn one_server_is_compared_by_two_protocols_unless_both_write_keys() {
+        let side = |name: &str| {
+            let spoken = spoken().find(|spoken| spoken.dialect.name == name).expect(name);
+            Side::Service(spoken, "127.0.0.1:1".to_owned())
+        };
+        assert!(question(vec![side("grpc"), side("frames")]).suite().is_ok());
+        let said = question(vec![side("memcached"), side("redis")]).suite().unwrap_err();
+        assert!(said.contains("one and the same"), "{said}");
     }
 
     #[test]
