@@ -97,7 +97,8 @@ impl Source {
         message: impl std::fmt::Display,
         help: Option<String>,
     ) -> Box<SuiteError> {
-        let written = wording::without_indices(key).replace("..", ".");
+        // A name that is refused may have lines.
+        let written = wording::without_indices(key).replace("..", ".").replace('\n', "?");
         self.error(self.span_of(key), format!("{written}: {message}"), help)
     }
 

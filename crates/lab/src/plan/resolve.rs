@@ -63,7 +63,7 @@ pub(super) fn resolve(
     if points.is_empty() {
         return Err(source.error(None, "the sweep has no point", None));
     }
-    let rounds = rounds::resolve(&source, &overridden.rounds, &metrics, &points)?;
+    let rounds = rounds::resolve(&source, settings, &overridden.rounds, &metrics, &points)?;
     keep_overfull(&mut points, registry);
     let plan = Plan {
         path: path.to_owned(),

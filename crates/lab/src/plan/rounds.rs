@@ -10,6 +10,7 @@ use super::figures;
 use super::suite::{
     BetweenSpec, DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, StateSpec, WarmUpSpec,
 };
+use super::sweep::Setting;
 use super::types::{Point, Rounds, Target, TargetKind};
 use crate::drive::Arrivals;
 
@@ -24,8 +25,29 @@ pub const MIN_MEASURE: Span = Span { ns: 10_000_000 };
 const MIN_ROUNDS: u32 = 5;
 const MAX_ROUNDS: u32 = 50;
 
+/// The least and the most rounds.
+fn how_many(source: &Source, settings: &[Setting], spec: &RoundsSpec) -> Result<(u32, u32)> {
+    let usual = spec.at_most.map_or(MIN_ROUNDS, |most| most.min(MIN_ROUNDS));
+    let at_least = spec.at_least.unwrap_or(usual);
+    let at_most = spec.at_most.unwrap_or(at_least.max(MAX_ROUNDS));
+    if at_least == 0 || at_most < at_least {
+        let message = format!("at least {at_least} and at most {at_most} rounds: no run is both");
+        let help = "from 1 on, and at_most no lower than at_least".to_owned();
+        let keys = ["rounds.at_least", "rounds.at_most"];
+        // What the file says in its place is not what counts.
+        return Err(match settings.iter().find(|(key, _)| keys.contains(&&key[..])) {
+            Some((key, _)) => {
+                source.error(None, format!("with --set {key}: {message}"), Some(help))
+            }
+            None => source.error_at(keys[0], message, Some(help)),
+        });
+    }
+    Ok((at_least, at_most))
+}
+
 pub(super) fn resolve(
     source: &Source,
+    settings: &[Setting],
     spec: &RoundsSpec,
     metrics: &Metrics,
     points: &[Point],
@@ -70,14 +92,7 @@ pub(super) fn resolve(
         Some(WarmUpSpec::Detect) => (MIN_WARM_UP, Some(MAX_WARM_UP)),
         None => (Span::from_ms(500), None),
     };
-    let usual = spec.at_most.map_or(MIN_ROUNDS, |most| most.min(MIN_ROUNDS));
-    let at_least = spec.at_least.unwrap_or(usual);
-    let at_most = spec.at_most.unwrap_or(at_least.max(MAX_ROUNDS));
-    if at_least == 0 || at_most < at_least {
-        let message = format!("at least {at_least} and at most {at_most} rounds: no run is both");
-        let help = "from 1 on, and at_most no lower than at_least".to_owned();
-        return Err(source.error_at("rounds.at_least", message, Some(help)));
-    }
+    let (at_least, at_most) = how_many(source, settings, spec)?;
     let primary = figures::primary(source, metrics, spec.primary.as_deref(), points)?;
     Ok(Rounds {
         measure,

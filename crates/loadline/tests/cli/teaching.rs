@@ -132,6 +132,7 @@ fn settings_are_answered_in_words_as_well() {
     for (setting, said) in [
         ("x=abc", "with --set x: unknown key `x`"),
         ("clients.connections=abc", "with --set clients.connections: a whole number is wanted"),
+        ("rounds.at_least=0", "with --set rounds.at_least: at least 0 and at most"),
         ("workload.keys.count=abc", "workload.keys.count: a whole number is wanted, not \"abc\""),
     ] {
         let output = place.loadline(&["plan", "suite.toml", "--set", setting]);
