@@ -143,6 +143,9 @@ impl SingleRun {
     }
 }
 
+/// How the note of a run begins that ended well and says itself that it was wrong.
+pub(crate) const REPORTED: &str = "it reports wrong = ";
+
 /// A run that went wrong. There are no bytes to compare: what it printed is part of the note.
 fn wrong(note: String) -> Outcome {
     let (key, expected, received) = (Vec::new(), Vec::new(), Vec::new());
@@ -162,7 +165,7 @@ impl Caller for BatchCaller {
         } else if let Some((_, wrong)) =
             figures.iter().find(|(name, n)| name == "wrong" && *n > 0.0)
         {
-            self::wrong(format!("it reports wrong = {wrong}; {last}"))
+            self::wrong(format!("{REPORTED}{wrong}; {last}"))
         } else {
             Outcome::right()
         };

@@ -10,10 +10,12 @@ use super::trial::Trial;
 /// Disturbed rounds in a row after which the run says so.
 pub(super) const DISTURBED_ROUNDS: usize = 3;
 
-/// Why a trial shows nothing of its target: it failed before its first answer.
+/// Why a trial shows nothing of its target: it failed before its first answer, or each run of a
+/// batch did.
 fn failure(trial: &Trial) -> Option<&str> {
     let answered = trial.answered_outside || trial.counts.operations + trial.counts.updates > 0;
-    trial.reason.as_deref().filter(|_| trial.has_failed() && !answered)
+    let reason = trial.reason.as_deref().filter(|_| trial.has_failed() && !answered);
+    trial.runs_failed.as_deref().or(reason)
 }
 
 /// A reason without the numbers that differ from start to start: ports, addresses, times and the
@@ -55,15 +57,15 @@ pub(super) fn is_hopeless(trials: &[Trial], targets: usize) -> bool {
     (0..targets).any(|target| repeated(&of_target(trials.iter(), target)).is_some())
 }
 
-/// The target that never answered in this run and failed twice in the same way, at whatever points,
-/// with the failure.
+/// The target that has only failed in this run, and twice in the same way, at whatever points, with
+/// the failure.
 pub(super) fn never_answers(points: &[Vec<Trial>], targets: &[&str]) -> Option<String> {
     let (name, why) = targets.iter().enumerate().find_map(|(index, name)| {
         let own = of_target(points.iter().flatten(), index);
         let why = repeated(&own)?;
         own.iter().all(|trial| failure(trial).is_some()).then_some((name, why))
     })?;
-    Some(format!("{name} failed twice in the same way, and has not answered yet: {why}"))
+    Some(format!("{name} failed twice in the same way, and has done nothing else yet: {why}"))
 }
 
 /// The rounds in a row that were disturbed.
@@ -154,7 +156,10 @@ mod tests {
         let targets = ["one"];
         let (first, again) = (failed(0, 1, Some("refused")), failed(0, 2, Some("refused")));
         let said = never_answers(&[vec![first.clone()], vec![again.clone()]], &targets).unwrap();
-        assert_eq!(said, "one failed twice in the same way, and has not answered yet: refused");
+        assert_eq!(
+            said,
+            "one failed twice in the same way, and has done nothing else yet: refused"
+        );
         assert_eq!(never_answers(&[vec![first.clone()], Vec::new()], &targets), None);
         let answered = vec![failed(0, 3, None)];
         assert_eq!(never_answers(&[vec![first, again], answered], &targets), None);

@@ -77,7 +77,11 @@ impl Runner<'_> {
             }
             let here = &self.plan.points[point];
             target_run.trial.judge_answers(&here.requirements);
-            if let Some(wrap) = &here.targets[target_run.trial.target].wrap {
+            let target = &here.targets[target_run.trial.target];
+            if let TargetKind::Batch(_) = target.kind {
+                target_run.trial.note_failed_runs();
+            }
+            if let Some(wrap) = &target.wrap {
                 target_run.trial.invalidate(format!("its timings are those of {} too", wrap[0]));
             }
             trials.push(target_run.trial.clone());

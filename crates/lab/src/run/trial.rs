@@ -13,6 +13,7 @@ use super::distribution::Distribution;
 use super::events::EventOutcome;
 use super::slice::Slice;
 use super::usage::Usage;
+use crate::drive::batch::REPORTED;
 use crate::drive::{
     self, Counts, Figure, Interval, LoadResult, Pressure, Slowest, StreamSum, WrongAnswer,
 };
@@ -80,6 +81,8 @@ pub struct Trial {
     pub(crate) streams: Vec<StreamSum>,
     /// The stage at which its target failed.
     pub(crate) failed_at: Option<FailedAt>,
+    /// How the first run of a batch failed, where all of them did.
+    pub(super) runs_failed: Option<String>,
     /// The first fault of a connection that broke under the load.
     pub(super) broken_by: Option<String>,
     /// Every metric that was seen, once the trial is in the ledger.
@@ -135,6 +138,7 @@ impl Trial {
             events: Vec::new(),
             streams: Vec::new(),
             failed_at: None,
+            runs_failed: None,
             broken_by: None,
             metrics: Vec::new(),
             latencies: Distribution::default(),
@@ -165,6 +169,14 @@ impl Trial {
     pub(crate) fn fail(&mut self, at: FailedAt, reason: impl Into<String>) {
         self.failed_at.get_or_insert(at);
         self.invalidate(reason);
+    }
+
+    /// Notes how the runs of a batch failed, where all of them did.
+    pub(super) fn note_failed_runs(&mut self) {
+        let Counts { operations, wrong, .. } = self.counts;
+        let notes = self.wrong_answers.iter().map(|one| &one.finding.note);
+        let first = notes.into_iter().find(|note| !note.starts_with(REPORTED));
+        self.runs_failed = first.filter(|_| operations > 0 && operations == wrong).cloned();
     }
 
     /// Adds the preparation. A target that isn't completely prepared has failed.

@@ -51,3 +51,28 @@ warm_up = "0s"
     assert!(said.contains("ended early: silent."), "{said}");
     assert!(!said.contains("round 3"), "{said}");
 }
+
+#[test]
+fn a_run_ends_when_all_runs_of_a_batch_fail_in_two_rounds() {
+    let suite = |command: &str| {
+        format!(
+            "title = \"Fails\"\n[[target]]\nname = \"fails\"\n\
+             batch = [\"sh\", \"-c\", \"{command}\"]\n\
+             [workload]\nservice = \"batch\"\noperation = \"run\"\n[[clients]]\n\
+             [require]\nwrong = \"= 0\"\n\
+             [rounds]\nmeasure = \"20ms\"\nwarm_up = \"0s\"\nat_least = 4\nat_most = 4\n"
+        )
+    };
+    let ended = |command: &str| {
+        let output =
+            Place::with(&suite(command)).loadline(&["run", "suite.toml", "--wait", "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let trials = json["trials"].as_array().expect("trials").len();
+        (code(&output), trials, stderr(&output))
+    };
+    let (code, trials, said) = ended("nosuchprogram");
+    assert_eq!((code, trials), (3, 2), "{said}");
+    assert!(said.contains("ended early: fails failed twice in the same way"), "{said}");
+    let (_, trials, said) = ended("true");
+    assert_eq!(trials, 4, "{said}");
+}
