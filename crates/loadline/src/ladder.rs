@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lab::plan::{Plan, Target};
-use ledger::{Decision, Ledger};
+use ledger::{Decision, Ledger, RunKind};
 
 use crate::builds::{self, Commit};
 use crate::exit::Failure;
@@ -93,13 +93,26 @@ fn decide(
         let is_rung = |id| view.rungs.iter().any(|row| row.target_id == id);
         let names = view.targets.iter().filter(|(id, _)| is_rung(*id));
         let names: Vec<&str> = names.map(|(_, row)| &row.name[..]).collect();
-        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(Failure::Usage(format!("run {run} has no rung \"{rung}\"; it has: {known}")));
+        let said = match names.is_empty() {
+            true => format!("run {run} is none of a ladder: {}", ladders(&ledger)?),
+            false => format!("run {run} has no rung \"{rung}\"; it has: {}", names.join(", ")),
+        };
+        return Err(Failure::Usage(said));
     }
     let (json, explain) = (args.how.json, args.how.explain);
     let shown = crate::report::Form { json, verbose: false, cost: false, explain };
     crate::report::print(&ledger, run, shown, |_| 0)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Which run of the ledger is a ladder's, and how it is named.
+fn ladders(ledger: &Ledger) -> Result<String, Failure> {
+    let runs = ledger.runs()?;
+    let last = runs.iter().rev().find(|run| run.kind == RunKind::Ladder);
+    Ok(match last {
+        Some(last) => format!("the last one that is, is {0}: --run {0}", last.id),
+        None => "the ledger has no ladder yet".to_owned(),
+    })
 }
 
 /// Builds the commits of rungs and puts their programs in place.

@@ -419,6 +419,11 @@ fn a_ladder_is_measured_judged_and_decided_about() {
     assert_eq!(code(&unknown), 2);
     assert!(stderr(&unknown).contains("no rung \"three\"; it has: one, two"), "{unknown:?}");
     let plain = Place::with(&suite(SERVE, "60ms", ""));
+    let plain_suite = plain.path().join("suite.toml").display().to_string();
+    place.loadline(&["run", &plain_suite, "--wait"]);
+    let not_it = place.loadline(&["ladder", "--keep", "two", "--because", "less memory"]);
+    assert!(stderr(&not_it).contains("run 2 is none of a ladder"), "{}", stderr(&not_it));
+    assert!(stderr(&not_it).contains("is 1: --run 1"), "{}", stderr(&not_it));
     let refused = plain.loadline(&["ladder", "suite.toml"]);
     assert_eq!(code(&refused), 2);
     assert!(stderr(&refused).contains("has no [[rung]]"), "{}", stderr(&refused));
