@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use base::units::{ByteCount, Span, UnitError};
-use lab::plan::{MIN_MEASURE, Plan, Point, Target};
+use lab::plan::{MIN_MEASURE, Plan, Point, Target, TargetKind};
 use report::one_line;
 use serde_json::{Value, json};
 
@@ -121,7 +121,12 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
         true => format!("; {disturbed} when slices are disturbed and measured again"),
         false => String::new(),
     };
-    let _ = writeln!(text, "time\n  about {least} at least{again}");
+    let is_batch = |target: &Target| matches!(target.kind, TargetKind::Batch(_));
+    let unknown = match plan.targets().iter().any(is_batch) {
+        true => ", and longer where a run of a batch takes longer, which is known once it has run",
+        false => "",
+    };
+    let _ = writeln!(text, "time\n  about {least} at least{again}{unknown}");
     let _ = writeln!(text, "data\n  {} of keys and values a target, at most", data(plan));
     text
 }
