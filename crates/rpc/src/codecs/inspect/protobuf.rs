@@ -46,12 +46,19 @@ fn field(
         Some(field) => format!("{number} {}", field.name()),
         None => number.to_string(),
     };
-    let unknown = if message.is_some() && known.is_none() { ", not known" } else { "" };
     let words = ["varint", "64 bits", "length", "group", "group's end", "32 bits"];
     let Some(word) = words.get(wire as usize) else {
         return cursor.fault(begun, format!("{wire} is no wire type"));
     };
-    cursor.note(Cause::Keys, &name[..], "key", format!("field {number}, {word}{unknown}"));
+    let own = known.as_ref().map(|field| wire_of(&field.kind()));
+    let but = match (own.and_then(|own| words.get(own as usize)), &known) {
+        (Some(own), Some(field)) if !fits(field, wire) => {
+            format!(", and its type is sent as {own}")
+        }
+        (None, _) if message.is_some() => ", not known".to_owned(),
+        _ => String::new(),
+    };
+    cursor.note(Cause::Keys, &name[..], "key", format!("field {number}, {word}{but}"));
     // What comes in another way than its type says is kept as it is.
     let typed = known.filter(|field| fits(field, wire));
     match wire {
@@ -89,7 +96,7 @@ fn wire_of(kind: &Kind) -> u64 {
 
 fn fits(field: &FieldDescriptor, wire: u64) -> bool {
     let own = wire_of(&field.kind());
-    wire == own || (wire == 2 && field.is_list())
+    wire == own || (wire == 2 && field.is_list()) || (wire == 3 && field.is_group())
 }
 
 fn group(cursor: &mut Cursor<'_>, number: u64, guessed: usize) -> Result<(), Fault> {

@@ -97,6 +97,9 @@ fn a_protobuf_is_shown_with_its_type_and_without() {
             "100 varint 1, or -1 as zigzag payload",
         ]
     );
+    let other_way = [0x0a, 1, b'a'];
+    let shown = seen(Encoding::Protobuf, &other_way, Some(&sample_type()));
+    assert_eq!(shown[0], "1 number key field 1, length, and its type is sent as varint keys");
     let bare = seen(Encoding::Protobuf, &bytes, None);
     assert_eq!(bare[4], "2 string or bytes \"hi\" payload");
     assert_eq!(bare[8], "13 varint 1, or -1 as zigzag payload");
