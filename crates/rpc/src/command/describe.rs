@@ -86,8 +86,9 @@ fn write_symbol(text: &mut String, schema: &Schema, name: &str) -> Option<()> {
         let service = schema.service(service)?;
         let method = service.methods().find(|one| one.name() == method)?;
         let _ = writeln!(text, "{}", method_line(&method));
-        for message in [method.input(), method.output()] {
-            write_message(text, &message, 0);
+        write_message(text, &method.input(), 0);
+        if method.output() != method.input() {
+            write_message(text, &method.output(), 0);
         }
     }
     Some(())

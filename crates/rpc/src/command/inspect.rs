@@ -91,7 +91,8 @@ fn bytes(written: &str) -> Result<Vec<u8>, Failure> {
         "-" => std::io::stdin().take(most).read_to_end(&mut bytes),
         path => std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
     }
-    .with_context(|| path.to_owned())?;
+    .with_context(|| path.to_owned())
+    .map_err(Failure::usage)?;
     Ok(bytes)
 }
 
