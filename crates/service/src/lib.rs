@@ -43,7 +43,7 @@ pub use http::{
     BoundHttp, Face, HttpArgs, HttpLimits, HttpServer, HttpSettings, Question, Quick, Quickly,
     socket_address,
 };
-pub use lifecycle::{DRAIN, Harness, Running, TerminationSignals, Unprivileged};
+pub use lifecycle::{DRAIN, Harness, Running, TerminationSignals, Unprivileged, interruption};
 pub use limits::{FEWER_THREADS, raise_descriptor_limit, warn_of_memory};
 pub use listen::{
     ListenAddress, ListenArgs, ThreadArgs, is_local, listen_advice, parse_address, unbound,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -230,6 +232,18 @@ impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running").field("addresses", &self.addresses).finish_non_exhaustive()
     }
+}
+
+/// What the first SIGINT from now on sets; the second one ends the process.
+///
+/// # Errors
+/// When the system refuses it.
+pub fn interruption() -> anyhow::Result<Arc<AtomicBool>> {
+    let is_set = Arc::new(AtomicBool::new(false));
+    // In this order: the first one finds it unset.
+    signal_hook::flag::register_conditional_default(SIGINT, Arc::clone(&is_set))?;
+    signal_hook::flag::register(SIGINT, Arc::clone(&is_set))?;
+    Ok(is_set)
 }
 
 /// The signals that a service handles.

@@ -420,6 +420,31 @@ fn a_server_that_a_command_has_started_ends_with_it_even_when_that_is_killed() {
     ends(std::fs::read_to_string(&file).expect("a process").trim());
 }
 
+#[test]
+fn an_interrupted_trial_shows_what_it_has() {
+    let mut command = std::process::Command::new(PROGRAM);
+    command.args(["rpc", "ping", "here:", "--time", "60s", "--count", "10000000"]);
+    let child = command.stdout(std::process::Stdio::piped()).spawn().expect("it starts");
+    let pid = child.id().to_string();
+    let catches = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        // SIGINT is 2.
+        u64::from_str_radix(caught.trim(), 16).expect("a mask") & 2 != 0
+    };
+    let until = Instant::now() + Duration::from_secs(50);
+    while !catches() {
+        assert!(Instant::now() < until, "it catches no signal");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sent = std::process::Command::new("kill").args(["-INT", &pid]).status();
+    assert!(sent.expect("it runs").success());
+    let out = child.wait_with_output().expect("it ends");
+    assert_eq!(out.status.code(), Some(130), "{}", said(&out));
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.contains(" sample") && text.contains("(median)"), "{text}");
+}
+
 /// The cores that a thread may run on, as the system lists them.
 fn cores(status: &std::path::Path) -> Option<String> {
     let status = std::fs::read_to_string(status).ok()?;

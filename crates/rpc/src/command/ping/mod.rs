@@ -11,6 +11,7 @@ pub(super) mod started;
 pub(super) mod trial;
 
 use std::process::ExitCode;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -34,6 +35,9 @@ use trial::{Allocated, Limits, Trial};
 
 /// Calls that say where both sides run, before the trial and after it: few, as one may take 88 ms.
 const LOOKS: usize = 4;
+
+/// The exit code after SIGINT, as that of a shell's.
+const INTERRUPTED: u8 = 130;
 
 /// Where calls go, and how they are written.
 #[derive(Debug, clap::Args)]
@@ -271,17 +275,22 @@ pub(super) fn ping(args: &PingArgs, session: SessionArgs) -> Outcome {
         }
         None => args.to.caller(session, &mut server)?,
     };
-    let limits = Limits { samples: args.count as usize, time: args.time.duration() };
     let mut work = caller::Work::new(args.function, args.bytes.bytes as usize);
     let mut seen = Seen::default();
     seen.look_if_told(&mut caller, LOOKS)?;
-    let trial = Trial::run(limits, || work.once(&mut caller))?;
-    seen.look_if_told(&mut caller, LOOKS)?;
-    let beside = Beside { allocated: Allocated::of(|| work.once(&mut caller))?, seen };
+    let allocated = Allocated::of(|| work.once(&mut caller))?;
+    let stop = service::interruption()?;
+    let (samples, time) = (args.count as usize, args.time.duration());
+    let trial = Trial::run(Limits { samples, time, stop: &stop }, || work.once(&mut caller))?;
+    let is_interrupted = stop.load(Relaxed);
+    if !is_interrupted {
+        seen.look_if_told(&mut caller, LOOKS)?;
+    }
+    let beside = Beside { allocated, seen };
     let shown = match json {
         true => show::json(&args.to.address, &work, &trial, &beside),
         false => show::text(&args.to.address, &work, &trial, &beside),
     };
     out::print(shown)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }

@@ -1,6 +1,7 @@
 //! A trial: samples of how long a call takes, each the mean of a few where a call is short against
 //! the clock; and what is computed of them.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::caller::cpu_ticks;
@@ -14,9 +15,11 @@ const WARM_UP_TIME: Duration = Duration::from_millis(200);
 
 /// What a trial ends with, whichever comes first.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::command) struct Limits {
+pub(in crate::command) struct Limits<'a> {
     pub(in crate::command) samples: usize,
     pub(in crate::command) time: Duration,
+    /// Whether it is interrupted.
+    pub(in crate::command) stop: &'a AtomicBool,
 }
 
 /// Calls whose allocations are counted.
@@ -61,7 +64,7 @@ pub(in crate::command) struct Trial {
 impl Trial {
     /// Calls `once` until a limit is reached.
     pub(in crate::command) fn run(
-        limits: Limits,
+        limits: Limits<'_>,
         mut once: impl FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let start = Instant::now();
@@ -76,12 +79,16 @@ impl Trial {
         let start = Instant::now();
         let mut last = start;
         while samples_ns.len() < limits.samples {
-            for _ in 0..evaluations {
-                once()?;
+            let called = (0..evaluations).try_for_each(|_| once());
+            let is_over = limits.stop.load(Relaxed) && !samples_ns.is_empty();
+            // The signal may have ended the server, too.
+            if called.is_err() && is_over {
+                break;
             }
+            called?;
             let now = Instant::now();
             samples_ns.push((now - last).as_nanos() as f64 / f64::from(evaluations));
-            if now - start >= limits.time {
+            if now - start >= limits.time || limits.stop.load(Relaxed) {
                 break;
             }
             // What is between two samples counts with neither.
@@ -174,7 +181,8 @@ mod tests {
 
     #[test]
     fn a_trial_ends_with_its_count_or_with_the_first_error() {
-        let limits = Limits { samples: 7, time: Duration::from_secs(60) };
+        let stop = AtomicBool::new(false);
+        let limits = Limits { samples: 7, time: Duration::from_secs(60), stop: &stop };
         let mut calls = 0;
         let trial = Trial::run(limits, || {
             calls += 1;
@@ -185,6 +193,9 @@ mod tests {
         assert!(calls > 7 * trial.evaluations, "{calls}");
         let error = Trial::run(limits, || anyhow::bail!("wrong")).expect_err("an error");
         assert_eq!(error.to_string(), "wrong");
+        stop.store(true, Relaxed);
+        let trial = Trial::run(limits, || Ok(())).expect("samples");
+        assert_eq!(trial.samples_ns.len(), 1, "interrupted");
     }
 
     #[test]

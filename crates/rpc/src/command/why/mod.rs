@@ -7,6 +7,7 @@ mod peer;
 mod show;
 
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use base::units::Span;
@@ -152,7 +153,8 @@ fn count(
     let did = who(caller)?;
     let (traffic, handed, calls) = (caller.traffic(), caller.handed_ns(), work.calls());
     let (before, begun) = (now(), Instant::now());
-    let limits = Limits { samples: 100_000, time: args.time.duration() };
+    let stop = AtomicBool::new(false);
+    let limits = Limits { samples: 100_000, time: args.time.duration(), stop: &stop };
     let trial = Trial::run(limits, || {
         parts::allocate(args.allocate);
         work.once(caller)
