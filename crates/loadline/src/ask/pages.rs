@@ -27,6 +27,12 @@ struct Document {
     text: &'static str,
 }
 
+impl Document {
+    fn line(&self) -> String {
+        format!("  {:<18} {}\n", self.name, self.about)
+    }
+}
+
 macro_rules! documents {
     ($($name:literal $about:literal,)*) => {
         &[$(Document {
@@ -82,10 +88,13 @@ pub(crate) fn run(args: &HelpArgs, mut command: clap::Command) -> Result<ExitCod
         [] => {
             format!("{}\nDocuments (loadline help NAME):\n{}", command.render_long_help(), list())
         }
-        [name] if document(name).is_some() => {
-            let text = document(name).map_or("", |document| document.text);
-            markdown::wrapped(text, markdown::width())
-        }
+        [name] => match document(name) {
+            Some(document) => {
+                let text = markdown::wrapped(document.text, markdown::width());
+                text + &options(&command, document.name)
+            }
+            None => of_command(command, &args.topic)? + &about(name),
+        },
         path => of_command(command, path)?,
     };
     show(&text)?;
@@ -97,8 +106,23 @@ fn document(name: &str) -> Option<&'static Document> {
     DOCUMENTS.iter().find(|document| document.name == name)
 }
 
+/// Where the options of the command are that a document is called like.
+fn options(command: &clap::Command, name: &str) -> String {
+    match command.find_subcommand(name) {
+        Some(_) => format!("\nOptions: loadline {name} --help\n"),
+        None => String::new(),
+    }
+}
+
+/// The documents about a command that none is called like.
+fn about(command: &str) -> String {
+    let own = |one: &&Document| one.name.split('-').next() == Some(command);
+    let lines = DOCUMENTS.iter().filter(own).map(Document::line).collect::<String>();
+    if lines.is_empty() { lines } else { format!("\nDocuments (loadline help NAME):\n{lines}") }
+}
+
 fn list() -> String {
-    DOCUMENTS.iter().map(|one| format!("  {:<18} {}\n", one.name, one.about)).collect()
+    DOCUMENTS.iter().map(Document::line).collect()
 }
 
 /// The help of the command at this path.

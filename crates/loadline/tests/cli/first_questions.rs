@@ -270,6 +270,8 @@ fn documents_and_words_are_in_the_program() {
         ("help verdicts", "better, worse"),
         ("help run", "loadline run suites/tour.toml"),
         ("help serve cache", "--memory"),
+        ("help conditions", "Options: loadline conditions --help"),
+        ("help rpc", "Documents (loadline help NAME):\n  rpc-load "),
         ("help", "Documents (loadline help NAME):"),
         ("explain slice", "targets take"),
         ("explain latency.p99", "lower is better"),
