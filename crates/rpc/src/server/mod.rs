@@ -89,6 +89,7 @@ impl BoundRpc {
         let addresses = listeners.iter().map(|listener| listener.address().clone()).collect();
         let threads = settings.threads.max(1);
         let shared = Arc::new(Shared::new(settings));
+        shared.memory.give_back().context(service::FEWER_THREADS)?;
         let (end, ended) = mpsc::channel();
         let mut senders = Vec::new();
         let mut receivers = Vec::new();
