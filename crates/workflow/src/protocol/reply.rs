@@ -142,7 +142,7 @@ pub enum Reply {
     /// A whole definition.
     Definition(Source),
     /// The text of one node.
-    Node(String),
+    Node(Source),
     /// The names of suites.
     Suites(Vec<String>),
     /// The path of the log, from which the client draws.
@@ -177,13 +177,13 @@ impl Reply {
         framed(out, 0, |archive| self.pointer(archive));
     }
 
-    /// The text of a whole tree that it has.
+    /// The text of a tree or node that it has.
     #[must_use]
     pub fn source(&self) -> Option<&Source> {
         match self {
-            Self::Definition(text) | Self::Changes(Changes::Full(text) | Changes::Some(text)) => {
-                Some(text)
-            }
+            Self::Definition(text)
+            | Self::Node(text)
+            | Self::Changes(Changes::Full(text) | Changes::Some(text)) => Some(text),
             _ => None,
         }
     }
@@ -226,9 +226,7 @@ impl Reply {
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         match self {
-            Self::Error(text) | Self::Text(text) | Self::Node(text) | Self::LogPath(text) => {
-                text.len()
-            }
+            Self::Error(text) | Self::Text(text) | Self::LogPath(text) => text.len(),
             Self::Texts(texts) | Self::Suites(texts) => {
                 texts.iter().map(|text| text.len() + size_of::<String>()).sum()
             }
@@ -274,7 +272,7 @@ impl Reply {
             Self::Text(text) => archive.text("str_", text),
             Self::Texts(lines) => archive.texts("vec_", lines),
             Self::Definition(text) => archive.source("value1", Some(text)),
-            Self::Node(text) => archive.text("the_node_str_", text),
+            Self::Node(text) => archive.source("the_node_str_", Some(text)),
             Self::Suites(names) => archive.texts("suites_", names),
             Self::LogPath(path) => archive.text("log_file_path_", path),
             Self::Stats(stats) => archive.class("stats_", "Stats", |archive| stats.write(archive)),
@@ -409,6 +407,7 @@ mod tests {
         let escaped = source.escaped(|text| Some(Bytes::from(text))).expect("there is memory");
         for reply in [
             Reply::Definition(source.clone()),
+            Reply::Node(source.clone()),
             Reply::Changes(Changes::Full(source.clone())),
             Reply::Changes(Changes::Some(source)),
         ] {

@@ -62,6 +62,12 @@ impl Source {
     }
 }
 
+impl From<String> for Source {
+    fn from(text: String) -> Self {
+        Self::new(move |take| take(&text))
+    }
+}
+
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.text(), f)

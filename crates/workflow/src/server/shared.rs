@@ -148,7 +148,7 @@ pub(super) fn written(
     }
 }
 
-/// An answer, written; the text of a whole tree is made once for all who ask for it at a time.
+/// An answer, written; a long text of the tree is made once for all who ask for it at a time.
 pub(super) fn rendered(answers: &Arc<Memory>, reply: Reply) -> Answer {
     let Some(source) = reply.source() else {
         return written(answers, |out, has_room| {

@@ -64,7 +64,8 @@ impl Held {
 
     /// The bytes, which this memory is of from here on; `None` where there isn't as much.
     pub(super) fn keep(mut self, bytes: Vec<u8>) -> Option<Bytes> {
-        self.reach(bytes.len()).then(|| Bytes::from_owner(Rendered { bytes, _held: self }))
+        let has_room = bytes.len() <= SMALL_BYTES || self.reach(bytes.len());
+        has_room.then(|| Bytes::from_owner(Rendered { bytes, _held: self }))
     }
 
     /// Takes more, up to this many bytes in all, as [`Self::grow`].

@@ -280,7 +280,7 @@ mod tests {
             (text(), query("ECF_PASS"), false),
             (text(), user("", Command::Log(LogCommand::Get(9))), false),
             (Reply::Zombies(Vec::new()), ping(), false),
-            (Reply::Node("task t # passwd:x".to_owned()), ping(), false),
+            (Reply::Node("task t # passwd:x".to_owned().into()), ping(), false),
             (Reply::OK, group.clone(), true),
             (several(), group, false),
         ] {

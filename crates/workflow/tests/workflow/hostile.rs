@@ -100,6 +100,35 @@ fn who_announces_much_or_reads_nothing_is_in_no_ones_way() {
     server.stop(Duration::from_secs(1));
 }
 
+#[test]
+fn a_text_that_many_ask_for_is_made_and_counted_once() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let load = request("LoadDefsCmd", &large("s"));
+    assert!(framed(place.port, load.as_bytes()).contains("\"api_\": 0"));
+    // Of some 900 kB each, nine of a kind are more than the 8 MiB of all answers.
+    for members in [
+        "\"api_\":6,\"absNodePath_\":\"\"",
+        "\"api_\":3,\"absNodePath_\":\"/s\"",
+        "\"api_\":6,\"absNodePath_\":\"/s\"",
+    ] {
+        let get = request("CtsNodeCmd", members);
+        let mut all: Vec<_> = (0..60)
+            .map(|_| {
+                let mut one = TcpStream::connect(("127.0.0.1", place.port)).expect("it accepts");
+                one.write_all(format!("{:8x}{get}", get.len()).as_bytes()).expect("sent");
+                one
+            })
+            .collect();
+        for one in &mut all {
+            let mut text = String::new();
+            one.read_to_string(&mut text).expect("text");
+            assert!(text.len() > 800_000 && text.ends_with('}'), "{members}: {}", text.len());
+        }
+    }
+    server.stop(Duration::from_secs(1));
+}
+
 /// The members of a request that loads a suite of some 900 kB.
 fn large(suite: &str) -> String {
     let tasks: String =

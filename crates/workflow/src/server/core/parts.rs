@@ -6,10 +6,12 @@ use std::sync::Arc;
 use super::filings::{Filing, Filings, Move};
 use super::handles::Handles;
 use super::statistics::Statistics;
+use super::text;
 pub(in crate::server) use super::unstarted::CommandKind;
 use super::unstarted::Edited;
 use super::whole::Whole;
 use super::zombies::Zombies;
+use crate::definition::Style;
 use crate::model::{Discarded, Displayed, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
 use crate::protocol::{Escaped, Reply, Source};
 use crate::script::{Scope, Scopes, may_be_printed};
@@ -43,8 +45,8 @@ pub(in crate::server) enum Effect {
     Move(Box<Move>),
     /// Drop what is left of many nodes.
     Discard(Discarded),
-    /// Drop a text that was long.
-    Forget(Escaped),
+    /// Drop texts that were long.
+    Forget(Vec<Escaped>),
 }
 
 /// Appends an answer, on another thread; returns whether its client lacked any of it.
@@ -170,10 +172,17 @@ pub(in crate::server) struct Parts<'a> {
 
 impl Parts<'_> {
     /// The text of the whole tree for clients.
-    pub(in crate::server) fn whole(&mut self, tree: &Tree) -> Source {
-        let (source, old) = self.whole.of(tree, self.change_no);
-        self.effects.extend(old.map(Effect::Forget));
-        source
+    pub(in crate::server) fn whole(&mut self, tree: &Tree, style: Style) -> Source {
+        text::whole(tree.snapshot(), style, self.escaped(tree, ("", style)))
+    }
+
+    /// The text of a node, which is long, in some style, where it is made already.
+    pub(super) fn escaped(&mut self, tree: &Tree, of: (&str, Style)) -> Escaped {
+        let (escaped, old) = self.whole.of(tree, self.change_no, of);
+        if !old.is_empty() {
+            self.effects.push(Effect::Forget(old));
+        }
+        escaped
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn sync(
             parts.handles.taken(handle);
             let changes = match suites {
                 Some(suites) => Changes::Some(text::of_suites(snapshot, &suites)),
-                None => Changes::Full(parts.whole(tree)),
+                None => Changes::Full(parts.whole(tree, text::NET)),
             };
             Told::Later(Box::new(|| Reply::Changes(changes)))
         }

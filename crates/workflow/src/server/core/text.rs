@@ -5,15 +5,19 @@ use std::collections::HashSet;
 use crate::definition::{
     END, Style, append_kept, is_name, parse, parse_kept, print_node, print_pieces,
 };
-use crate::model::{Archived, Instant, NodeId, Snapshot, Tree};
-use crate::protocol::{Escaped, NodeCommand, Source};
+use crate::model::{Archived, Attribute, Instant, NodeId, Snapshot, Tree};
+use crate::protocol::{Escaped, Source};
 use crate::server::environment::ECFLOW_VERSION;
+use crate::server::slot::SMALL_BYTES;
 
 /// Renders a text on another thread, and passes it on piece by piece.
 pub(in crate::server) type Render = Box<dyn FnOnce(&mut dyn FnMut(&str)) + Send>;
 
 pub(super) const NET: Style = Style::Net;
 pub(super) const MIGRATE: Style = Style::Migrate;
+
+/// About the bytes of a line without its value.
+const LINE_BYTES: usize = 64;
 
 /// The whole tree; `escaped` is its text, where it is made already.
 pub(super) fn whole(tree: Snapshot, style: Style, escaped: Escaped) -> Source {
@@ -28,9 +32,41 @@ pub(super) fn of_suites(tree: Snapshot, suites: &[String]) -> Source {
 }
 
 /// One node.
-pub(super) fn node(tree: &Snapshot, id: NodeId, command: NodeCommand) -> String {
-    let style = if command == NodeCommand::Migrate { MIGRATE } else { NET };
-    print_node(tree, id, style, true)
+pub(super) fn node(tree: Snapshot, id: NodeId, style: Style, escaped: Escaped) -> Source {
+    Source::shared(move |take| take(&print_node(&tree, id, style, true)), escaped)
+}
+
+/// The same, printed at once.
+pub(super) fn short_node(tree: &Snapshot, id: NodeId, style: Style) -> Source {
+    Source::from(print_node(tree, id, style, true))
+}
+
+/// Whether the text of a node is short, by the number of its attributes and the length of their
+/// values.
+pub(super) fn is_short(tree: &Snapshot, id: NodeId) -> bool {
+    let mut bytes = 0;
+    for id in tree.walk(id) {
+        bytes += LINE_BYTES;
+        for one in tree.node(id).attributes.iter() {
+            bytes += LINE_BYTES
+                + match one {
+                    Attribute::Variable(variable) => variable.value.len(),
+                    Attribute::Label(label) => label.value.len() + label.new_value.len(),
+                    Attribute::Trigger(condition) | Attribute::Complete(condition) => {
+                        condition.expression.parts.iter().map(|part| part.text.len()).sum()
+                    }
+                    Attribute::Limit(limit) => {
+                        LINE_BYTES * limit.holders.as_ref().map_or(0, |holders| holders.len())
+                    }
+                    Attribute::Queue(queue) => LINE_BYTES * queue.steps.len(),
+                    _ => 0,
+                };
+            if bytes > SMALL_BYTES {
+                return false;
+            }
+        }
+    }
+    bytes <= SMALL_BYTES
 }
 
 /// One node as another server takes it.
@@ -97,6 +133,22 @@ pub(in crate::server) fn read_archive(text: &str) -> Result<Tree, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_is_short_by_all_that_it_has_below_it() {
+        let text = |tasks: usize, value: usize| {
+            let tasks: String = (0..tasks).map(|at| format!("  task t{at}\n")).collect();
+            format!("suite s\n  family f\n{tasks}    edit V '{}'\nendsuite\n", "v".repeat(value))
+        };
+        for (tasks, value, is_expected) in
+            [(10, 10, true), (1, SMALL_BYTES, false), (2000, 1, false)]
+        {
+            let tree = parse(&text(tasks, value), "t").expect("a definition").tree;
+            let [suite, task] = ["/s", "/s/f/t0"].map(|path| tree.find(path).expect("a node"));
+            assert_eq!(is_short(&tree, suite), is_expected);
+            assert!(is_short(&tree, task) || tasks == 1, "it has none of the others' values");
+        }
+    }
 
     #[test]
     fn an_archive_is_read_with_the_values_that_it_was_written_of() {

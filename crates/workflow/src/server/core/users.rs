@@ -6,8 +6,8 @@ use crate::model::{
     ZombieAction as Action,
 };
 use crate::protocol::{
-    Alteration, Command, Escaped, FileKind, HandleCommand, NodeCommand, Order, PathsCommand, Reply,
-    Request, Requeue, ServerCommand, Standard, Stats, ZombieAction,
+    Alteration, Command, FileKind, HandleCommand, NodeCommand, Order, PathsCommand, Reply, Request,
+    Requeue, ServerCommand, Standard, Stats, ZombieAction,
 };
 use crate::script::{Scope, Source, locate, manual};
 use crate::server::disk::Disk;
@@ -17,7 +17,7 @@ use super::edit::{Asked, edit_script};
 use super::history::{Line, remember};
 use super::parts::{CommandKind, Parts, Told, number_of, version_line};
 use super::signals::{shell, zombies};
-use super::{alter, archives, check, nodes, plug, query, sync, text};
+use super::{alter, archives, check, nodes, plug, query, sync, text, whole};
 
 /// Carries a command out.
 pub(super) fn command(
@@ -482,17 +482,7 @@ fn node(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path
         NodeCommand::CheckJobs => return check_jobs(snapshot, path, parts.at_us),
         NodeCommand::Get | NodeCommand::GetState | NodeCommand::Migrate => {}
     }
-    if path.is_empty() {
-        let whole = match command {
-            NodeCommand::Migrate => text::whole(snapshot, text::MIGRATE, Escaped::default()),
-            _ => parts.whole(rules.tree),
-        };
-        return Told::Later(Box::new(|| Reply::Definition(whole)));
-    }
-    match snapshot.find(path).filter(|id| *id != NodeId::ROOT) {
-        None => Told::Reply(Reply::error(text::no_node(path))),
-        Some(id) => Told::Later(Box::new(move || Reply::Node(text::node(&snapshot, id, command)))),
-    }
+    whole::get(parts, rules.tree, command, path)
 }
 
 /// Has the jobs of a node's tasks, or of all, written as at their first try, and not started. Of a

@@ -1,74 +1,109 @@
-//! The text of the whole tree, made once for all who ask for it before the tree changes: many
-//! clients take all anew at the same change.
+//! Long texts of the tree, or of a node, made once for all who ask for them before the tree
+//! changes: many clients take all anew at the same change.
 
+use super::parts::{Parts, Told};
 use super::text;
-use crate::model::Tree;
-use crate::protocol::{Escaped, Source};
+use crate::definition::Style;
+use crate::model::{NodeId, Tree};
+use crate::protocol::{Escaped, NodeCommand, Reply};
 
-/// The text that was asked for last. It is not the tree, so that it keeps no nodes.
+/// The most texts that are kept.
+const MOST: usize = 16;
+
+/// The texts that were asked for last. They are not the tree, so that they keep no nodes.
 #[derive(Default)]
 pub(in crate::server) struct Whole {
-    last: Option<(Key, Escaped)>,
+    key: Key,
+    /// By path, of which the empty one is all, and style; the oldest first.
+    texts: Vec<(String, Style, Escaped)>,
     is_used: bool,
 }
 
-/// What is another one whenever the text is: the number of requests and the like that have changed
+/// What is another one whenever a text is: the number of requests and the like that have changed
 /// something, and for those within a request the tree's own.
 type Key = (u64, u32, u32);
 
 impl Whole {
-    /// The text of the tree for clients, and one that is no longer kept.
-    pub(super) fn of(&mut self, tree: &Tree, change_no: u64) -> (Source, Option<Escaped>) {
+    /// The text of a node for clients, made or still to be made, and those no longer kept.
+    pub(super) fn of(
+        &mut self,
+        tree: &Tree,
+        change_no: u64,
+        (path, style): (&str, Style),
+    ) -> (Escaped, Vec<Escaped>) {
         let key = (change_no, tree.state_change_no(), tree.modify_change_no());
-        let (escaped, old) = match self.last.take() {
-            Some((known, escaped)) if known == key => (escaped, None),
-            old => (Escaped::default(), old.map(|(_, escaped)| escaped)),
-        };
-        self.last = Some((key, Escaped::clone(&escaped)));
         self.is_used = true;
-        (text::whole(tree.snapshot(), text::NET, escaped), old)
+        let mut old = if self.key == key { Vec::new() } else { self.forget() };
+        self.key = key;
+        let is_it = |(of, known, _): &&(String, Style, Escaped)| of == path && *known == style;
+        if let Some((_, _, escaped)) = self.texts.iter().find(is_it) {
+            return (Escaped::clone(escaped), old);
+        }
+        if self.texts.len() >= MOST {
+            old.push(self.texts.remove(0).2);
+        }
+        let escaped = Escaped::default();
+        self.texts.push((path.to_owned(), style, Escaped::clone(&escaped)));
+        (escaped, old)
     }
 
-    /// Whether it was asked for since this was called last.
+    /// Whether one was asked for since this was called last.
     pub(in crate::server) fn take_used(&mut self) -> bool {
         std::mem::take(&mut self.is_used)
     }
 
     /// What is kept: dropping it gives much memory back.
-    pub(in crate::server) fn forget(&mut self) -> Option<Escaped> {
-        self.last.take().map(|(_, escaped)| escaped)
+    pub(in crate::server) fn forget(&mut self) -> Vec<Escaped> {
+        std::mem::take(&mut self.texts).into_iter().map(|(_, _, escaped)| escaped).collect()
+    }
+}
+
+/// Answers a client that asks for the text of all, or of a node.
+pub(super) fn get(parts: &mut Parts<'_>, tree: &Tree, command: NodeCommand, path: &str) -> Told {
+    let style = if command == NodeCommand::Migrate { text::MIGRATE } else { text::NET };
+    if path.is_empty() {
+        let source = parts.whole(tree, style);
+        return Told::Later(Box::new(|| Reply::Definition(source)));
+    }
+    match tree.find(path).filter(|id| *id != NodeId::ROOT) {
+        None => Told::Reply(Reply::error(text::no_node(path))),
+        // It is printed at once, and waits behind no one's long ones.
+        Some(id) if text::is_short(tree, id) => {
+            Told::Reply(Reply::Node(text::short_node(tree, id, style)))
+        }
+        Some(id) => {
+            let source = text::node(tree.snapshot(), id, style, parts.escaped(tree, (path, style)));
+            Told::Later(Box::new(|| Reply::Node(source)))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
+    use std::sync::Arc;
 
     #[test]
-    fn a_text_is_made_once_until_something_changes() {
+    fn a_text_is_kept_until_something_changes() {
         let text = "suite s\n  task t\nendsuite\n";
         let mut tree = crate::definition::parse(text, "t").expect("a definition").tree;
         let mut whole = Whole::default();
-        let made = |source: &Source, expected: bool| {
-            let mut is_made = false;
-            let text = source.escaped(|text| {
-                is_made = true;
-                Some(Bytes::from(text))
-            });
-            assert_eq!(is_made, expected);
-            text.expect("there is memory")
-        };
-        let (first, none) = whole.of(&tree, 1);
-        assert!(whole.take_used() && !whole.take_used() && none.is_none());
-        let (second, _) = whole.of(&tree, 1);
-        let text = made(&first, true);
-        assert_eq!(made(&second, false).as_ptr(), text.as_ptr());
+        let net = ("", Style::Net);
+        let (first, none) = whole.of(&tree, 1, net);
+        assert!(whole.take_used() && !whole.take_used() && none.is_empty());
+        assert!(Arc::ptr_eq(&first, &whole.of(&tree, 1, net).0));
+        for other in [("", Style::Migrate), ("/s", Style::Net)] {
+            let (escaped, old) = whole.of(&tree, 1, other);
+            assert!(old.is_empty() && !Arc::ptr_eq(&first, &escaped));
+            assert!(Arc::ptr_eq(&escaped, &whole.of(&tree, 1, other).0));
+        }
         tree.set_change_numbers(7, 0);
-        let (third, old) = whole.of(&tree, 1);
-        assert!(old.is_some() && made(&third, true) != text, "the numbers are in it");
-        let (fourth, _) = whole.of(&tree, 2);
-        made(&fourth, true);
-        assert!(whole.forget().is_some() && whole.forget().is_none());
+        let (third, old) = whole.of(&tree, 1, net);
+        assert!(old.len() == 3 && !Arc::ptr_eq(&first, &third), "the numbers are in it");
+        let (fourth, old) = whole.of(&tree, 2, net);
+        assert!(old.len() == 1 && !Arc::ptr_eq(&third, &fourth));
+        let all = (0..MOST).map(|at| whole.of(&tree, 2, (&format!("/{at}"), Style::Net)).1.len());
+        assert_eq!(all.sum::<usize>(), 1, "the oldest makes room");
+        assert!(whole.forget().len() == MOST && whole.forget().is_empty());
     }
 }
