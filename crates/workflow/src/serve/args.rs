@@ -90,7 +90,7 @@ pub(crate) struct WorkflowArgs {
     pub(super) receive_memory: ByteCount,
 
     /// Memory of all large answers that are being sent; one more is refused
-    #[arg(long, value_name = "BYTES", default_value = "4GiB")]
+    #[arg(long, value_name = "BYTES", default_value = "1GiB")]
     pub(super) send_memory: ByteCount,
 
     /// Commands that run at once, such as jobs; others wait

@@ -222,6 +222,7 @@ impl BoundWorkflow {
             journal,
             pending: Pending::default(),
             followers: followers::Followers::default(),
+            first: None,
             awaited: awaited::Awaited::new(Arc::clone(&shared)),
             jobs: TaskPool::new("job", limits.threads.max(2), usize::MAX)?,
             printed_jobs: TaskPool::new("printed", MAX_PRINTING, usize::MAX)?,

@@ -21,6 +21,7 @@ use super::log::{Category, unix_us};
 use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint, not_now};
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
+use super::pushing::First;
 use super::record::{Record, What, random};
 use super::shared::{Shared, in_background, rendered, written};
 use super::slot::Answer;
@@ -31,9 +32,9 @@ use crate::protocol::{Reply, Request};
 /// The most messages that are taken before the journal is passed what they wrote.
 pub(super) const BATCH: usize = 1024;
 
-/// How long the text of the whole tree is kept for others who ask for it: those who all take it
+/// How long texts of the tree are kept for others who ask for it: those who all take it
 /// anew at one change come within this time.
-const KEPT: Duration = Duration::from_secs(1);
+pub(super) const KEPT: Duration = Duration::from_secs(1);
 
 /// The ends of commands that a full disk refused are tried again after this time.
 const RETRY: Duration = Duration::from_secs(1);
@@ -52,6 +53,8 @@ pub(super) struct Owner {
     pub(super) journal: Journal,
     pub(super) pending: Pending,
     pub(super) followers: Followers,
+    /// What those who come are sent, until something changes.
+    pub(super) first: Option<First>,
     pub(super) awaited: Awaited,
     pub(super) jobs: TaskPool,
     /// For jobs of scripts that commands print (ECF_SCRIPT_CMD, ECF_FETCH), so that a slow command
@@ -499,9 +502,9 @@ impl Owner {
         }
         if self.clock.forget.is_some_and(|at| now >= at) {
             self.clock.forget = None;
-            let text = self.core.whole.forget();
+            let texts = (self.core.whole.forget(), self.first.take());
             // One that finds no room drops it here.
-            let _ = self.shared.in_background(move || drop(text));
+            let _ = self.shared.in_background(move || drop(texts));
         }
         if now >= self.clock.check {
             self.clock.check = now + self.core.checks.interval();
