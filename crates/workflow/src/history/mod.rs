@@ -73,6 +73,9 @@ impl Last {
 pub enum Step {
     /// A run begins.
     Begin,
+    /// A run begins with its job: a log that lost lines in a crash, or that begins later, has no
+    /// submission.
+    BeginActive,
     /// The last run's job runs.
     Run,
     /// The last run ends.
@@ -92,6 +95,7 @@ impl Step {
             (State::Submitted, Some(Last::Submitted)) => None,
             (State::Submitted, _) => Some(Self::Begin),
             (State::Active, Some(Last::Submitted | Last::Active)) => Some(Self::Run),
+            (State::Active, None | Some(Last::Over)) => Some(Self::BeginActive),
             (State::Complete | State::Aborted, Some(Last::Submitted | Last::Active)) => {
                 Some(Self::End)
             }
@@ -107,8 +111,9 @@ impl Step {
 pub struct Run {
     /// The task.
     pub path: String,
-    /// When it was submitted.
-    pub submitted: i64,
+    /// When it was submitted; none where the log doesn't have that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submitted: Option<i64>,
     /// When its job said that it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<i64>,
@@ -155,10 +160,13 @@ impl Runs {
         let run = place.and_then(|place| self.all[place].as_mut());
         let Some(step) = Step::of(change.state, run.as_deref().map(Run::last)) else { return };
         match (step, run) {
-            (Step::Begin, _) => {
+            (Step::Begin | Step::BeginActive, _) => {
                 self.last.insert(change.path.to_owned(), self.all.len());
                 let (path, state) = (change.path.to_owned(), change.state.word());
-                self.all.push(Some(Run { path, submitted: at, active: None, end: None, state }));
+                let is_active = step == Step::BeginActive;
+                let (submitted, active) =
+                    if is_active { (None, Some(at)) } else { (Some(at), None) };
+                self.all.push(Some(Run { path, submitted, active, end: None, state }));
             }
             (Step::Run, Some(run)) => (run.active, run.state) = (Some(at), change.state.word()),
             (Step::End, Some(run)) => (run.end, run.state) = (Some(at), change.state.word()),
@@ -221,7 +229,7 @@ mod tests {
         let text = "LOG:[00:00:02 2.1.1970]  submitted: /s/a\nLOG:[00:00:09 2.1.1970]  queued: \
                     /s/a\nLOG:[10:01:02 2.1.1970]  submitted: /s/a\n";
         let (runs, _) = read(text, "/");
-        assert_eq!((runs.len(), runs[0].submitted), (1, 86_400 + 36_062));
+        assert_eq!((runs.len(), runs[0].submitted), (1, Some(86_400 + 36_062)));
         assert_eq!(runs[0].state, "submitted");
     }
 
@@ -233,8 +241,20 @@ mod tests {
         let text: String = hours.iter().zip(text).map(|(time, state)| line(time, state)).collect();
         let (runs, _) = read(&text, "/");
         let hour = |count: i64| 86_400 + count * 3600;
-        let (path, submitted, active) = ("/s/a".to_owned(), hour(4), Some(hour(5)));
+        let (path, submitted, active) = ("/s/a".to_owned(), Some(hour(4)), Some(hour(5)));
         assert_eq!(runs, [Run { path, submitted, active, end: None, state: "queued" }]);
+    }
+
+    #[test]
+    fn a_run_whose_submission_the_log_lost_counts() {
+        let line =
+            |second: u8, state: &str| format!("LOG:[00:00:{second:02} 2.1.1970]  {state}: /s/a\n");
+        let text = [line(1, "queued"), line(2, "active"), line(4, "complete"), line(6, "active")];
+        let (runs, _) = read(&text.concat(), "/");
+        let at = |second: i64| Some(86_400 + second);
+        let seen = runs.iter().map(|run| (run.submitted, run.active, run.end, run.state));
+        let expected = [(None, at(2), at(4), "complete"), (None, at(6), None, "active")];
+        assert!(seen.eq(expected), "{runs:?}");
     }
 
     #[test]
@@ -243,7 +263,7 @@ mod tests {
         let day = 86_400;
         let first = Run {
             path: "/s/a".to_owned(),
-            submitted: day + 2,
+            submitted: Some(day + 2),
             active: Some(day + 3),
             end: Some(day + 9),
             state: "aborted",

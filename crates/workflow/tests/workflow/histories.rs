@@ -275,6 +275,28 @@ fn a_run_that_was_requeued_while_it_ran_does_not_end_with_what_is_forced_later()
 }
 
 #[test]
+fn a_run_counts_whose_submission_a_crash_took_and_those_not_ended_are_named() {
+    let place = Place::new();
+    let log = "LOG:[00:00:01 2.1.1970]  queued: /m/t\nLOG:[00:00:02 2.1.1970]  active: /m/t\n\
+               LOG:[00:00:05 2.1.1970]  complete: /m/t\nLOG:[00:00:06 2.1.1970]  active: /m/u\n";
+    let log = place.write("x.log", log).display().to_string();
+    let json = summed(&[&log]);
+    assert_eq!((&json["runs"], &json["not_ended"]), (&1.into(), &1.into()), "{json}");
+    assert_eq!(
+        (&json["tasks"][0]["longest"], &json["tasks"][0]["path"]),
+        (&3.into(), &"/m/t".into())
+    );
+    let text = printed(&["history", &log]);
+    assert!(text.starts_with("1 runs of 1 tasks, 1 not ended\n"), "{text}");
+    assert!(text.ends_with("\nNot ended:\n  /m/u  active since 1970-Jan-02 00:00:06\n"), "{text}");
+    let file = place.home().with_file_name("runs.sqlite");
+    printed(&["history", &log, "--to", file.to_str().expect("a path")]);
+    let connection = Connection::open(&file).expect("a file");
+    let none = "SELECT count(*) FROM run WHERE submitted IS NULL";
+    assert_eq!(connection.query_row(none, [], |row| row.get::<_, i64>(0)).expect("a row"), 2);
+}
+
+#[test]
 fn a_log_that_has_been_renamed_is_not_read_again() {
     let place = Place::new();
     let to = place.home().with_file_name("runs.sqlite");

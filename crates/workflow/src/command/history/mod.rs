@@ -32,6 +32,9 @@ of triggers that ended last, and how full limits were. Times are whole seconds, 
 --to keeps every change of a state in tables (docs/workflow-history.md); a log that is read again is
 read from where it ended. --follow asks a server of either kind for what its log has, as it comes.";
 
+/// The runs that haven't ended.
+const OPEN: &str = "run WHERE state IN ('submitted', 'active')";
+
 /// The most bytes of a line.
 const LINE: u64 = 1 << 20;
 
@@ -53,7 +56,7 @@ pub(super) struct HistoryArgs {
     to: Option<PathBuf>,
     #[command(flatten)]
     following: FollowArgs,
-    /// How many tasks and limits are listed
+    /// How many tasks, runs that haven't ended, and limits are listed
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     slowest: usize,
     /// Print one JSON document
@@ -162,9 +165,8 @@ fn show(args: &HistoryArgs, store: &Store) -> Outcome {
     let limits = "SELECT limit_name AS \"limit\", tokens AS max, most, full_for AS full, \
                   used_for AS used FROM limit_use";
     let limits = store.rows(limits, most)?;
+    let open = store.number(&format!("SELECT count(*) FROM {OPEN}"))?;
     if args.json {
-        let open =
-            store.number("SELECT count(*) FROM run WHERE state IN ('submitted', 'active')")?;
         let all = json!({
             "schema": 1, "tasks_run": count, "runs": ended, "not_ended": open, "tasks": tasks,
             "critical": chain, "limits": limits,
@@ -172,12 +174,16 @@ fn show(args: &HistoryArgs, store: &Store) -> Outcome {
         out::print(format_args!("{all}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if count == 0 {
+    if count + open == 0 {
         let under = &args.under;
         let whose = if under == "/" { String::new() } else { format!(" at or below {under}") };
         out::note(format!("no task{whose} has run"));
     }
-    let mut text = format!("{ended} runs of {count} tasks\n");
+    let mut text = format!("{ended} runs of {count} tasks");
+    if open > 0 {
+        let _ = write!(text, ", {open} not ended");
+    }
+    text.push('\n');
     if !tasks.is_empty() {
         let [a, b, c, d, e] = ["longest", "total", "waited", "runs", "aborted"];
         let _ = writeln!(text, "\n{a:>10}{b:>12}{c:>10}{d:>7}{e:>9}  task");
@@ -190,9 +196,21 @@ fn show(args: &HistoryArgs, store: &Store) -> Outcome {
         let path = word(&task["path"]);
         let _ = writeln!(text, "{longest:>10}{total:>12}{wait:>10}{runs:>7}{aborted:>9}  {path}");
     }
+    let since = "path, state, coalesce(active, submitted) AS since";
+    show_open(&mut text, &store.rows(&format!("SELECT {since} FROM {OPEN} ORDER BY id"), most)?);
     show_causes(&mut text, &chain, &limits);
     out::print(text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn show_open(text: &mut String, open: &[Json]) {
+    if !open.is_empty() {
+        text.push_str("\nNot ended:\n");
+    }
+    for run in open {
+        let since = Instant::seconds(run["since"].as_i64().unwrap_or_default());
+        let _ = writeln!(text, "  {}  {} since {since}", word(&run["path"]), word(&run["state"]));
+    }
 }
 
 fn show_causes(text: &mut String, chain: &[Json], limits: &[Json]) {
@@ -200,7 +218,8 @@ fn show_causes(text: &mut String, chain: &[Json], limits: &[Json]) {
         text.push_str("\nThe chain that ended last:\n");
     }
     for run in chain {
-        let submitted = run["submitted"].as_i64().unwrap_or_default();
+        let submitted = run["submitted"].as_i64().or(run["active"].as_i64());
+        let submitted = submitted.unwrap_or_default();
         let end = run["end"].as_i64().unwrap_or(submitted);
         let (at, took) = (Instant::seconds(submitted), span(&json!((end - submitted).max(0))));
         let _ =

@@ -12,7 +12,8 @@ CREATE INDEX change_of_path ON change (path, id);
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
     path TEXT NOT NULL,
-    submitted INTEGER NOT NULL,
+    -- None where the log lost it.
+    submitted INTEGER,
     active INTEGER,
     ended INTEGER,
     state TEXT NOT NULL,

@@ -18,7 +18,7 @@ const VIEWS: &str = include_str!("views.sql");
 const APPLICATION_ID: i32 = 0x4c4c_5748;
 
 /// The version of the tables (`PRAGMA user_version`).
-const VERSION: i32 = 3;
+const VERSION: i32 = 4;
 
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -143,6 +143,9 @@ impl Store {
             None => return Ok(()),
             Some(Step::Begin) => {
                 "INSERT INTO run (path, submitted, state, detail) VALUES (?5, ?2, ?3, ?4)"
+            }
+            Some(Step::BeginActive) => {
+                "INSERT INTO run (path, active, state, detail) VALUES (?5, ?2, ?3, ?4)"
             }
             Some(Step::Run) => "UPDATE run SET active = ?2, state = ?3, detail = ?4 WHERE id = ?1",
             Some(Step::End) => "UPDATE run SET ended = ?2, state = ?3, detail = ?4 WHERE id = ?1",

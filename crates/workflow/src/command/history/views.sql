@@ -33,7 +33,7 @@ WITH RECURSIVE chain (id, back) AS (
         FROM awaits
         JOIN run AS one ON one.path = awaits.awaited
             OR (one.path > awaits.awaited || '/' AND one.path < awaits.awaited || '0')
-        WHERE awaits.path = this.path AND one.ended <= this.submitted AND one.id < this.id
+        WHERE awaits.path = this.path AND one.ended <= coalesce(this.submitted, this.active) AND one.id < this.id
         ORDER BY one.ended DESC, one.id DESC
         LIMIT 1
     )
@@ -48,7 +48,7 @@ WITH taken (limit_name, tokens, since, until) AS (
     SELECT
         token.limit_name,
         token.tokens,
-        run.submitted,
+        coalesce(run.submitted, run.active),
         CASE WHEN token.until_active THEN coalesce(run.active, run.ended) ELSE run.ended END
     FROM run JOIN token ON token.path = run.path
     -- The end of one that was requeued, or followed by another, while it ran was not seen; what was

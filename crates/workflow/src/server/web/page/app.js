@@ -283,22 +283,24 @@ function runs(box, path, seen) {
     ? "The last " + seen.runs.length + " runs at " + path + ", by the log"
     : "The log has no runs at " + path + ".");
   const table = element("table"), body = element("tbody");
-  const first = Math.min(...seen.runs.map((run) => run.submitted));
+  const first = Math.min(...seen.runs.map((run) => run.submitted || run.active));
   const whole = Math.max(1, seen.now - first);
   for (const run of seen.runs.slice().reverse()) {
     // When one ended that was requeued while it ran isn't known.
     const end = run.end || (run.state === "queued" ? run.active : seen.now), start = run.active || end;
+    // The log may lack the submission.
+    const begun = run.submitted || start;
     const lane = strip("lane", 1000);
     const part = (from, to) => 1000 * (to - from) / whole;
     const bar = (from, to, words) => lane.append(drawing("rect", {
       class: words, x: part(first, from), width: Math.max(2, part(from, to)), height: 10,
     }));
-    bar(run.submitted, start, "submitted");
+    bar(begun, start, "submitted");
     if (run.active) bar(run.active, end, run.state);
     const tr = element("tr"), cell = element("td", "wide");
     cell.append(lane);
-    tr.append(element("td", "", run.path), element("td", "n", clock(run.submitted)),
-      element("td", "n", end - run.submitted + " s"), element("td", "word", run.state), cell);
+    tr.append(element("td", "", run.path), element("td", "n", clock(begun)),
+      element("td", "n", end - begun + " s"), element("td", "word", run.state), cell);
     body.append(tr);
   }
   table.append(head(["Task", "Submitted", "Took", "State", ""]), body);
