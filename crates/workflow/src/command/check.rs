@@ -8,7 +8,7 @@ use serde_json::json;
 use service::{Failure, Outcome, out};
 
 use super::input;
-use crate::definition::examine;
+use crate::definition::{Examined, examine};
 use crate::lint::{self, Finding, Level};
 use crate::script::Scope;
 use crate::server::Disk;
@@ -52,7 +52,7 @@ pub(super) struct LintArgs {
 pub(super) fn check(args: &CheckArgs) -> Outcome {
     let text = input::text(&args.file)?;
     let examined = examine(&text, &args.file.display().to_string());
-    show(args, &lint::check(&examined))
+    show(args, &lint::check(&examined), unseen(&examined, false))
 }
 
 pub(super) fn lint(args: &LintArgs) -> Outcome {
@@ -67,7 +67,7 @@ pub(super) fn lint(args: &LintArgs) -> Outcome {
         }));
         lint::sort(&mut found);
     }
-    show(&args.check, &found)
+    show(&args.check, &found, unseen(&examined, true))
 }
 
 fn folder(home: &Path) -> Result<PathBuf, Failure> {
@@ -75,7 +75,17 @@ fn folder(home: &Path) -> Result<PathBuf, Failure> {
     found.ok_or_else(|| Failure::Usage(format!("--home {}: it is no folder", home.display())))
 }
 
-fn show(args: &CheckArgs, found: &[Finding]) -> Outcome {
+/// What wasn't looked at because of errors.
+fn unseen(examined: &Examined, is_lint: bool) -> Option<&'static str> {
+    match (examined.is_read, examined.faults.is_empty(), is_lint) {
+        (false, _, false) => Some("references to nodes, attributes and limits"),
+        (false, _, true) => Some("references, what never runs, limits and scripts"),
+        (true, false, true) => Some("what never runs, limits and scripts"),
+        _ => None,
+    }
+}
+
+fn show(args: &CheckArgs, found: &[Finding], unseen: Option<&str>) -> Outcome {
     let file = args.file.display().to_string();
     let count = |level| found.iter().filter(|finding| finding.level == level).count();
     let (errors, warnings) = (count(Level::Error), count(Level::Warning));
@@ -97,6 +107,9 @@ fn show(args: &CheckArgs, found: &[Finding]) -> Outcome {
         out::print(format_args!("{all}\n"))?;
     } else {
         out::print(text(&file, found, errors, warnings))?;
+    }
+    if let Some(what) = unseen {
+        out::note(format!("not looked at because of these errors: {what}"));
     }
     Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
 }

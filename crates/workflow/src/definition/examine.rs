@@ -19,6 +19,8 @@ pub struct Examined {
     pub style: Style,
     /// What ecFlow's parser refuses, by line.
     pub faults: Vec<DefinitionError>,
+    /// Whether all lines could be read, so that references were looked at.
+    pub is_read: bool,
     /// Lines that were passed over, in texts of other versions' servers.
     pub warnings: Vec<DefinitionError>,
     lines: HashMap<(NodeId, &'static str), Vec<usize>>,
@@ -48,8 +50,9 @@ const NODE: &str = "";
 const WORDS: [&str; 8] =
     ["trigger", "complete", "limit", "inlimit", "date", "time", "repeat", "cron"];
 
-/// Reads a definition. Behind a line that can't be read it goes on with the next, unless the line
-/// begins or ends a node; references are checked where all lines could be read.
+/// Reads a definition. Behind a line that can't be read it goes on with the next: what a node has
+/// that can't be where it is, or called so, is read all the same. References are checked where all
+/// lines could be read.
 #[must_use]
 pub fn examine(text: &str, file: &str) -> Examined {
     let mut reader = Reader::new(text, file);
@@ -70,7 +73,12 @@ pub fn examine(text: &str, file: &str) -> Examined {
                 if examined.faults.last() != Some(&second) {
                     examined.faults.push(second);
                 }
-                break;
+                // An end too many ends nothing.
+                let is_end = keyword.starts_with("end");
+                if !is_end && reader.begin_elsewhere(&words).is_err() {
+                    break;
+                }
+                reader.lines.number = number;
             }
             if examined.faults.len() >= FAULTS_LIMIT {
                 break;
@@ -91,7 +99,8 @@ pub fn examine(text: &str, file: &str) -> Examined {
         examined.faults.push(reader.error(*fault));
     }
     let Reader { tree, style, warnings, places, file, .. } = reader;
-    if examined.faults.is_empty() && !style.is_persistent() {
+    examined.is_read = examined.faults.is_empty();
+    if examined.is_read && !style.is_persistent() {
         examined.faults.extend(super::check::all(&tree, &places, file).take(FAULTS_LIMIT));
         examined.faults.sort_by_key(|fault| fault.line);
     }
@@ -121,6 +130,23 @@ mod tests {
         let examined = examine("suite s\n task a\n task a\n task b\n", "x");
         assert_eq!(examined.faults.len(), 1, "{:?}", examined.faults);
         assert_eq!(examined.faults[0].line, 3);
+        // Behind nodes that can't be called so or be there, and ends too many.
+        let wrong = "  time 25:00\n";
+        for before in [
+            "suite s\n task a\n task a\n",
+            "suite s\n family f\n endfamily\n endfamily\n task a\n",
+            "suite s\nendsuite\nsuite s\n task a\n",
+            "suite s\nendsuite\nendsuite\nsuite t\n task a\n",
+            "suite s\nsuite t\n task a\n",
+            "suite s\n task a\nendsuite\ntask b\n",
+            "suite s\n task ../a\n",
+            "suite s\n family\n  task a\n",
+        ] {
+            let text = format!("{before}{wrong} task a\n{wrong} task b\n{wrong}");
+            let found = examine(&text, "x").faults;
+            let times = found.iter().filter(|fault| fault.message.contains("25:00")).count();
+            assert!(times == 3 && found.len() > times, "{before}: {found:?}");
+        }
     }
 
     #[test]

@@ -336,6 +336,39 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Begins a node under another name, or in another place, where it can't have its own: what is
+    /// below it is read all the same. Of an alias nothing is.
+    pub(super) fn begin_elsewhere(&mut self, words: &[&str]) -> Read<()> {
+        let kind = match words[0] {
+            "suite" => Kind::Suite,
+            "family" => Kind::Family,
+            "task" => Kind::Task,
+            _ => return Err(fault("an alias in no place of its own", "")),
+        };
+        match kind {
+            Kind::Suite => self.enter(None)?,
+            _ => self.leave_jobs()?,
+        }
+        let name = words.get(1).copied().filter(|name| check_name(kind.word(), name).is_ok());
+        let parent = match self.node {
+            Some(parent) => parent,
+            None if kind == Kind::Suite => NodeId::ROOT,
+            None => self.add_under(NodeId::ROOT, Kind::Suite, "unnamed")?,
+        };
+        let id = self.add_under(parent, kind, name.unwrap_or("unnamed"))?;
+        self.enter(Some(id))
+    }
+
+    /// Adds a node of such a name, or one behind which `_again` is put.
+    fn add_under(&mut self, parent: NodeId, kind: Kind, name: &str) -> Read<NodeId> {
+        let mut name = name.to_owned();
+        while self.tree.child(parent, &name).is_some() {
+            name.push_str("_again");
+        }
+        let name = self.tree.own_text(&name);
+        self.tree.add(parent, kind, name, None).map_err(|error| fault(error.to_string(), ""))
+    }
+
     /// Nodes in which a lone node can lie.
     fn stand_in(&mut self, kind: Kind) -> Read<NodeId> {
         let kinds: &[Kind] =

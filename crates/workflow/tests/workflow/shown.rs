@@ -75,6 +75,7 @@ fn an_expression_has_no_more_terms_than_ecflow_s_client_reads() {
     let why = "at most 2000 terms";
     let (out, error, code) = run(&["check", &file]);
     assert!(code == 3 && out.contains(why) && out.contains("s.def:4"), "{out}{error}");
+    assert!(error.contains("not looked at because of these errors: references"), "{error}");
     let (_, error, code) = run(&["load", &at, &file]);
     assert!(code == 2 && error.contains(why), "{error}");
     // As a client sends what it has read itself.
