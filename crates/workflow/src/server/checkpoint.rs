@@ -18,6 +18,9 @@ use crate::protocol::Reply;
 /// The last line of a checkpoint that this program has written; ecFlow skips it, and writes none.
 const MARK: &[u8] = b"# loadline\n";
 
+/// How a checkpoint of ecFlow's ends.
+const LAST_LINE: &[u8] = b"# enddef\n";
+
 /// The disk begins with what is written once it is this much, while the rest is rendered.
 const PART_BYTES: u64 = 4 << 20;
 
@@ -49,14 +52,32 @@ pub(super) fn refuse_newer(check: &Path, journal: &Path) -> anyhow::Result<()> {
         journal_at = journal_at.max(Some(entry?.metadata()?.modified()?));
     }
     let at = metadata.modified()?;
+    if journal_at.is_none_or(|journal_at| at <= journal_at) {
+        return Ok(());
+    }
     anyhow::ensure!(
-        journal_at.is_none_or(|journal_at| at <= journal_at),
+        last.ends_with(LAST_LINE),
+        "{} is damaged: it ends as no checkpoint does, neither this program's nor ecFlow's: to go \
+         on with what is in {}, remove the checkpoint",
+        check.display(),
+        journal.display()
+    );
+    anyhow::bail!(
         "{} was written by another server after this one had stopped: to go on with it, remove {}; \
          to go on with what this one had, remove the checkpoint",
         check.display(),
         journal.display()
-    );
-    Ok(())
+    )
+}
+
+/// The checkpoints of other hosts and ports in ECF_HOME.
+pub(super) fn others(home: &Path, check: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(home).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut others: Vec<PathBuf> = files
+        .filter(|file| file.to_string_lossy().ends_with(".ecf.check") && file != check)
+        .collect();
+    others.sort();
+    others
 }
 
 /// The checkpoint that is being written, or was last.
@@ -262,6 +283,32 @@ mod tests {
         keep(&path, &path).expect("it has that name");
         assert_eq!(read(&path), "3\n# loadline\n");
         assert_eq!(fs::read_dir(home.path()).expect("a folder").count(), 2);
+    }
+
+    #[test]
+    fn a_checkpoint_is_damaged_or_another_server_s_by_how_it_ends() {
+        let home = tempfile::tempdir().expect("a folder");
+        let check = home.path().join("h.1.ecf.check");
+        let journal = tempfile::tempdir().expect("a folder");
+        let old = File::create(journal.path().join("1")).expect("a file");
+        old.set_modified(std::time::UNIX_EPOCH).expect("an old one");
+        for (end, said) in [
+            ("# enddef\n# loadline\n", None),
+            ("# enddef\n# loadlinf\n", Some("is damaged")),
+            ("# enddef\n# load", Some("is damaged")),
+            ("# enddef\n", Some("written by another server")),
+        ] {
+            fs::write(&check, format!("#5.9.2\nsuite s\nendsuite\n{end}")).expect("written");
+            let refused = refuse_newer(&check, journal.path()).err().map(|why| why.to_string());
+            let is_so = match (&refused, said) {
+                (Some(why), Some(said)) => why.contains(said),
+                (refused, said) => refused.is_none() && said.is_none(),
+            };
+            assert!(is_so, "{end:?}: {refused:?}");
+        }
+        let other = home.path().join("h.2.ecf.check");
+        fs::write(&other, "").expect("written");
+        assert_eq!(others(home.path(), &check), [other]);
     }
 
     #[test]

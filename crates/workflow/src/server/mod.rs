@@ -274,7 +274,9 @@ fn open_journal(
     let opened = store::open(&folder, sync, core, move |done| notified.progress(done))
         .context("the journal can't be read")?;
     let Opened { mut journal, mut logged, is_empty } = opened;
-    if is_empty && environment.check.exists() {
+    if is_empty && !environment.check.exists() {
+        say_empty(environment);
+    } else if is_empty {
         core.adopt(&environment.check)?;
         // From here on the journal counts, which has to have it, too.
         let (head, tree) = core.stored();
@@ -284,6 +286,22 @@ fn open_journal(
         logged.replaced(bytes);
     }
     Ok((journal, logged))
+}
+
+/// Says that there is nothing here: ECF_HOME or the port may be another one than is meant.
+fn say_empty(environment: &Environment) {
+    let Environment { home, check, .. } = environment;
+    tracing::info!(
+        "ECF_HOME {} has no journal and no {}: the tree is empty",
+        home.display(),
+        check.display()
+    );
+    for other in checkpoint::others(home, check) {
+        tracing::warn!(
+            "{} is a checkpoint of another host or port, and is not taken: start with that port",
+            other.display()
+        );
+    }
 }
 
 fn greet(log: &Log, environment: &Environment, core: &Core) {
