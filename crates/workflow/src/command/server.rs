@@ -157,6 +157,12 @@ fn with_port(
 pub(super) fn failure(why: ClientError) -> Failure {
     match why {
         ClientError::Refused(text) => Failure::Other(anyhow::anyhow!(super::input::plain(&text))),
+        ClientError::Connection { ref why, ref address }
+            if why.kind() == std::io::ErrorKind::ConnectionRefused =>
+        {
+            let start = "`loadline serve workflow --data HOME` starts one";
+            Failure::Other(anyhow::anyhow!("{address}: no server is there ({why}): {start}"))
+        }
         why => Failure::Other(why.into()),
     }
 }

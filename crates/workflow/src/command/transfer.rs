@@ -11,10 +11,10 @@ use service::{Failure, Outcome, out};
 use super::input;
 use super::server::{ServerArgs, failure};
 use super::why::find;
-use crate::client::Levels;
+use crate::client::{Client, ClientError, Levels};
 use crate::definition::{Style, parse, print, print_attribute, print_cut, print_node};
 use crate::model::{ALL_LEVELS, Kind, Marks, NodeId, Snapshot};
-use crate::protocol::{Command, Encoding, NodeCommand};
+use crate::protocol::{Command, Encoding, NodeCommand, ServerCommand};
 
 const LOAD_EXAMPLES: &str = "\
 Examples:
@@ -54,10 +54,18 @@ pub(super) fn load(args: &LoadArgs) -> Outcome {
         return Err(Failure::Usage(format!("{file}: there is no suite in it")));
     }
     let command = Command::Load { force: args.force, definition, file };
-    client.command(command).map_err(failure)?;
+    client.command(command).map_err(|why| match why {
+        ClientError::Refused(text) if text.contains("already exist") => failure(
+            ClientError::Refused(format!("{text}: --force takes the place of such a suite")),
+        ),
+        why => failure(why),
+    })?;
     for suite in suites.iter().filter(|_| args.begin) {
         let command = Command::Begin { suite: suite.clone(), force: false };
         client.command(command).map_err(failure)?;
+    }
+    if args.begin {
+        note_halted(&client);
     }
     let nodes = tree.count();
     if args.json {
@@ -69,6 +77,19 @@ pub(super) fn load(args: &LoadArgs) -> Outcome {
         out::print(format_args!("{names}: {nodes} nodes at {}{begun}\n", client.address()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Notes that nothing of what has begun runs, where the server is halted or shut down.
+fn note_halted(client: &Client) {
+    // What is loaded has begun, whether it can be asked or not.
+    let Ok(stats) = client.text(Command::Server(ServerCommand::StatsText)) else { return };
+    let status = stats.lines().find_map(|line| line.trim_start().strip_prefix("Status"));
+    let status = status.unwrap_or_default().trim();
+    if ["HALTED", "SHUTDOWN"].contains(&status) {
+        out::note(format!(
+            "the server is {status}: nothing runs until `ecflow_client --restart` has it go on"
+        ));
+    }
 }
 
 const GET_EXAMPLES: &str = "\

@@ -106,7 +106,7 @@ fn follow(args: &WatchArgs, follower: &mut Follower, until: Option<&Until>) -> O
         }
         let left = end.map(|end| end.saturating_duration_since(Clock::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Ok(over(args, until, printed));
+            return Ok(over(args, follower.tree(), until, printed));
         }
         match follower.wait(left.map_or(interval, |left| left.min(interval)), interval) {
             Ok(seen) => {
@@ -126,11 +126,17 @@ fn follow(args: &WatchArgs, follower: &mut Follower, until: Option<&Until>) -> O
 }
 
 /// The time is over.
-fn over(args: &WatchArgs, until: Option<&Until>, printed: usize) -> ExitCode {
+fn over(args: &WatchArgs, tree: &Snapshot, until: Option<&Until>, printed: usize) -> ExitCode {
     if printed == 0 && !args.json {
         out::note("nothing of what is watched has changed");
     }
-    if until.is_some() { ExitCode::from(OVER) } else { ExitCode::SUCCESS }
+    let Some(until) = until else { return ExitCode::SUCCESS };
+    let (path, wanted) = (&until.path, until.state.word());
+    out::note(match tree.find(path) {
+        Some(id) => format!("{path} is {}, not {wanted}", tree.node(id).displayed().word()),
+        None => format!("there is no node {path}"),
+    });
+    ExitCode::from(OVER)
 }
 
 /// A node, and the state for which it is waited.

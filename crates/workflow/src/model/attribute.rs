@@ -133,6 +133,15 @@ pub struct DateRule {
     pub free: bool,
 }
 
+impl DateRule {
+    /// As a definition has it: `1.*.2030`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let part = |number: u16| if number == 0 { "*".to_owned() } else { number.to_string() };
+        [self.day.into(), self.month.into(), self.year].map(part).join(".")
+    }
+}
+
 /// `day`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DayRule {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::attribute::{Attribute, Condition};
+use super::attribute::{Attribute, Condition, WEEKDAYS};
 use super::calendar::Calendar;
 use super::evaluate::From;
 use super::expression::{Operand, Operands as _};
@@ -88,10 +88,15 @@ impl Snapshot {
                 _ => None,
             };
             let mut line = format!("{who} waits for a {}", attribute.word());
-            if let Some(next) = next {
-                // Writing to a string can't fail.
-                let _ = write!(line, ", {next} next");
-            }
+            // Writing to a string can't fail.
+            let _ = match (attribute, next) {
+                (_, Some(next)) => write!(line, ", {next} next"),
+                (Attribute::Date(date), _) => write!(line, ", {}", date.text()),
+                (Attribute::Day(day), _) => {
+                    write!(line, ", {}", WEEKDAYS[usize::from(day.weekday) % WEEKDAYS.len()])
+                }
+                _ => Ok(()),
+            };
             let _ = write!(line, "; it is {now} in its suite");
             reasons.push(line);
         }
@@ -216,6 +221,19 @@ mod tests {
         );
         let task = tree.find("/s/f/a").expect("a task");
         assert!(tree.why(task)[1].contains("waits for a time, 23:59 next; it is 1970-Jan-01"));
+        let text = "suite s\n task a\n date 1.1.2030\n task b\n date *.2.*\n task c\n day monday\n";
+        let mut dates = parse(text, "x.def").expect("a definition").tree;
+        let mut rules = Rules::new(&mut dates, Moment { now: Instant::seconds(0), entropy: 1 });
+        rules.begin("s", false).expect("begun");
+        drop(rules.finish());
+        for (path, what) in [
+            ("/s/a", "waits for a date, 1.1.2030; it is"),
+            ("/s/b", "waits for a date, *.2.*; it is"),
+            ("/s/c", "waits for a day, monday; it is"),
+        ] {
+            let all = dates.why(dates.find(path).expect("a task"));
+            assert!(all.iter().any(|one| one.contains(what)), "{all:?}");
+        }
         assert_eq!(tree.why_below(tree.find("/s").expect("a suite"), 2).len(), 2);
     }
 }

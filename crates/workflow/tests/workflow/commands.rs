@@ -312,9 +312,14 @@ fn watch_names_each_change_once_and_ends_when_a_state_is_reached() {
         let (rest, error, code) = watch.end();
         assert_eq!(code, 0, "{rest}{error}");
         assert!(rest.contains(r#""path":"/s/f/a","value":"complete","what":"state""#), "{rest}");
-        let (_, _, code) =
+        let (_, error, code) =
             run(&["watch", at, "--until", "/s/f/a=aborted", "--for", "50ms", "--interval", "10ms"]);
-        assert_eq!(code, 3);
+        assert!(code == 3 && error.contains("/s/f/a is complete, not aborted"), "{error}");
+        let file = file.to_str().expect("a path");
+        let (_, error, code) = run(&["load", at, file]);
+        assert!(code == 1 && error.contains("already exist: --force takes"), "{error}");
+        let (_, error, code) = run(&["load", at, file, "--force", "--begin"]);
+        assert!(code == 0 && error.contains("the server is HALTED"), "{error}");
     });
 }
 
@@ -325,6 +330,7 @@ fn a_server_that_is_not_there_is_named_with_the_reason() {
     let (_, error, code) = run(&["why", &at, "/s"]);
     assert_eq!(code, 1);
     assert!(error.contains(&at) && error.contains("refused"), "{error}");
+    assert!(error.contains("`loadline serve workflow --data HOME` starts one"), "{error}");
     let (_, error, code) = run(&["why", "localhost:x", "/s"]);
     assert_eq!((code, error.contains("is no address")), (2, true), "{error}");
 }
