@@ -16,6 +16,10 @@ pub(super) struct Clock {
     pub(super) forget: Option<Instant>,
 }
 
+/// How long texts of the tree are kept for others who ask for it: those who all take it anew at one
+/// change come within this time.
+pub(super) const KEPT: Duration = Duration::from_secs(1);
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 impl Clock {

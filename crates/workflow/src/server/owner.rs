@@ -11,7 +11,7 @@ use wire::{TaskPool, Waker};
 
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
-use super::clock::Clock;
+use super::clock::{Clock, KEPT};
 use super::core::{Core, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
@@ -31,10 +31,6 @@ use crate::protocol::{Reply, Request};
 
 /// The most messages that are taken before the journal is passed what they wrote.
 pub(super) const BATCH: usize = 1024;
-
-/// How long texts of the tree are kept for others who ask for it: those who all take it
-/// anew at one change come within this time.
-pub(super) const KEPT: Duration = Duration::from_secs(1);
 
 /// The ends of commands that a full disk refused are tried again after this time.
 const RETRY: Duration = Duration::from_secs(1);

@@ -8,10 +8,11 @@ use std::time::Instant;
 use bytes::Bytes;
 use wire::wake_together;
 
+use super::clock::KEPT;
 use super::core::Told;
 use super::followers::Follower;
 use super::log::{Category, unix_us};
-use super::owner::{KEPT, Owner};
+use super::owner::Owner;
 use super::shared::written;
 use super::slot::{Answer, Memory, Numbers, Slot};
 use crate::protocol::{Header, Reply};

@@ -9,6 +9,7 @@ mod cut;
 mod edit;
 mod escape;
 mod filings;
+mod get;
 mod handles;
 mod history;
 mod nodes;

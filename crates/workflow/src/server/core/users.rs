@@ -17,7 +17,7 @@ use super::edit::{Asked, edit_script};
 use super::history::{Line, remember};
 use super::parts::{CommandKind, Parts, Told, number_of, version_line};
 use super::signals::{shell, zombies};
-use super::{alter, archives, check, nodes, plug, query, sync, text, whole};
+use super::{alter, archives, check, get, nodes, plug, query, sync, text};
 
 /// Carries a command out.
 pub(super) fn command(
@@ -482,7 +482,7 @@ fn node(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path
         NodeCommand::CheckJobs => return check_jobs(snapshot, path, parts.at_us),
         NodeCommand::Get | NodeCommand::GetState | NodeCommand::Migrate => {}
     }
-    whole::get(parts, rules.tree, command, path)
+    get::get(parts, rules.tree, command, path)
 }
 
 /// Has the jobs of a node's tasks, or of all, written as at their first try, and not started. Of a

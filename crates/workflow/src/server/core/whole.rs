@@ -1,11 +1,9 @@
 //! Long texts of the tree, or of a node, made once for all who ask for them before the tree
 //! changes: many clients take all anew at the same change.
 
-use super::parts::{Parts, Told};
-use super::text;
 use crate::definition::Style;
-use crate::model::{NodeId, Tree};
-use crate::protocol::{Escaped, NodeCommand, Reply};
+use crate::model::Tree;
+use crate::protocol::Escaped;
 
 /// The most texts that are kept.
 const MOST: usize = 16;
@@ -55,26 +53,6 @@ impl Whole {
     /// What is kept: dropping it gives much memory back.
     pub(in crate::server) fn forget(&mut self) -> Vec<Escaped> {
         std::mem::take(&mut self.texts).into_iter().map(|(_, _, escaped)| escaped).collect()
-    }
-}
-
-/// Answers a client that asks for the text of all, or of a node.
-pub(super) fn get(parts: &mut Parts<'_>, tree: &Tree, command: NodeCommand, path: &str) -> Told {
-    let style = if command == NodeCommand::Migrate { text::MIGRATE } else { text::NET };
-    if path.is_empty() {
-        let source = parts.whole(tree, style);
-        return Told::Later(Box::new(|| Reply::Definition(source)));
-    }
-    match tree.find(path).filter(|id| *id != NodeId::ROOT) {
-        None => Told::Reply(Reply::error(text::no_node(path))),
-        // It is printed at once, and waits behind no one's long ones.
-        Some(id) if text::is_short(tree, id) => {
-            Told::Reply(Reply::Node(text::short_node(tree, id, style)))
-        }
-        Some(id) => {
-            let source = text::node(tree.snapshot(), id, style, parts.escaped(tree, (path, style)));
-            Told::Later(Box::new(|| Reply::Node(source)))
-        }
     }
 }
 
