@@ -10,11 +10,11 @@ use wire::wake_together;
 
 use super::clock::KEPT;
 use super::core::Told;
-use super::followers::Follower;
+use super::followers::{First, Follower, Made};
 use super::log::{Category, unix_us};
 use super::owner::Owner;
 use super::shared::written;
-use super::slot::{Answer, Memory, Numbers, Slot};
+use super::slot::{Answer, Memory, Slot};
 use crate::protocol::{Header, Reply};
 
 impl Owner {
@@ -87,17 +87,6 @@ impl Owner {
             }
         }
     }
-}
-
-/// An answer, once it is made; empty where it would be no news.
-type Made = Arc<Mutex<Option<Bytes>>>;
-
-/// The answer to those who come and have nothing yet.
-pub(super) struct First {
-    /// What is another one whenever the answer is.
-    key: (u64, Numbers),
-    header: Header,
-    made: Made,
 }
 
 /// The answer, which is made where no one has made it yet; `None` where there is no memory for it.
