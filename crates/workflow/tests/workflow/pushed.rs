@@ -47,7 +47,7 @@ fn force(client: &Client, path: &str, words: &[&str]) {
     }
 }
 
-/// Waits until so many have asked for changes.
+/// Waits until this number of clients have asked for changes.
 fn until_followed(place: &Place, client: &Client, count: usize) {
     let log = || client.text(Command::Log(LogCommand::Get(1000))).expect("the log");
     place.until("it follows", || log().matches("--sync=").count() >= count);

@@ -70,7 +70,7 @@ impl Segment {
         self.columns.iter().map(bytes).sum()
     }
 
-    /// Where it is said which cells have no value, of all rows.
+    /// Where the bits are that mark cells without a value, of all rows.
     fn nulls(&self) -> impl Iterator<Item = Range<usize>> {
         let columns = self.columns.iter().filter(|column| column.null_count > 0);
         columns.map(|column| column.nulls..column.nulls + 4 * column.null_count)
