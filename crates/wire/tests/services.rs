@@ -215,6 +215,10 @@ fn a_full_pool_is_answered_and_not_waited_for() {
     // The pool's thread begins the first at any time, and so makes room for one of the others.
     writer.write_all(b"put a\nput b\nput c\nput d\n").expect("write");
     until("all is read", || server.counters().bytes_read == 24);
+    // The loop answers another one once it has done what it read before.
+    let mut other = client(address);
+    other.write_all(b"get\n").expect("write");
+    assert_eq!(read_line(&mut other), "get!\n");
     (0..4).for_each(|_| commit.send(()).expect("a journal"));
     let answers: Vec<_> = (0..4).map(|_| read_line(&mut writer)).collect();
     assert_eq!(answers[0], "committed a\n");
