@@ -45,12 +45,20 @@ fn each_planted_limit_that_was_recorded_is_the_first_in_the_list() {
 #[test]
 fn a_stall_of_the_median_comes_before_a_neighbour() {
     let contention = Figures::parse(include_str!("recorded/contention.txt"));
-    let stalled =
-        |near| Figures { near_40ms: Some(near), below_40ms: Some(0.0), ..contention.clone() };
-    assert_eq!(codes(&stalled(0.6))[0], "delayed_ack");
-    let some = codes(&stalled(0.1));
+    let stalled = |near, acks_each| Figures {
+        near_40ms: Some(near),
+        below_40ms: Some(0.0),
+        tcp_delayed_acks: contention.operations.map(|all| all * near * acks_each),
+        ..contention.clone()
+    };
+    assert_eq!(codes(&stalled(0.6, 1.0))[0], "delayed_ack");
+    let some = codes(&stalled(0.1, 1.0));
     assert_eq!(some[0], "contention");
     assert!(some.contains(&"delayed_ack"), "{some:?}");
+    // A server, or a program that is no server, which takes as long by itself.
+    assert!(!codes(&stalled(1.0, 0.05)).contains(&"delayed_ack"));
+    let uncounted = Figures { tcp_delayed_acks: None, ..stalled(1.0, 0.0) };
+    assert!(!codes(&uncounted).contains(&"delayed_ack"));
 }
 
 #[test]
