@@ -22,7 +22,7 @@ pub enum Arrivals {
     },
 }
 
-/// When requests are due, from the start of a slice or trial.
+/// When requests are due, from the start of a slice, or of a trial in one piece.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// Rates one after another; the last goes on for ever unless it has a length.
@@ -106,6 +106,15 @@ impl Arrivals {
         };
         let words = format!("open {} {spread}", rates.join(" → "));
         Self::Open(Arc::new(Schedule { stretches, spacing, trace_ns: Vec::new(), words }))
+    }
+
+    /// When the last rate or arrival of a schedule is over that has an end.
+    pub fn end(&self) -> Option<Span> {
+        let Self::Open(schedule) = self else { return None };
+        let of_trace = schedule.trace_ns.last().map(|ns| Span { ns: *ns });
+        let lengths = schedule.stretches.iter().map(|stretch| stretch.length.map(|span| span.ns));
+        let of_rates = || lengths.sum::<Option<u64>>().filter(|ns| *ns > 0).map(|ns| Span { ns });
+        of_trace.or_else(of_rates)
     }
 
     /// Recorded times, in nanoseconds and ascending.

@@ -63,7 +63,10 @@ pub(super) fn resolve(
         _ if is_cold => None,
         Some(SliceSpec::None) => None,
         Some(SliceSpec::Length(length)) => Some(length),
-        None => Some(Span::from_ms(500)),
+        // Each slice would begin the schedule anew.
+        None => {
+            Some(Span::from_ms(500)).filter(|slice| ends(points).is_none_or(|end| end <= *slice))
+        }
     };
     let too_short = |key: &str| {
         let help = "at least 10ms; shorter pieces measure the starting and stopping";
@@ -81,6 +84,7 @@ pub(super) fn resolve(
         check_stops(source, points)?;
     }
     check_events(source, points, slice.unwrap_or(measure))?;
+    check_schedules(source, points, slice, measure)?;
     let (warm_up, warm_up_most) = match spec.warm_up {
         _ if is_cold => (Span::default(), None),
         Some(WarmUpSpec::Fixed(Span { ns: 0 })) if spec.state == Some(StateSpec::Warm) => {
@@ -132,6 +136,29 @@ fn check_events(source: &Source, points: &[Point], length: Span) -> Result<()> {
     let message = format!("\"{}\" never happens: a slice is over after {length}", event.name);
     let help = "let it begin earlier, or give rounds.slice more time; \"none\" is one piece";
     Err(source.error_at("event", message, Some(help.to_owned())))
+}
+
+/// When the longest schedule that has an end is over.
+fn ends(points: &[Point]) -> Option<Span> {
+    let groups = points.iter().flat_map(|point| &point.clients);
+    groups.filter_map(|group| group.arrivals.end()).max()
+}
+
+/// Refuses a schedule whose end no slice reaches: its last rates or arrivals would never be seen.
+fn check_schedules(
+    source: &Source,
+    points: &[Point],
+    slice: Option<Span>,
+    measure: Span,
+) -> Result<()> {
+    let length = slice.unwrap_or(measure);
+    let Some(end) = ends(points).filter(|end| *end > length) else { return Ok(()) };
+    let (key, piece, help) = match slice {
+        Some(_) => ("rounds.slice", "slice", "\"none\" measures in one piece".to_owned()),
+        None => ("rounds.measure", "trial", format!("give rounds.measure {end}")),
+    };
+    let message = format!("arrivals go on for {end}, and a {piece} is over after {length}");
+    Err(source.error_at(key, message, Some(help)))
 }
 
 fn takes_steps(point: &Point) -> bool {

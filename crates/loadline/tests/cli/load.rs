@@ -64,6 +64,27 @@ fn a_target_that_stops_costs_the_requests_that_were_due_meanwhile() {
 }
 
 #[test]
+fn rates_one_after_another_are_measured_to_the_end_of_the_last_or_refused() {
+    let steps = "connections = 4\n\
+                 arrivals = { steps = [{ rate = \"100/s\", for = \"600ms\" }, \
+                 { rate = \"1k/s\", for = \"400ms\" }] }";
+    let rounds = |rest: &str| {
+        format!(
+            "[rounds]\ndisturbed = \"ignore\"\nwarm_up = \"0s\"\nat_least = 1\nat_most = 1\n{rest}"
+        )
+    };
+    let result = run(&Place::with(&suite(steps, &rounds("measure = \"1s\""))));
+    let operations = result["trials"][0]["operations"].as_u64().expect("counted");
+    assert!((459..=461).contains(&operations), "60 and 400 are due: {operations}");
+    for (rest, said) in [
+        ("slice = \"500ms\"", "arrivals go on for 1 s, and a slice is over after 500 ms"),
+        ("measure = \"800ms\"", "arrivals go on for 1 s, and a trial is over after 800 ms"),
+    ] {
+        Place::with(&suite(steps, &rounds(rest))).refuses(&["plan", "suite.toml"], 2, said);
+    }
+}
+
+#[test]
 fn targets_run_on_from_round_to_round_when_nothing_restarts_them() {
     let rounds = |restart| {
         format!(
