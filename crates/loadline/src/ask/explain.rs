@@ -1,8 +1,9 @@
-//! `loadline explain`: what a word of suites and reports means, from the glossary and the table of
-//! metrics.
+//! `loadline explain`: what a word of suites and reports means, from the glossary and the tables of
+//! metrics and limits.
 
 use std::process::ExitCode;
 
+use judge::limits::{LIMITS, Limit};
 use judge::{Direction, METRICS, Metric};
 
 use super::markdown;
@@ -21,18 +22,20 @@ const COLUMNS: &str = include_str!("../../docs/ledger.md");
 Examples:
   loadline explain slice
   loadline explain send lag
-  loadline explain latency.p99")]
+  loadline explain latency.p99
+  loadline explain one server thread")]
 pub(crate) struct ExplainArgs {
-    /// A word of a suite or a report, or the name of a metric; without one all words are listed
+    /// A word of a suite or a report, or the name of a metric or a limit; without one all are listed
     word: Vec<String>,
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let text = match args.word.join(" ").trim() {
         "" => format!(
-            "{}\n\nMetrics: {}\n",
+            "{}\n\nMetrics: {}\n\nLimits: {}\n",
             listed(words().into_iter().map(|word| word.name)),
-            listed(METRICS.iter().map(|metric| &*metric.suite))
+            listed(METRICS.iter().map(|metric| &*metric.suite)),
+            listed(LIMITS.iter().map(|limit| limit.name))
         ),
         word => explained(word).map_err(Failure::Usage)?,
     };
@@ -60,7 +63,7 @@ fn words() -> Vec<Word> {
     rows.flatten().collect()
 }
 
-/// The words of the glossary and the metrics that occur in a text, each with its meaning; empty
+/// The words of the glossary, the metrics and the limits that occur in a text, each with its meaning; empty
 /// where none does.
 pub(crate) fn glossary(text: &str) -> String {
     let text = text.to_lowercase();
@@ -76,7 +79,9 @@ pub(crate) fn glossary(text: &str) -> String {
     let metrics = METRICS.iter().filter(|metric| occurs(&text, &metric.suite) && !is_row(metric));
     let metrics = metrics.map(|metric| format!("- {}\n", of_metric(metric)));
     let rows = rows.iter().map(|(names, said)| format!("- **{}**: {said}\n", names.join(", ")));
-    let all: String = rows.chain(metrics).collect();
+    let is_named = |limit: &&Limit| text.contains("limit: ") && occurs(&text, limit.name);
+    let limits = LIMITS.iter().filter(is_named).map(|limit| format!("- {}\n", of_limit(limit)));
+    let all: String = rows.chain(metrics).chain(limits).collect();
     match all.is_empty() {
         true => all,
         false => format!("\n{}", markdown::wrapped(&all, markdown::width())),
@@ -121,10 +126,13 @@ fn explained(word: &str) -> Result<String, String> {
         metrics = METRICS.iter().filter(is_part).collect();
     }
     found.extend(metrics.into_iter().map(of_metric));
+    let is_asked = |limit: &&Limit| is_same(limit.name, &asked) || is_same(limit.code, &asked);
+    found.extend(LIMITS.iter().filter(is_asked).map(of_limit));
     if found.is_empty() {
         let own = words();
         let known = own.iter().map(|known| known.name);
-        let near = nearest(&asked, known.chain(METRICS.iter().map(|metric| &*metric.suite)), 3);
+        let known = known.chain(METRICS.iter().map(|metric| &*metric.suite));
+        let near = nearest(&asked, known.chain(LIMITS.iter().map(|limit| limit.name)), 3);
         let near = match near.is_empty() {
             true => "`loadline explain` lists the words".to_owned(),
             false => format!("near it: {}", near.join(", ")),
@@ -152,6 +160,11 @@ fn of_metric(metric: &Metric) -> String {
     let column = metric.sql.map(|sql| format!(", in the ledger `{sql}`")).unwrap_or_default();
     let (suite, json, unit) = (&metric.suite, &metric.json, metric.unit.word());
     format!("**{suite}**:{meaning} a metric in {unit}, {better}; in JSON `{json}`{column}")
+}
+
+fn of_limit(limit: &Limit) -> String {
+    let Limit { name, condition, advice, code, .. } = limit;
+    format!("**{name}**: a limit, named where {condition}; {advice}; in JSON `{code}`")
 }
 
 /// What the ledger's page says of a column, of the view `trials` first.
@@ -197,6 +210,11 @@ mod tests {
             let said = explained(&metric.suite).unwrap();
             assert!(said.contains(metric.unit.word()), "{said}");
         }
+        for limit in LIMITS {
+            for name in [limit.name, limit.code] {
+                assert!(explained(name).unwrap().contains(limit.condition), "{name}");
+            }
+        }
         assert!(explained("Slices").unwrap().contains("**slice**"));
         assert!(explained("rung").unwrap().contains("**rung**"));
         assert!(explained("cant_tell").unwrap().contains("**can't tell**"));
@@ -220,6 +238,8 @@ mod tests {
             assert!(said.contains(&format!("- **{word}**: ")), "{word}: {said}");
         }
         assert!(!said.contains("**slice**") && !said.contains("**latency.p999**"), "{said}");
+        let said = glossary("limit: a: one server thread: it runs 98 % of the time\n");
+        assert!(said.contains("- **one server thread**: a limit"), "{said}");
         assert_eq!(glossary("17\n"), "");
         assert!(glossary("1.55k/s ±10 %\n").contains("- **±**: half the width"));
     }

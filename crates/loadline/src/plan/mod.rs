@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use base::units::{ByteCount, Span, UnitError};
 use lab::plan::{MIN_MEASURE, Plan, Point, Target, TargetKind};
-use report::one_line;
+use report::{one_line, wrapped};
 use serde_json::{Value, json};
 
 use crate::detectable::Detectable;
@@ -92,7 +92,12 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
     for note in &plan.notes {
         let _ = writeln!(text, "  note: {}", one_line(note));
     }
-    text.push_str(&executed_by(plan));
+    wrapped(&text) + &executed_by(plan) + &wrapped(&rounds_as_text(plan, detectable))
+}
+
+/// The rounds, and what they take of time and memory.
+fn rounds_as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
+    let mut text = String::new();
     let rounds = &plan.rounds;
     let slices = rounds.slice.map_or("one piece".to_owned(), |slice| format!("{slice} slices"));
     let before = match rounds.is_cold {
@@ -131,7 +136,8 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
     text
 }
 
-/// The targets, points and events of a plan with all that they execute.
+/// The targets, points and events of a plan with all that they execute. Commands are not wrapped:
+/// they are copied.
 pub(crate) fn executed_by(plan: &Plan) -> String {
     let mut text = "targets\n".to_owned();
     for target in plan.targets() {
@@ -173,6 +179,7 @@ fn point_as_text(plan: &Plan, point: &Point) -> String {
     for requirement in &point.requirements {
         let _ = writeln!(text, "    requires {}", one_line(&requirement.text));
     }
+    text = wrapped(&text);
     for target in point.targets.iter().filter(|target| !target.is_here) {
         let _ = writeln!(text, "    without {}", one_line(&target.name));
     }

@@ -167,7 +167,9 @@ fn a_service_that_closes_each_connection_is_not_waited_for() {
         let output = Place::with("").loadline(&["try", name, &address]);
         let said = stderr(&output);
         assert_eq!(code(&output), 1, "{said}");
-        assert!(said.contains("clos") && !said.contains("no answer came within"), "{said}");
+        // It is reset where the question comes in before the close.
+        let is_closed = said.contains("clos") || said.contains("connection reset");
+        assert!(is_closed && !said.contains("no answer came within"), "{said}");
     }
 }
 
