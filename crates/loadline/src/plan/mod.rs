@@ -121,6 +121,16 @@ fn rounds_as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
         let (metric, rounds) = (&rounds.primary.suite, rounds.at_least);
         let _ = writeln!(text, "  in {rounds} rounds, of {metric}: {}", detectable.words());
     }
+    let _ = writeln!(text, "time\n  {}", time_as_text(plan));
+    let _ = writeln!(text, "data\n  {} of keys and values a target, at most", data(plan));
+    text
+}
+
+/// How long a run takes.
+fn time_as_text(plan: &Plan) -> String {
+    if plan.targets().iter().all(|target| target.skipped.is_some()) {
+        return "none: every target is left out, and nothing would run".to_owned();
+    }
     let (least, disturbed) = (plan.shortest(), plan.shortest_disturbed());
     let again = match disturbed > least {
         true => format!("; {disturbed} when slices are disturbed and measured again"),
@@ -131,9 +141,7 @@ fn rounds_as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
         true => ", and longer where a run of a batch takes longer, which is known once it has run",
         false => "",
     };
-    let _ = writeln!(text, "time\n  about {least} at least{again}{unknown}");
-    let _ = writeln!(text, "data\n  {} of keys and values a target, at most", data(plan));
-    text
+    format!("about {least} at least{again}{unknown}")
 }
 
 /// The targets, points and events of a plan with all that they execute. Commands are not wrapped:
