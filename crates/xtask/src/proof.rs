@@ -142,7 +142,8 @@ const PEERS: Proof = Proof {
 const RPC: Proof = Proof {
     name: "rpc",
     doc: "grpcurl, grpcio, Go's interoperability client and the conformance suites of Connect and \
-          of Protocol Buffers find the server right; without gRPC own frames are all there.",
+          of Protocol Buffers find the server right; the lab loads it over gRPC; without gRPC own \
+          frames are all there.",
     commands: &[
         &[
             "clippy",
@@ -177,6 +178,17 @@ const RPC: Proof = Proof {
             "--test",
             "rpc",
             "--locked",
+        ],
+        // The whole workspace, whose dependencies are built with these features already.
+        &[
+            "test",
+            "--workspace",
+            "--features",
+            "loadline/rpc",
+            "--test",
+            "main",
+            "--locked",
+            "cli::rpc",
         ],
     ],
     is_timed: false,

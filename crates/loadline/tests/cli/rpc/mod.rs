@@ -1,7 +1,10 @@
 //! Calls under load: every server that is here answers the same calls rightly, a server that does
 //! a call twice is found, and every suite of the service can be planned.
 
-use crate::common::{Place, plans_every_suite, repository, stderr, stdout};
+#[cfg(feature = "rpc")]
+mod grpc;
+
+use crate::common::{Place, plans_every_suite, repository, stdout};
 
 /// The peers that are here; those that aren't are named skips.
 fn peers() -> Vec<(&'static str, Vec<String>)> {
@@ -142,152 +145,44 @@ fn gos_interoperability_server_streams_as_it_is_described() {
     }
 }
 
-#[test]
-fn any_method_is_called_from_its_schema_and_answers_are_compared_or_unchecked() {
-    if OURS.is_empty() {
-        return;
-    }
-    let proto = format!(
-        "proto = \"{0}/loadline/rpc/v1/table.proto\"\nimports = [\"{0}\"]\n",
-        repository().join("crates/rpc/proto").display()
-    );
-    let clients = "[[clients]]\nconnections = 2\npipeline = 3\ntimeout = \"20s\"\n";
-    for (method, expect, is_checked) in [
-        ("Table/Echo", "expect.echo = true\n", true),
-        ("Table/Add", "message = '{\"value\": 0}'\nexpect.message = '{}'\n", true),
-        ("Table/Echo", "expect.fields.text = \"request.text\"\n", true),
-        ("Table/Echo", "", false),
-    ] {
-        let workload =
-            format!("operation = \"call\"\nmethod = \"loadline.rpc.v1.{method}\"\n{expect}");
-        let ours = format!("{OURS}{FRAMES}");
-        let trials = answers_rightly(&ours, &format!("{workload}{proto}{clients}"));
-        for trial in trials {
-            let (operations, unchecked) = (&trial["operations"], &trial["unchecked"]);
-            let right = if is_checked { &serde_json::json!(0) } else { operations };
-            assert_eq!(unchecked, right, "{workload}: {trial:#}");
-        }
-        // By its reflection; the peers here have none.
-        let trials = Place::with(&suite(OURS, &[], &format!("{workload}{clients}"))).trials();
-        assert_eq!(trials[0]["missing"], 0, "{workload}: {trials:#?}");
-    }
+/// What [`that_wants_a_token`] wants.
+const TOKEN: &str = "a-token-of-16-bytes-and-more";
+
+/// A file with [`TOKEN`].
+fn tokens() -> tempfile::NamedTempFile {
+    let tokens = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(tokens.path(), format!("{TOKEN}\n")).expect("written");
+    tokens
 }
 
-#[test]
-fn a_server_that_wants_a_token_is_loaded_with_it_in_metadata_or_in_the_greeting() {
-    let tokens = tempfile::NamedTempFile::new().expect("a file");
-    let token = "a-token-of-16-bytes-and-more";
-    std::fs::write(tokens.path(), format!("{token}\n")).expect("written");
-    let target = |name: &str, speaks: &str| {
-        format!(
-            "[[target]]\nname = \"{name}\"\nserve = \"rpc\"\noptions = {{ token_file = {:?} }}\n\
-             speaks = {{ {speaks} }}\n",
-            tokens.path()
-        )
-    };
-    let frames = target("frames", &format!("frames = {{ token = \"{token}\" }}"));
-    let grpc = format!(
-        "grpc = {{ metadata = {{ authorization = \"Bearer {token}\" }}, deadline = \"50s\" }}"
-    );
-    let grpc = if OURS.is_empty() { String::new() } else { target("grpc", &grpc) };
+/// Our server that answers those who have [`TOKEN`].
+fn that_wants_a_token(name: &str, tokens: &tempfile::NamedTempFile, speaks: &str) -> String {
+    format!(
+        "[[target]]\nname = \"{name}\"\nserve = \"rpc\"\noptions = {{ token_file = {:?} }}\n\
+         speaks = {{ {speaks} }}\n",
+        tokens.path()
+    )
+}
+
+/// Loads this server: no call is refused.
+fn loaded_with_a_token(target: &str) {
     let rest = "mix = { unary = 1, add = 1 }\n[[clients]]\nconnections = 2\npipeline = 3\n\
                 timeout = \"60s\"\n";
-    for trial in answers_of(&format!("{frames}{grpc}"), &[], rest) {
+    for trial in answers_of(target, &[], rest) {
         assert_eq!(
             (&trial["validity"], &trial["refused"]),
             (&"valid".into(), &0.into()),
             "{trial:#}"
         );
     }
-    if OURS.is_empty() {
-        return;
-    }
-    // Without it each call is refused, and with a deadline that has passed before it comes.
-    let rest = "operation = \"unary\"\n[[clients]]\nconnections = 1\ntimeout = \"60s\"\n";
-    for (speaks, name) in [
-        ("grpc = {}", "UNAUTHENTICATED"),
-        (
-            &format!(
-                "grpc = {{ metadata = {{ authorization = \"Bearer {token}\" }}, \
-                 deadline = \"1ns\" }}"
-            ),
-            "DEADLINE_EXCEEDED",
-        ),
-    ] {
-        let place = Place::with(&suite(&target("grpc", speaks), &[], rest));
-        let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
-        let (json, said) = (stdout(&output), stderr(&output));
-        assert!(format!("{json}{said}").contains(name), "{speaks}: {json}{said}");
-    }
-    let place =
-        Place::with(&suite(&target("grpc", "grpc = { metadata = { Te = \"x\" } }"), &[], rest));
-    let said = stderr(&place.loadline(&["run", "suite.toml", "--wait"]));
-    assert!(said.contains("speaks.grpc.metadata") || said.contains("suite.toml"), "{said}");
-    assert!(said.contains("\"Te\" can't be sent"), "{said}");
 }
 
 #[test]
-fn an_encrypted_server_is_loaded_where_its_certificate_is_trusted() {
-    if OURS.is_empty() {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let made = rcgen::generate_simple_self_signed(["my.test".to_owned()]).expect("made");
-    let [cert, key] = ["server.pem", "server.key"].map(|name| folder.path().join(name));
-    std::fs::write(&cert, made.cert.pem()).expect("written");
-    std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
-    let target = |name: &str, grpc: &str| {
-        format!(
-            "[[target]]\nname = \"{name}\"\nserve = \"rpc\"\n\
-             options = {{ tls_cert = {cert:?}, tls_key = {key:?} }}\n\
-             speaks = {{ grpc = {{ {grpc} }} }}\n"
-        )
-    };
-    let trusts = format!("tls = true, ca = {cert:?}");
-    let ours = [
-        target("authority", &format!("{trusts}, authority = \"my.test:443\"")),
-        target("name", &format!("{trusts}, name = \"my.test\"")),
-        target("any", "tls = true, insecure = true"),
-    ];
-    let rest = "mix = { unary = 2, add = 1, server-stream = 1, client-stream = 1, bidi = 1 }\n\
-                bytes = 3_000\nmessages = 9\n[[clients]]\nconnections = 3\npipeline = 5\n\
-                timeout = \"60s\"\n";
-    for trial in answers_of(&ours.concat(), &[], rest) {
-        assert_eq!(trial["validity"], "valid", "{trial:#}");
-        assert!(trial["operations"].as_u64() > Some(0), "{trial:#}");
-    }
-    for (grpc, words) in [
-        ("tls = true, name = \"my.test\"", "no authority that is trusted has signed"),
-        (&trusts, "say the name that it has with name"),
-        ("", "the target"),
-    ] {
-        let place = Place::with(&suite(&target("grpc", grpc), &[], rest));
-        let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
-        let (json, said) = (stdout(&output), stderr(&output));
-        assert!(format!("{json}{said}").contains(words), "{grpc}: {json}{said}");
-    }
-}
-
-#[test]
-fn an_answer_that_is_not_as_the_suite_says_is_wrong_and_no_schema_is_an_error() {
-    if OURS.is_empty() {
-        return;
-    }
-    let clients = "[[clients]]\nconnections = 1\n";
-    let run = |workload: &str| {
-        let place =
-            Place::with(&suite(OURS, &[], &format!("operation = \"call\"\n{workload}{clients}")));
-        let output = place.loadline(&["run", "suite.toml", "--json", "--wait"]);
-        (stdout(&output), stderr(&output))
-    };
-    let (json, _) = run("method = \"loadline.rpc.v1.Table/Echo\"\n\
-                         expect.fields.small = \"request.small + 1\"\n");
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert!(json["trials"][0]["wrong"].as_u64() > Some(0), "{json:#}");
-    let (json, said) = run("method = \"a.b.C/D\"\n");
-    assert!(format!("{json}{said}").contains("asked of the server's reflection"), "{json}{said}");
-    let (_, said) = run("method = \"a.b.C/D\"\nproto = \"none.proto\"\n");
-    assert!(said.contains("suite.toml") && said.contains("none.proto"), "{said}");
+fn a_server_that_wants_a_token_is_loaded_with_it_in_the_greeting() {
+    let tokens = tokens();
+    let speaks = format!("frames = {{ token = \"{TOKEN}\" }}");
+    let frames = that_wants_a_token("frames", &tokens, &speaks);
+    loaded_with_a_token(&frames);
 }
 
 #[test]
