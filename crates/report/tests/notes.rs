@@ -175,6 +175,36 @@ fn the_primary_metric_of_a_batch_stands_where_its_verdict_does() {
     assert!(markdown.contains("| ours | 2.00M/s ±0.00 % | 1.00/s"), "{markdown}");
 }
 
+#[test]
+fn memory_has_a_column_everywhere_where_the_verdict_is_about_it() {
+    for (primary, is_shown) in [("server.rss_bytes", true), ("rate_per_s", false)] {
+        let ledger = ledger::Ledger::in_memory().unwrap();
+        let mut bench = Bench::with(ledger, &["ours"], primary);
+        bench.point("idle", 1);
+        bench.round();
+        bench.trial(0, 1_000, 33_000, |row| row.server_rss_bytes = Some(64 << 20));
+        let summary = bench.finish();
+        let text = report::text(&summary, false);
+        assert_eq!(text.contains("  memory 64.0 MiB"), is_shown, "{text}");
+        let markdown = report::markdown(&summary);
+        assert_eq!(markdown.contains("| memory |"), is_shown, "{markdown}");
+        assert_eq!(markdown.contains("| 64.0 MiB |"), is_shown, "{markdown}");
+    }
+}
+
+#[test]
+fn markdown_has_the_bytes_and_allocations_of_an_operation_in_process() {
+    let mut bench = Bench::new(&["protobuf"]);
+    bench.point("encode", 1);
+    bench.round();
+    let trial = bench.trial(0, 100_000, 33_000, |_| ());
+    bench.value(trial, 0, "bytes_per_op", 100.5);
+    bench.value(trial, 1, "allocations_per_op", 5.0);
+    let markdown = report::markdown(&bench.finish());
+    assert!(markdown.contains("| bytes/op | allocations/op |"), "{markdown}");
+    assert!(markdown.contains("| 100.5 | 5 |"), "{markdown}");
+}
+
 /// Six slices a round; the last third has this many operations a second.
 fn drifting(last: impl Fn(u64) -> u64, rounds: u64) -> findings::Summary {
     let mut bench = Bench::new(&["loadline"]);

@@ -5,11 +5,11 @@ use judge::{Metric, Unit};
 use ledger::Validity;
 
 use crate::document::{
-    Cell, Line, MARKDOWN, NamedFigure, PAGE, Role, Sheet, TEXT_AND_PAGE, Table, named, number,
-    verdict, words,
+    Cell, Column, EVERYWHERE, Line, MARKDOWN, NamedFigure, PAGE, Role, Sheet, TEXT_AND_PAGE, Table,
+    named, number, verdict, words,
 };
 use crate::names;
-use crate::number::{count, percent, share};
+use crate::number::{count, percent, plain, share};
 use crate::phrases::{self, unseen, width};
 
 /// The metrics that have a column in any case.
@@ -63,7 +63,9 @@ pub(crate) fn targets(summary: &Summary, index: usize) -> Table {
         .figures(number("bytes"), Unit::BytesPerSecond, of(bytes), |_, figure| figure)
         .with(number("answers"), |one| is_measured(one).then(|| answers(one)))
         .figures(number("server CPU/op"), Unit::Nanoseconds, of(cpu), server)
-        .figures(number("memory").on(PAGE), Unit::Bytes, of(memory), |_, figure| figure)
+        .with(number("bytes/op").on(MARKDOWN), |one| reported(one, "bytes_per_op"))
+        .with(number("allocations/op").on(MARKDOWN), |one| reported(one, "allocations_per_op"))
+        .figures(memory_column(summary), Unit::Bytes, of(memory), |_, figure| figure)
         .figures(
             number("generator CPU/op").on(TEXT_AND_PAGE),
             Unit::Nanoseconds,
@@ -76,6 +78,17 @@ pub(crate) fn targets(summary: &Summary, index: usize) -> Table {
 }
 
 type Targets<'a> = Sheet<&'a TargetSummary>;
+
+/// The column of memory: it is everywhere where verdicts are about memory.
+fn memory_column(summary: &Summary) -> Column {
+    let is_primary = summary.primary().is_some_and(|metric| metric.suite == "server.rss_bytes");
+    named("memory").on(if is_primary { EVERYWHERE } else { PAGE })
+}
+
+/// What an implementation in process says of its operations, which text lists by itself.
+fn reported(one: &TargetSummary, name: &str) -> Option<String> {
+    one.values.iter().find(|value| value.name == name).map(|value| plain(value.median))
+}
 
 fn of(of: impl Fn(&Figures) -> Option<f64>) -> impl Fn(&&TargetSummary) -> Option<f64> {
     move |one| of(&one.figures)
