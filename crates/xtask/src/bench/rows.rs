@@ -145,6 +145,8 @@ pub(super) const ROWS: &[Row] = &[
     rpc("rpc-streams-large", "run suites/rpc-streams-large.toml"),
     rpc("rpc-streams-many", "run suites/rpc-streams-many.toml"),
     rpc("rpc-streams-slow", "run suites/rpc-streams-slow.toml"),
+    rpc("rpc-calls-slow", "run suites/rpc-calls-slow.toml"),
+    rpc("rpc-idle", "run suites/rpc-idle.toml"),
     programs("rpc-carriers", "run suites/rpc-carriers.toml"),
     programs("rpc-mpi", "run suites/rpc-mpi.toml"),
     programs("rpc-writes", "run suites/rpc-writes.toml"),
