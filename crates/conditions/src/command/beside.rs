@@ -6,16 +6,16 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use tempfile::Builder;
+use tempfile::{Builder, NamedTempFile};
 
 use super::context::BadInput;
 
-/// Writes a file that isn't there yet: what `write` does to the file at the path that it is handed
-/// is on the disk before the file gets its name. A process that a signal ends leaves a file
-/// `.NAME.….part`. Returns what `write` does.
+/// Writes a file that isn't there yet: what `write` does to the file that it is handed is on the
+/// disk before the file gets its name. A process that a signal ends leaves a file `.NAME.….part`.
+/// Returns what `write` does.
 pub(super) fn write_beside<T>(
     path: &Path,
-    write: impl FnOnce(&Path, &mut File) -> anyhow::Result<T>,
+    write: impl FnOnce(&mut NamedTempFile) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let shown = path.display();
     if path.symlink_metadata().is_ok() {
@@ -34,8 +34,7 @@ pub(super) fn write_beside<T>(
         .tempfile_in(folder)
         .with_context(|| format!("{shown} can't be made"))?;
     (|| {
-        let place = file.path().to_owned();
-        let done = write(&place, file.as_file_mut())?;
+        let done = write(&mut file)?;
         file.flush()?;
         file.as_file().sync_all()?;
         file.persist_noclobber(path)?;

@@ -104,21 +104,21 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> anyhow::Result<()>
         context.client.export(&parameters, &mut out::stream())?;
         return Ok(());
     };
-    let bytes = write_beside(path, |place, file| match format {
+    let bytes = write_beside(path, |file| match format {
         #[cfg(feature = "sqlite")]
         ExportFormat::Sqlite => {
             let mut bytes = Noted::new(Vec::new());
             context.client.export(&parameters, &mut bytes)?;
             let folders = super::show::folders(context, &args.under)?;
-            super::sqlite::write(place, &bytes.to, &folders)?;
-            Ok(file.metadata()?.len())
+            super::sqlite::write(file.path(), &bytes.to, &folders)?;
+            Ok(file.as_file().metadata()?.len())
         }
         #[cfg(feature = "parquet")]
         ExportFormat::Parquet => {
             let mut bytes = Vec::new();
             context.client.export(&parameters, &mut bytes)?;
-            super::parquet::write(&mut *file, &bytes)?;
-            Ok(file.metadata()?.len())
+            super::parquet::write(file.as_file_mut(), &bytes)?;
+            Ok(file.as_file().metadata()?.len())
         }
         _ => {
             let begin = begin(format);

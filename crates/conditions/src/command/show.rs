@@ -275,7 +275,7 @@ pub(super) fn slice(context: &Context, args: &SliceArgs) -> anyhow::Result<()> {
         return context.print(&json, "");
     }
     if let Some(path) = &args.out {
-        write_beside(path, |_, file| Ok(file.write_all(&response.body)?))?;
+        write_beside(path, |file| Ok(file.write_all(&response.body)?))?;
     }
     let (head, folders) = decode_slice(&response.body)?;
     let objects: usize = folders.iter().map(|folder| folder.objects.len()).sum();
