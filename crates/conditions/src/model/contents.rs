@@ -214,11 +214,19 @@ impl Contents {
         let mut changed = Changed::default();
         let mut first_row = self.rows;
         let added = 0..batch.payload.rows as usize;
+        let mut bytes = 0;
         for (column, cells) in self.columns.iter_mut().zip(&batch.payload.columns) {
-            self.unsealed_bytes += cells.size_bytes(added.clone()) as u64;
+            bytes += cells.size_bytes(added.clone()) as u64;
             column.cells.append(cells, added.clone());
         }
         self.rows += batch.payload.rows;
+        self.unsealed_bytes += bytes;
+        if !batch.only_tag {
+            self.head.count_bytes(bytes);
+        }
+        if let Some(tag) = tag {
+            self.tagged.entry(tag).or_default().count_bytes(bytes);
+        }
         for new in &batch.objects {
             let Object { channel, since, until, records } = *new;
             let object = self.objects.len() as u32;
@@ -281,6 +289,8 @@ impl Contents {
     fn copy_tag(&mut self, from: Version, to: Revision) -> Result<(), Damage> {
         self.check_whole()?;
         let Some(view) = self.view(from.user_tag) else { return Ok(()) };
+        // What they show lies in the same segments, and in the same memory.
+        let shared = view.base.parts().map(|part| part.bytes).sum::<u64>() + view.recent_bytes();
         let mut copies = Vec::new();
         let mut added = Vec::new();
         for channel in view.channels()? {
@@ -300,7 +310,9 @@ impl Contents {
         self.unsealed_bytes += PIECE_BYTES * (copies.len() - added.len()) as u64;
         self.objects.extend(added);
         let mut copy = View::default();
+        copy.count_bytes(shared + PIECE_BYTES * copies.len() as u64);
         for (channel, piece) in copies {
+            copy.count(self.objects[piece.object as usize].records);
             copy.take_in(channel, piece);
         }
         self.tagged.insert(to, copy);
@@ -492,6 +504,11 @@ fn cover(
     piece: Piece,
 ) -> Result<Range<u64>, Damage> {
     let mut sealed = Vec::new();
+    // Where nothing is shown from then on, there is no object.
+    if let Some(object) = objects.get(piece.object as usize) {
+        view.count(object.records);
+    }
+    view.count_bytes(PIECE_BYTES);
     for found in view.untouched(channel, (piece.since, piece.until), usize::MAX)? {
         if let Place::Sealed(segment, number) = found.place {
             let object = objects.len() as u32;
@@ -500,6 +517,10 @@ fn cover(
             sealed.push(Piece { since, until, object, from });
         }
     }
-    sealed.into_iter().for_each(|piece| view.take_in(channel, piece));
+    for piece in sealed {
+        view.count(objects[piece.object as usize].records);
+        view.count_bytes(PIECE_BYTES);
+        view.take_in(channel, piece);
+    }
     Ok(view.cover(channel, piece))
 }

@@ -108,14 +108,20 @@ impl Folder {
 
     /// About how many bytes of segments and of memory what is shown over a range may lie in.
     pub fn bytes_over(&self, (since, until): (u64, u64), version: Version) -> u64 {
-        let Some(base) = self.contents.view(version.user_tag).map(|view| &view.base) else {
-            return 0;
-        };
+        let Some(view) = self.contents.view(version.user_tag) else { return 0 };
+        let base = &view.base;
         let first = base.place(since).unwrap_or(0);
         let blocks = base.blocks.iter().skip(first).take_while(|block| block.since <= until);
         let past = if version.revision < base.through { &base.past[..] } else { &[] };
         let parts = blocks.map(|block| &block.part).chain(past);
-        parts.map(|part| part.bytes).sum::<u64>() + self.contents.unsealed_bytes()
+        parts.map(|part| part.bytes).sum::<u64>() + view.recent_bytes()
+    }
+
+    /// How many records an object has in the mean, of those about a time that the head has, or a
+    /// tag of users, by its number.
+    pub fn mean_records(&self, time: u64, user_tag: Option<Revision>) -> u64 {
+        let about = self.contents.view(user_tag).map(|view| view.about(time));
+        about.map_or(0, |(objects, rows)| rows.div_ceil(objects.max(1)))
     }
 
     /// The revision that made it.

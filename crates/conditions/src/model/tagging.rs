@@ -135,11 +135,9 @@ impl State {
         self.resolve(view, folder)?.version.ok_or_else(none)
     }
 
-    /// How many segments of a folder are looked at, for each channel that shows something else now,
-    /// where a view of it is asked.
-    pub fn past_segments(&self, view: View, folder: &super::Folder) -> usize {
-        let version = self.resolve(view, folder.path()).ok().and_then(|resolved| resolved.version);
-        version.map_or(0, |version| folder.past_segments(version.user_tag, version.revision))
+    /// The version of a folder that a view shows; `None` where that is nothing, or refused.
+    pub fn shown_version(&self, view: View, folder: &super::Folder) -> Option<Version> {
+        self.resolve(view, folder.path()).ok()?.version
     }
 
     /// What a view is of a folder.

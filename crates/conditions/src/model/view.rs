@@ -18,6 +18,10 @@ pub(super) struct View {
     recent: BTreeMap<u32, Timeline>,
     /// The first time of which `recent` has anything: before it, what is sealed is all there is.
     recent_since: u64,
+    /// How many objects it has, of how many rows, without regard to what has replaced them.
+    recent_size: (u64, u64),
+    /// About how many bytes are read where all of it is.
+    recent_bytes: u64,
 }
 
 impl Default for View {
@@ -91,12 +95,46 @@ impl<'a> Found<'a> {
 impl View {
     /// What is sealed, without anything since.
     pub(super) fn over(base: Base) -> Self {
-        Self { base, recent: BTreeMap::new(), recent_since: u64::MAX }
+        Self {
+            base,
+            recent: BTreeMap::new(),
+            recent_since: u64::MAX,
+            recent_size: (0, 0),
+            recent_bytes: 0,
+        }
     }
 
     /// What came since, by channel.
     pub(super) fn recent(&self) -> &BTreeMap<u32, Timeline> {
         &self.recent
+    }
+
+    /// About how many bytes are read where all that came since is.
+    pub(super) fn recent_bytes(&self) -> u64 {
+        self.recent_bytes
+    }
+
+    /// Counts an object that comes to what came since.
+    pub(super) fn count(&mut self, records: u32) {
+        self.recent_size.0 += 1;
+        self.recent_size.1 += u64::from(records);
+    }
+
+    /// Counts as many bytes of what came since.
+    pub(super) fn count_bytes(&mut self, bytes: u64) {
+        self.recent_bytes = self.recent_bytes.saturating_add(bytes);
+    }
+
+    /// How many objects there are about a time, of how many rows: those of the block that it lies
+    /// in, and all that came since.
+    pub(super) fn about(&self, time: u64) -> (u64, u64) {
+        let (objects, rows) = self.recent_size;
+        let block = self.base.place(time).map(|place| &self.base.blocks[place]);
+        // What is damaged is refused.
+        let segment = block.and_then(|block| block.part.segment.as_ref().ok());
+        segment.map_or((objects, rows), |segment| {
+            (objects + segment.pieces() as u64, rows + u64::from(segment.rows()))
+        })
     }
 
     /// Takes in a piece of a channel, where nothing came since.

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 
 use super::fault::Fault;
-use crate::model::{MAX_TIME, Revision, State, Version};
+use crate::model::{MAX_TIME, Revision, State, Version, View};
 use crate::protocol::Params;
 
 /// The revision that is asked for, if one is.
@@ -12,7 +12,7 @@ pub(super) fn revision(state: &State, params: &Params) -> Result<Option<Revision
     one_revision(state, params.revision, params.as_of_us)
 }
 
-pub(super) fn one_revision(
+fn one_revision(
     state: &State,
     revision: Option<Revision>,
     as_of_us: Option<i64>,
@@ -53,6 +53,13 @@ pub(super) fn version(state: &State, params: &Params, path: &str) -> Result<Vers
         return Err(Fault::new(StatusCode::NOT_FOUND, error, &fix));
     }
     Ok(version)
+}
+
+/// The views that are compared of what is at and below a path.
+pub(super) fn compared(state: &State, params: &Params, under: &str) -> Result<(View, View), Fault> {
+    let before = state.view(params.tag.as_deref(), revision(state, params)?, under)?;
+    let to_revision = one_revision(state, params.to_revision, params.to_as_of_us)?;
+    Ok((before, state.view(params.to_tag.as_deref(), to_revision, under)?))
 }
 
 pub(super) fn range(params: &Params) -> Result<(u64, u64), Fault> {

@@ -1,6 +1,6 @@
 //! What is little work: the thread of connections, which all clients share, does it itself.
 
-use crate::model::{Folder, NAME_BYTES, Numbers, Of, Selection, Shows, State, View};
+use crate::model::{Folder, NAME_BYTES, Numbers, Selection, Shows, State, Version, View};
 use crate::protocol::{Format, Params};
 
 /// The most cells that are read there, in the binary form and in JSON: either takes less than a
@@ -17,6 +17,9 @@ const SEGMENTS_PER_CELL: u64 = 4;
 
 /// The most bytes of a list, about: it is made, and hashed, in less than a millisecond.
 const MAX_LIST_BYTES: usize = 64 << 10;
+
+/// What is shown now where no tag is named.
+const NOW: Version = Version { revision: u64::MAX, user_tag: None };
 
 /// What a folder, set or tag of a list, and a column, channel or name, has beside its texts, about.
 const ROW_BYTES: usize = 160;
@@ -67,96 +70,124 @@ pub(super) fn tags(state: &State, _: &Params) -> bool {
 }
 
 /// Whether these are few bytes together.
-fn is_short(mut bytes: impl Iterator<Item = usize>) -> bool {
-    let sum = bytes.try_fold(0, |sum, bytes| {
-        let sum = sum + bytes;
-        (sum <= MAX_LIST_BYTES).then_some(sum)
+fn is_short(bytes: impl Iterator<Item = usize>) -> bool {
+    are_within(bytes.map(|bytes| bytes as u64), MAX_LIST_BYTES as u64)
+}
+
+/// Whether the sum is within a limit; where it is not, no more is looked at than shows that.
+pub(super) fn are_within(mut all: impl Iterator<Item = u64>, most: u64) -> bool {
+    let sum = all.try_fold(0_u64, |sum, one| {
+        let sum = sum.saturating_add(one);
+        (sum <= most).then_some(sum)
     });
     sum.is_some()
 }
 
 /// Whether what is shown at one time, in one folder, is few cells.
 pub(super) fn find(state: &State, params: &Params) -> bool {
-    let asked = at_one_time(state, params);
-    let cells = asked.and_then(|(folder, past)| cells(folder, &params.selection, past));
+    let cells = at_one_time(state, params).and_then(|(folder, time, version)| {
+        cells(folder, time, version, channels_asked(&params.selection))
+    });
     cells.is_some_and(|cells| cells <= MAX_JSON_CELLS)
 }
 
 /// Whether it is explained of few channels what they show at one time.
 pub(super) fn explain(state: &State, params: &Params) -> bool {
-    at_one_time(state, params).is_some_and(|(folder, past)| {
-        let each = CELLS_PER_EXPLAINED + past as u64 / SEGMENTS_PER_CELL;
-        each.saturating_mul(selected(folder, &params.selection)) <= MAX_JSON_CELLS
+    at_one_time(state, params).is_some_and(|(folder, _, version)| {
+        let each = CELLS_PER_EXPLAINED + cells_of_past(folder, version);
+        each.saturating_mul(selected(folder, channels_asked(&params.selection))) <= MAX_JSON_CELLS
     })
 }
 
-/// The folder that is asked for at a time, and how many of its segments of the past are looked at.
-fn at_one_time<'a>(state: &'a State, params: &Params) -> Option<(&'a Folder, usize)> {
-    params.t?;
+/// The folder that is asked for at a time, with what of it is.
+fn at_one_time<'a>(state: &'a State, params: &Params) -> Option<(&'a Folder, u64, Version)> {
+    let time = params.t?;
     let path = params.folder.as_deref()?;
     let folder = state.folder(path).ok()?;
     let as_of = || params.as_of_us.map(|time| state.revision_at(time));
     let (tag, revision) = (params.tag.as_deref(), params.revision.or_else(as_of));
     let is_of_now = tag.is_none() && revision.is_none();
-    let view = state.view(tag, revision, path).ok().filter(|_| !is_of_now);
-    Some((folder, view.map_or(0, |view| state.past_segments(view, folder))))
+    // What is refused is little.
+    let version = (!is_of_now).then(|| state.version(tag, revision, path).ok()).flatten();
+    Some((folder, time, version.unwrap_or(NOW)))
 }
 
 /// Whether all folders at and below a path together show few objects at a time.
-pub(super) fn is_little_slice(state: &State, under: &str, view: View, format: Format) -> bool {
-    let all = Selection::default();
+pub(super) fn is_little_slice(
+    state: &State,
+    under: &str,
+    (view, time): (View, u64),
+    format: Format,
+) -> bool {
     let most = if format == Format::Json { MAX_JSON_CELLS } else { MAX_CELLS };
-    let sum = state.under(under).try_fold(0, |sum, folder| {
-        let sum =
-            sum + cells(folder, &all, state.past_segments(view, folder))?.max(CELLS_PER_OBJECT);
-        (sum <= most).then_some(sum)
+    let each = state.under(under).map(|folder| {
+        let version = state.shown_version(view, folder);
+        let cells = version.map_or(Some(0), |version| cells(folder, time, version, ALL_CHANNELS));
+        // What has no known bound is not little.
+        cells.map_or(u64::MAX, |cells| cells.max(CELLS_PER_OBJECT))
     });
-    sum.is_some()
+    are_within(each, most)
 }
 
 /// Whether it is little work to look up where the answer at a time begins to be as it is, which
 /// copies no cell.
-pub(super) fn is_little_look_up(state: &State, under: &str, of: Of) -> bool {
-    let user_tag = match of {
-        Of::User(id) => Some(id),
-        Of::Head | Of::Global(_) => None,
-    };
-    let sum = state.under(under).try_fold(0, |sum: u64, folder| {
-        let each = CELLS_PER_OBJECT + folder.segments(user_tag) as u64 / SEGMENTS_PER_CELL;
-        let sum = sum.saturating_add(each * folder.channels().len().max(1) as u64);
-        (sum <= MAX_CELLS).then_some(sum)
-    });
-    sum.is_some()
+pub(super) fn is_little_look_up(state: &State, under: &str, view: View) -> bool {
+    are_within(looked_up(state, under, view), MAX_CELLS)
 }
 
-/// How many cells a folder shows at one time, if its objects have as many records as they have in
-/// the mean, with what it takes to find them in `past` segments of the past; `None` where that is
-/// unknown, because cells may have any length.
-pub(super) fn cells(folder: &Folder, selection: &Selection, past: usize) -> Option<u64> {
+/// As how many cells it counts to look that up in each folder.
+pub(super) fn looked_up(state: &State, under: &str, view: View) -> impl Iterator<Item = u64> {
+    state.under(under).map(move |folder| {
+        let Some(Version { user_tag, .. }) = state.shown_version(view, folder) else {
+            return CELLS_PER_OBJECT;
+        };
+        let each = CELLS_PER_OBJECT + folder.segments(user_tag) as u64 / SEGMENTS_PER_CELL;
+        each.saturating_mul(folder.channels().len().max(1) as u64)
+    })
+}
+
+/// How many cells a version of a folder shows at one time, if its objects have as many records as
+/// those about it have in the mean, with what it takes to find them; `None` where that is unknown,
+/// because cells may have any length. `asked` are [`channels_asked`].
+pub(super) fn cells(folder: &Folder, time: u64, version: Version, asked: u64) -> Option<u64> {
     let columns = folder.columns();
     columns.iter().try_for_each(|column| column.kind.width_bytes().map(drop))?;
-    let (objects, rows) = folder.size();
-    let records = rows.div_ceil(objects.max(1));
+    let records = folder.mean_records(time, version.user_tag);
     let cells = records.saturating_mul(columns.len() as u64).max(CELLS_PER_OBJECT);
-    let each = cells.saturating_add(past as u64 / SEGMENTS_PER_CELL);
-    Some(each.saturating_mul(selected(folder, selection)))
+    let each = cells.saturating_add(cells_of_past(folder, version));
+    Some(each.saturating_mul(selected(folder, asked)))
 }
 
-/// The most channels that are selected.
-pub(super) fn selected(folder: &Folder, Selection { numbers, names, .. }: &Selection) -> u64 {
-    let all = folder.channels().len() as u64;
+/// As how many cells it counts to look for a channel's object in the past.
+fn cells_of_past(folder: &Folder, Version { user_tag, revision }: Version) -> u64 {
+    folder.past_segments(user_tag, revision) as u64 / SEGMENTS_PER_CELL
+}
+
+/// What [`channels_asked`] are where none is named.
+pub(super) const ALL_CHANNELS: u64 = u64::MAX;
+
+/// The most channels that are asked for of any folder. They are counted once, and not for each:
+/// a body may have half a million ranges.
+pub(super) fn channels_asked(Selection { numbers, names, .. }: &Selection) -> u64 {
     if numbers.is_none() && names.is_empty() {
-        return all;
+        return ALL_CHANNELS;
     }
     let width = |(first, last): &(u32, u32)| u64::from(last - first) + 1;
     let numbered: u64 = numbers.iter().flat_map(Numbers::ranges).map(width).sum();
-    all.min(numbered + names.len() as u64)
+    numbered + names.len() as u64
+}
+
+/// How many of them a folder has at most.
+pub(super) fn selected(folder: &Folder, asked: u64) -> u64 {
+    asked.min(folder.channels().len() as u64)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::model::{Batch, Change, ColumnSpec, Entry, Kind, Object, Table, Value, Versioning};
+    use crate::model::{
+        Batch, Change, ColumnSpec, Entry, Kind, Object, Of, Table, Value, Versioning,
+    };
 
     /// A folder of these columns, in which each channel has an object of as many records.
     fn folder(state: &mut State, path: &str, kinds: &[Kind], channels: u32, records: u32) {
@@ -179,9 +210,27 @@ mod tests {
         }
     }
 
-    fn change(state: &mut State, change: Change) {
+    pub(in super::super) fn change(state: &mut State, change: Change) {
         let revision = state.revision() + 1;
         state.replay(Entry { revision, time_us: 0, change }).expect("a change");
+    }
+
+    /// Seals all, in blocks of about this many bytes.
+    pub(in super::super) fn seal(state: &mut State, block_bytes: u64) {
+        let mut seal = state.seal(block_bytes).expect("all is known");
+        state.begin_seal(&seal);
+        while let Some(made) = seal.next(state).expect("a segment") {
+            seal.stored(made.id, bytes::Bytes::from(made.bytes)).expect("it is whole");
+        }
+        let rebuilt = state.rebuild(&seal);
+        drop(state.end_seal(&seal, Some(rebuilt)));
+    }
+
+    #[test]
+    fn a_sum_ends_where_it_is_over_its_limit() {
+        assert!(are_within([2, 3].into_iter(), 5));
+        assert!(!are_within(std::iter::repeat(1), 5), "nothing more is looked at");
+        assert!(!are_within([u64::MAX; 2].into_iter(), 5));
     }
 
     #[test]
@@ -206,7 +255,7 @@ mod tests {
         assert!(!is_little(&[("folder", "/b/text"), ("t", "0")]), "of any length");
         assert!(!is_little(&[("folder", "/none"), ("t", "0")]));
         let head = View { revision: u64::MAX, of: Of::Head };
-        let is_little = |under, format| is_little_slice(&state, under, head, format);
+        let is_little = |under, format| is_little_slice(&state, under, (head, 0), format);
         assert!(is_little("/a/floats", Format::Binary) && !is_little("/a/floats", Format::Json));
         assert!(is_little("/b/none", Format::Json));
         assert!(!is_little("/a", Format::Binary), "together");
@@ -277,7 +326,8 @@ mod tests {
     fn to_look_a_place_up_is_the_more_work_the_more_segments_a_gap_may_lie_in() {
         let mut state = State::default();
         folder(&mut state, "/a", &[Kind::Float], 500, 1);
-        assert!(is_little_look_up(&state, "/", Of::Head));
+        let of = |of| View { revision: u64::MAX, of };
+        assert!(is_little_look_up(&state, "/", of(Of::Head)));
         for since in 1..200 {
             let object = Object { channel: 0, since, until: since + 1, records: 0 };
             let (objects, payload) = (vec![object], Table::new([Kind::Float]));
@@ -286,15 +336,9 @@ mod tests {
             change(&mut state, Change::Insert(vec![batch]));
         }
         // In blocks of an object each.
-        let mut seal = state.seal(1).expect("all is known");
-        state.begin_seal(&seal);
-        while let Some(made) = seal.next(&state).expect("a segment") {
-            seal.stored(made.id, bytes::Bytes::from(made.bytes)).expect("it is whole");
-        }
-        let rebuilt = state.rebuild(&seal);
-        drop(state.end_seal(&seal, Some(rebuilt)));
+        seal(&mut state, 1);
         assert!(state.folder("/a").expect("a folder").segments(None) > 100);
-        assert!(!is_little_look_up(&state, "/", Of::Head));
-        assert!(is_little_look_up(&state, "/", Of::User(7)), "it has none");
+        assert!(!is_little_look_up(&state, "/", of(Of::Head)));
+        assert!(is_little_look_up(&state, "/", of(Of::User(7))), "it has none");
     }
 }

@@ -249,17 +249,17 @@ fn requests() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
         "under", "since", "until", "channels", "tag", "revision", "as_of", "to_tag", "to_revision",
         "to_as_of",
     ];
-    let folders = question(&["under"], reads::folders, size::folders);
-    let channels = question(&["folder"], reads::channels, size::channels);
+    let folders = question(&["under"], reads::folders, size::FOLDERS);
+    let channels = question(&["folder"], reads::channels, size::CHANNELS);
     vec![
         ("/folders", folders.merge(change(writes::folder))),
         ("/channels", channels.merge(change(writes::channel))),
-        ("/tags", question(&[], reads::tags, size::tags).merge(change(writes::tag))),
-        ("/find", lasting(reads::FIND, reads::find, size::find)),
-        ("/browse", lasting(RANGE, reads::browse, size::browse)),
-        ("/count", lasting(COUNT, reads::count, size::count)),
-        ("/diff", question(DIFF, reads::diff, size::diff)),
-        ("/explain", question(WHY, reads::explain, size::explain)),
+        ("/tags", question(&[], reads::tags, size::TAGS).merge(change(writes::tag))),
+        ("/find", lasting(reads::FIND, reads::find, size::FIND)),
+        ("/browse", lasting(RANGE, reads::browse, size::BROWSE)),
+        ("/count", lasting(COUNT, reads::count, size::COUNT)),
+        ("/diff", question(DIFF, reads::diff, size::DIFF)),
+        ("/explain", question(WHY, reads::explain, size::EXPLAIN)),
         ("/export", get(export::export).post(export::by_form)),
         ("/slice", get(slices::resolve)),
         ("/slice/{revision}/{since}", get(slices::slice)),

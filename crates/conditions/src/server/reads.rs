@@ -12,11 +12,11 @@ use serde_json::json;
 use service::Question;
 
 use super::app::{App, needed, params, query_params};
-use super::asked::{one_revision, range, revision, version};
+use super::asked::{compared, range, revision, version};
 use super::fault::{Fault, json_bytes};
 use super::known::{Digest, FOREVER, NOW, lists};
 use super::shared::Reading;
-use super::size::{self, Size};
+use super::size::{self, Work};
 use super::writes::form;
 use super::{little, quick};
 use crate::model::{ANSWER, Folder, HEAD, Refusal, Selection, State, Version};
@@ -32,15 +32,12 @@ pub(super) const FIND: &[&str] =
 /// What a question is answered with, in JSON. The state is dropped as soon as it is not needed.
 type Answer = fn(Reading<'_>, &Params) -> Result<Vec<u8>, Fault>;
 
-/// How much work it is to answer a question.
-type SizeOf = fn(&State, &Params) -> Size;
-
 /// A question's answer, how much work that is, and whether it is the same for ever where it is of a
 /// revision.
 #[derive(Clone, Copy)]
 struct Answered {
     answer: Answer,
-    size: SizeOf,
+    work: Work,
     lasts: bool,
 }
 
@@ -48,18 +45,18 @@ struct Answered {
 pub(super) fn question(
     allowed: &'static [&'static str],
     answer: Answer,
-    size: SizeOf,
+    work: Work,
 ) -> MethodRouter<Arc<App>> {
-    handler(allowed, Answered { answer, size, lasts: false })
+    handler(allowed, Answered { answer, work, lasts: false })
 }
 
 /// The handler of one whose answer is the same for ever where it is of a revision.
 pub(super) fn lasting(
     allowed: &'static [&'static str],
     answer: Answer,
-    size: SizeOf,
+    work: Work,
 ) -> MethodRouter<Arc<App>> {
-    handler(allowed, Answered { answer, size, lasts: true })
+    handler(allowed, Answered { answer, work, lasts: true })
 }
 
 fn handler(allowed: &'static [&'static str], question: Answered) -> MethodRouter<Arc<App>> {
@@ -77,6 +74,7 @@ fn by_form(allowed: &'static [&'static str], question: Answered) -> MethodRouter
     let question = Answered { lasts: false, ..question };
     post(async move |Extract(app): Extract<Arc<App>>, request: Request| {
         let read = match form(&app, request).await {
+            // Room for the parameters, which are kept until they are answered.
             Ok((form, _room)) => match app.blocking(move |_| query_params(&form, allowed)).await {
                 Ok(params) => question.read(&app, params, HeaderMap::new(), true).await,
                 Err(fault) => Err(fault),
@@ -110,7 +108,7 @@ pub(super) fn quick(
     if !little::find(&state, &params) {
         return None;
     }
-    let found = Answered { answer: find, size: size::find, lasts: true };
+    let found = Answered { answer: find, work: size::FIND, lasts: true };
     let answer = found.send(app, state, &params, quick::lists(asked)).ok()?;
     app.counts.reads.fetch_add(1, Relaxed);
     Some(answer)
@@ -126,16 +124,18 @@ impl Answered {
         is_body: bool,
     ) -> Result<http::Response<Bytes>, Fault> {
         let asked = Arc::new((params, headers));
+        let is_little = move |_: &App, state: &State, asked: &Arc<(Params, _)>| {
+            !is_body && (self.work.is_little)(state, &asked.0)
+        };
         let size = move |_: &App, state: &State, asked: &Arc<(Params, _)>| {
-            let size = (self.size)(state, &asked.0);
-            if is_body && size == Size::Little { Size::Medium } else { size }
+            (self.work.size)(state, &asked.0)
         };
         let work = move |app: &App, state: Reading<'_>, asked: Arc<(Params, HeaderMap)>| {
             self.send(app, state, &asked.0, lists(&asked.1))
         };
         let answer = |app: Arc<App>| {
             let asked = Arc::clone(&asked);
-            async move { app.read(asked, size, work).await? }
+            async move { app.read(asked, is_little, size, work).await? }
         };
         app.fetching(answer).await
     }
@@ -249,10 +249,8 @@ pub(super) fn count(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Faul
 pub(super) fn diff(state: Reading<'_>, params: &Params) -> Result<Vec<u8>, Fault> {
     let under = params.under.as_deref().unwrap_or("/");
     state.check_path(under)?;
-    let before = state.view(params.tag.as_deref(), revision(&state, params)?, under)?;
-    let to_revision = one_revision(&state, params.to_revision, params.to_as_of_us)?;
-    let after = state.view(params.to_tag.as_deref(), to_revision, under)?;
-    let diff = state.diff(under, range(params)?, &params.selection, (before, after));
+    let views = compared(&state, params, under)?;
+    let diff = state.diff(under, range(params)?, &params.selection, views);
     let diff = diff.map_err(|refusal| {
         let is_long = matches!(refusal, Refusal::TooMany(_, _, what) if what == ANSWER.what);
         let mut fault = Fault::from(refusal);

@@ -85,18 +85,26 @@ pub(super) async fn resolve(
 async fn led(app: &Arc<App>, params: Params, headers: &HeaderMap) -> Result<Response, Fault> {
     if params.redirect.unwrap_or(true) {
         let work = |app: &App, state: Reading<'_>, params: Params| lead(app, &state, &params);
-        let led = app.read(params, lead_size, work).await??;
+        let size = |_: &App, state: &State, params: &Params| {
+            let under = normal(params.under.as_deref());
+            // What is refused is not large.
+            view(state, params).map_or(Size::Medium, |view| size::look_up(state, under, view))
+        };
+        let led = app.read(params, is_little_lead, size, work).await??;
         return Ok(led.redirect().map(Body::from));
     }
     let params = Arc::new(params);
     let made = |app: Arc<App>| {
         let params = Arc::clone(&params);
         async move {
+            let is_little = |app: &App, state: &State, params: &Arc<Params>| {
+                is_little_whole(app, state, params)
+            };
             let size =
                 |app: &App, state: &State, params: &Arc<Params>| whole_size(app, state, params);
             let work =
                 |app: &App, state: Reading<'_>, params: Arc<Params>| whole(app, state, &params);
-            app.read(params, size, work).await?
+            app.read(params, is_little, size, work).await?
         }
     };
     let (led, ready) = app.fetching(made).await?;
@@ -110,16 +118,8 @@ fn is_little_lead(app: &App, state: &State, params: &Params) -> bool {
     let under = normal(params.under.as_deref());
     // What is refused is, too.
     view(state, params).map_or(true, |view| {
-        is_known(app, state, params, view) || is_little_look_up(state, under, view.of)
+        is_known(app, state, params, view) || is_little_look_up(state, under, view)
     })
-}
-
-/// How much work that is.
-fn lead_size(app: &App, state: &State, params: &Params) -> Size {
-    match is_little_lead(app, state, params) {
-        true => Size::Little,
-        false => size::look_up(state, normal(params.under.as_deref())),
-    }
 }
 
 /// What is answered to a little question of where a time leads.
@@ -193,24 +193,20 @@ fn is_little_whole(app: &App, state: &State, params: &Params) -> bool {
     match leads(app).known(state, under, time, view) {
         Some((place, _)) => is_little_content(app, state, &asked.key(place)),
         None => {
-            is_little_look_up(state, under, view.of) && is_little_slice(state, under, view, format)
+            is_little_look_up(state, under, view)
+                && is_little_slice(state, under, (view, time), format)
         }
     }
 }
 
-/// How much work that is.
+/// How much work that is, where it is not little.
 fn whole_size(app: &App, state: &State, params: &Params) -> Size {
-    if is_little_whole(app, state, params) {
-        return Size::Little;
-    }
     let (Ok(asked), Some(time)) = (asked(state, params), params.t) else { return Size::Medium };
     let Asked { under, view, .. } = asked;
     let known = leads(app).known(state, under, time, view).map(|(place, _)| asked.key(place));
-    match known {
-        Some(key) => content_size(app, state, &key),
-        // What is there at another place is as large.
-        None => size::slice(state, &asked.key(Canonical { revision: view.revision, since: time })),
-    }
+    // What is there at another place is as large.
+    let here = || asked.key(Canonical { revision: view.revision, since: time });
+    size::slice(state, &known.unwrap_or_else(here))
 }
 
 /// What is asked of all folders at and below a path.
@@ -381,7 +377,8 @@ async fn content(app: &Arc<App>, key: SliceKey, headers: &HeaderMap) -> Result<R
     let format = key.format;
     let made = |app: Arc<App>| {
         let key = key.clone();
-        async move { app.read(key, content_size, ready).await? }
+        let size = |_: &App, state: &State, key: &SliceKey| size::slice(state, key);
+        async move { app.read(key, is_little_content, size, ready).await? }
     };
     let ready = app.fetching(made).await?;
     Ok(answered(app, ready, format, lists(headers)).map(Body::from))
@@ -389,12 +386,7 @@ async fn content(app: &Arc<App>, key: SliceKey, headers: &HeaderMap) -> Result<R
 
 /// Whether it is little work to make what is at a place.
 fn is_little_content(app: &App, state: &State, key: &SliceKey) -> bool {
-    app.slices.has(key) || is_little_slice(state, &key.under, key.view, key.format)
-}
-
-/// How much work that is.
-fn content_size(app: &App, state: &State, key: &SliceKey) -> Size {
-    if is_little_content(app, state, key) { Size::Little } else { size::slice(state, key) }
+    app.slices.has(key) || is_little_slice(state, &key.under, (key.view, key.since), key.format)
 }
 
 /// A slice, or that the client has it.

@@ -136,7 +136,7 @@ pub(super) async fn form(app: &App, request: Request) -> Result<(String, Room), 
         let error = "parameters in the query and in the body";
         return Err(Fault::bad(error, "write all of them into the body"));
     }
-    let (body, room) = receive(&app.bodies, request.into_body(), length).await?;
+    let (body, room) = receive(&app.forms, request.into_body(), length).await?;
     let form = String::from_utf8(body);
     let form = form.map_err(|_| Fault::bad("the body is no text", "encode it as a query is"))?;
     Ok((form, room))

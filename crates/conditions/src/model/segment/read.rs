@@ -232,7 +232,7 @@ impl Segment {
         self.head.payload_bytes
     }
 
-    fn rows(&self) -> u32 {
+    pub(in super::super) fn rows(&self) -> u32 {
         self.head.rows
     }
 

@@ -123,11 +123,9 @@ pub(super) async fn read<T: Send + 'static>(
     is_short: impl FnOnce(&Nopayload) -> bool,
     work: impl FnOnce(&Nopayload) -> T + Send + 'static,
 ) -> Result<T, Refusal> {
-    let size = |_: &App, state: &State, (): &()| match is_short(state.nopayload()) {
-        true => Size::Little,
-        false => Size::Medium,
-    };
-    let read = app.read((), size, move |_, state, ()| work(state.nopayload()));
+    let is_little = |_: &App, state: &State, (): &()| is_short(state.nopayload());
+    let size = |_: &App, _: &State, (): &()| Size::Medium;
+    let read = app.read((), is_little, size, move |_, state, ()| work(state.nopayload()));
     read.await.map_err(|_| Refusal::own())
 }
 
