@@ -1,7 +1,7 @@
 //! Writing JSON as cereal's archives have it: each member on a line, a type's version where the
 //! type comes first in the document, and numbers for pointers and for the types behind them.
 
-use super::escape::{escape, escape_piece};
+use super::escape::escape;
 use super::source::Source;
 
 /// Set in the number of a pointer or type that comes for the first time.
@@ -196,7 +196,7 @@ impl<'a> Archive<'a> {
         self.out.push(b'"');
         match source {
             Some(_) if self.leaves_out => self.left_out_at = Some(self.out.len()),
-            Some(source) => source.each(&mut |piece| escape_piece(self.out, piece)),
+            Some(source) => source.write(self.out),
             None => {}
         }
         self.out.push(b'"');

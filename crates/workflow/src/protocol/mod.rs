@@ -41,7 +41,7 @@ pub use request::{
     Order, PathsCommand, Report, Request, Requeue, ServerCommand, SyncKind, User, ZombieAction,
     one_word,
 };
-pub use source::{Escaped, Source};
+pub use source::Source;
 pub use synced::{SyncAnswer, SyncedChange, SyncedNode, read_sync_answer};
 pub use words::{ADDED, CHANGED, DELETED, FLAGS};
 pub use write::write;

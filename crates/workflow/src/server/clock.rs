@@ -12,13 +12,9 @@ pub(super) struct Clock {
     pub(super) check: Instant,
     /// When ends of commands that a full disk refused are recorded again.
     pub(super) retry: Instant,
-    /// When the text of the whole tree is dropped, where there is one.
+    /// When the text that is kept for others is dropped, where there is one.
     pub(super) forget: Option<Instant>,
 }
-
-/// How long texts of the tree are kept for others who ask for it: those who all take it anew at one
-/// change come within this time.
-pub(super) const KEPT: Duration = Duration::from_secs(1);
 
 const MINUTE: Duration = Duration::from_secs(60);
 

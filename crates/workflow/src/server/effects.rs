@@ -43,9 +43,6 @@ impl Owner {
                     // One that finds no room drops it here.
                     let _ = self.shared.in_background(work);
                 }
-                Effect::Forget(text) => {
-                    let _ = self.shared.in_background(move || drop(text));
-                }
             }
         }
         match starts.len() {

@@ -2,9 +2,7 @@
 //! as they have all; nothing is kept for them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use bytes::Bytes;
+use std::sync::Arc;
 
 use super::slot::{Numbers, Slot};
 use crate::protocol::{Header, Request};
@@ -58,17 +56,6 @@ impl Followers {
         self.count = self.waiting.values().map(Vec::len).sum();
         behind
     }
-}
-
-/// An answer, once it is made; empty where it would be no news.
-pub(super) type Made = Arc<Mutex<Option<Bytes>>>;
-
-/// The answer to those who come and have nothing yet.
-pub(super) struct First {
-    /// What is another one whenever the answer is.
-    pub(super) key: (u64, Numbers),
-    pub(super) header: Header,
-    pub(super) made: Made,
 }
 
 #[cfg(test)]

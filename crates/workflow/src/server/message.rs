@@ -133,6 +133,8 @@ pub(super) enum Message {
     Acknowledged(u64),
     /// How far the journal is.
     Journal(Progress),
+    /// A text is kept for others.
+    Kept,
     /// The log goes on in this file.
     LogIn(String),
     /// End.

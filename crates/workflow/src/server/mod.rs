@@ -34,6 +34,7 @@ mod slot;
 mod snapshots;
 mod spawn;
 mod store;
+mod texts;
 mod turns;
 mod web;
 
@@ -222,7 +223,7 @@ impl BoundWorkflow {
             journal,
             pending: Pending::default(),
             followers: followers::Followers::default(),
-            first: None,
+            texts: texts::Texts::default(),
             awaited: awaited::Awaited::new(Arc::clone(&shared)),
             jobs: TaskPool::new("job", limits.threads.max(2), usize::MAX)?,
             printed_jobs: TaskPool::new("printed", MAX_PRINTING, usize::MAX)?,

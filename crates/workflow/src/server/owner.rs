@@ -11,21 +11,22 @@ use wire::{TaskPool, Waker};
 
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
-use super::clock::{Clock, KEPT};
+use super::clock::Clock;
 use super::core::{Core, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
-use super::followers::{First, Followers};
+use super::followers::Followers;
 use super::job;
 use super::log::{Category, unix_us};
 use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint, not_now};
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, random};
-use super::shared::{Shared, in_background, rendered, written};
+use super::shared::{Shared, in_background, written};
 use super::slot::Answer;
 use super::spawn::Spawner;
 use super::store::Logged;
+use super::texts::{KEPT, Texts};
 use crate::protocol::{Reply, Request};
 
 /// The most messages that are taken before the journal is passed what they wrote.
@@ -48,8 +49,8 @@ pub(super) struct Owner {
     pub(super) journal: Journal,
     pub(super) pending: Pending,
     pub(super) followers: Followers,
-    /// What those who come are sent, until something changes.
-    pub(super) first: Option<First>,
+    /// What clients are sent at a time, made once for all.
+    pub(super) texts: Texts,
     pub(super) awaited: Awaited,
     pub(super) jobs: TaskPool,
     /// For jobs of scripts that commands print (ECF_SCRIPT_CMD, ECF_FETCH), so that a slow command
@@ -144,6 +145,8 @@ impl Owner {
                 message => self.take_one(message),
             }
         }
+        // It counts to the memory that it is kept in.
+        drop(self.shared.answers.forget());
         self.last_snapshot();
         let at_us = unix_us();
         self.say(at_us, Category::Message, "svr:terminate");
@@ -178,6 +181,7 @@ impl Owner {
                 self.count_pings();
                 answer(self.core.look(since, self.counts()));
             }
+            Message::Kept => self.clock.forget = Some(Instant::now() + KEPT),
             Message::LogIn(file) => self.core.log_file = file,
             Message::Start(starts) => self.start_some(starts),
             Message::Command(end) => self.command_end(end),
@@ -412,13 +416,10 @@ impl Owner {
     fn carry_out(&mut self, at_us: i64, random: u64, request: &Request, mut asked: Asked) {
         self.core.definition = asked.definition.take();
         let told = match asked.header.take() {
-            Some(header) => self.core.cut(&header),
+            Some(header) => self.core.cut(&header).map_or_else(Told::Reply, Told::Cut),
             None => self.core.request(at_us, random, request),
         };
         self.effects(at_us);
-        if self.core.whole.take_used() {
-            self.clock.forget = Some(Instant::now() + KEPT);
-        }
         if let Told::Reply(Reply::Error(why)) = &told {
             self.say(at_us, Category::Error, why.trim_end());
         }
@@ -429,6 +430,7 @@ impl Owner {
         let scripts = told.is_of_commands().then_some(&self.scripts);
         let make: Box<dyn FnOnce() -> Reply + Send> = match told {
             Told::Reply(reply) => return shared.answer(&slot, reply),
+            Told::Text(text) => return self.send_text(text, &slot),
             Told::Made(mut due) => {
                 if !self.environment.starts_jobs {
                     // Jobs, which have a try, are not made.
@@ -460,7 +462,13 @@ impl Owner {
                 job::check(&tree, id)
             }),
         };
-        shared.later(scripts, &slot, move |answers| rendered(answers, make()));
+        shared.later(scripts, &slot, move |answers| {
+            let reply = make();
+            written(answers, |out, has_room| {
+                reply.write(out);
+                has_room(out.len())
+            })
+        });
     }
 
     fn command_end(&mut self, end: CommandEnd) {
@@ -497,9 +505,9 @@ impl Owner {
         }
         if self.clock.forget.is_some_and(|at| now >= at) {
             self.clock.forget = None;
-            let texts = (self.core.whole.forget(), self.first.take());
+            let text = self.shared.answers.forget();
             // One that finds no room drops it here.
-            let _ = self.shared.in_background(move || drop(texts));
+            let _ = self.shared.in_background(move || drop(text));
         }
         if now >= self.clock.check {
             self.clock.check = now + self.core.checks.interval();

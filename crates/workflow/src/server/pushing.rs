@@ -1,20 +1,18 @@
-//! How the owner sends what changes to those who follow. Who was slow is sent all that has changed
-//! since, at once: each has at most one answer that it has not taken. What several lack is made
-//! once for all.
+//! How the owner sends texts of the tree to those who ask for them, and what changes to those who
+//! follow. Who was slow is sent all that has changed since, at once: each has at most one answer
+//! that it has not taken. What several lack is made once for all.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use wire::wake_together;
 
-use super::clock::KEPT;
-use super::core::Told;
-use super::followers::{First, Follower, Made};
+use super::core::{TreeText, Write};
+use super::followers::Follower;
 use super::log::{Category, unix_us};
 use super::owner::Owner;
-use super::shared::written;
-use super::slot::{Answer, Memory, Slot};
+use super::slot::{Answer, Memory, Numbers, Slot};
+use super::texts::{Made, Of, keep};
 use crate::protocol::{Header, Reply};
 
 impl Owner {
@@ -48,64 +46,76 @@ impl Owner {
         if slots.is_empty() {
             return;
         }
-        let numbers = self.core.numbers();
         let write = match self.core.cut(header) {
-            Told::Cut(write) => write,
-            Told::Reply(reply) => return put(&slots, &reply),
-            _ => return,
+            Ok(write) => write,
+            Err(reply) => return put(&slots, &reply),
         };
-        let made = self.made(header);
+        let numbers = self.core.numbers();
+        // Those who come, and have nothing yet, are sent the same until something changes.
+        let is_first = header.portions.iter().all(|one| one.known.is_none());
+        let made = if is_first {
+            self.texts.of((self.core.change_no(), numbers), Of::First(header.clone()))
+        } else {
+            Arc::default()
+        };
         let (late, answers) = (slots.clone(), Arc::clone(&self.shared.answers));
-        let work = move || match changes(&made, &answers, write) {
-            Some(bytes) => wake_together(|| {
-                late.iter().for_each(|slot| slot.put(Answer::Changes(bytes.clone(), numbers)));
-            }),
-            None => put(&late, &answers.refusal()),
+        let owner = self.shared.owner.clone();
+        let work = move || {
+            let changes = send(late, (&made, write), &answers, numbers);
+            if let Some(changes) = changes.filter(|_| is_first) {
+                keep(&changes, &answers, &owner);
+            }
         };
         if self.shared.in_background(work).is_err() {
             put(&slots, &Reply::error("too many large answers at once: follow again"));
         }
     }
 
-    /// Where the answer to a header is put for others: to that of those who come and have nothing
-    /// yet, for as long as nothing changes.
-    fn made(&mut self, header: &Header) -> Made {
-        if header.portions.iter().any(|one| one.known.is_some()) {
-            return Made::default();
+    /// Sends a text: at once where it is a node's and short, so that it waits behind no one's long
+    /// ones.
+    pub(super) fn send_text(&mut self, text: TreeText, slot: &Slot) {
+        if let Some(reply) = text.short() {
+            return slot.put(Answer::Reply(reply));
         }
-        let key = (self.core.change_no(), self.core.numbers());
-        self.clock.forget = Some(Instant::now() + KEPT);
-        match &self.first {
-            Some(first) if first.key == key && first.header == *header => Made::clone(&first.made),
-            _ => {
-                let made = Made::default();
-                let first = First { key, header: header.clone(), made: Made::clone(&made) };
-                let old = self.first.replace(first);
-                // One that finds no room drops it here.
-                let _ = self.shared.in_background(move || drop(old));
-                made
-            }
-        }
+        let (numbers, (id, style)) = text.of();
+        let made = self.texts.of((self.core.change_no(), numbers), Of::Node(id, style));
+        let owner = self.shared.owner.clone();
+        self.shared.later(None, slot, move |answers| {
+            let (source, reply) = text.made();
+            let Some(text) = made.bytes(answers, |out| source.write(out)) else {
+                return Answer::Reply(answers.refusal());
+            };
+            keep(&text, answers, &owner);
+            let around = reply.around(text.len());
+            Answer::Around(text, around)
+        });
     }
 }
 
-/// The answer, which is made where no one has made it yet; `None` where there is no memory for it.
-fn changes(
-    made: &Mutex<Option<Bytes>>,
+/// Sends those who are still there what has changed, which `write` appends where it isn't made yet,
+/// and returns it; nothing where it would be no news.
+fn send(
+    mut slots: Vec<Slot>,
+    (made, write): (&Arc<Made>, Write),
     answers: &Arc<Memory>,
-    write: impl FnOnce(&mut Vec<u8>) -> bool,
+    numbers: Numbers,
 ) -> Option<Bytes> {
-    let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-    if made.is_none() {
-        let mut has_news = false;
-        let answer = written(answers, |out, has_room| {
-            has_news = write(out);
-            has_room(out.len())
-        });
-        let Answer::Bytes(bytes) = answer else { return None };
-        *made = Some(if has_news { bytes } else { Bytes::new() });
+    slots.retain(Slot::has_taker);
+    if slots.is_empty() {
+        return None;
     }
-    made.clone()
+    let changes = made.bytes(answers, |out| {
+        if !write(out) {
+            out.clear();
+        }
+    });
+    match &changes {
+        Some(bytes) => wake_together(|| {
+            slots.iter().for_each(|slot| slot.put(Answer::Changes(bytes.clone(), numbers)));
+        }),
+        None => put(&slots, &answers.refusal()),
+    }
+    changes
 }
 
 fn put(slots: &[Slot], reply: &Reply) {
@@ -114,23 +124,41 @@ fn put(slots: &[Slot], reply: &Reply) {
 
 #[cfg(test)]
 mod tests {
+    use wire::Waker;
+
     use super::*;
 
     #[test]
-    fn what_those_who_come_are_sent_is_made_once_and_counted_once() {
-        let (made, answers) = (Made::default(), Memory::new(200_000));
-        let text = |out: &mut Vec<u8>| {
-            out.extend_from_slice(&[b'x'; 100_000]);
-            true
+    fn who_is_there_is_sent_what_is_news_and_for_who_has_gone_nothing_is_made() {
+        let (made, answers) = (Arc::default(), Memory::new(1 << 20));
+        let [there, gone] = [(); 2].map(|()| Slot::new(Waker::new(|| {})));
+        let send = |slots: &[&Slot], write: fn(&mut Vec<u8>) -> bool| {
+            let slots = slots.iter().copied().cloned().collect();
+            send(slots, (&made, Box::new(write)), &answers, (1, 1))
         };
-        let first = changes(&made, &answers, text).expect("there is memory");
-        for _ in 0..3 {
-            let again = changes(&made, &answers, |_| panic!("it is made")).expect("it");
-            assert_eq!(again.as_ptr(), first.as_ptr());
-        }
-        let other = changes(&Made::default(), &answers, text);
-        assert!(other.is_some() && changes(&Made::default(), &answers, text).is_none());
-        let no_news = changes(&Made::default(), &answers, |_| false);
-        assert_eq!(no_news.as_deref(), Some(&b""[..]));
+        let late = vec![gone.clone()];
+        drop(gone);
+        let none =
+            super::send(late, (&made, Box::new(|_| panic!("no one takes it"))), &answers, (1, 1));
+        assert!(none.is_none());
+        let sent = send(&[&there], |out| {
+            out.push(b'x');
+            true
+        });
+        assert_eq!(sent.as_deref(), Some(&b"x"[..]));
+        assert!(matches!(there.take(), Some(Answer::Changes(bytes, (1, 1))) if bytes == "x"));
+        let again = send(&[&there], |_| panic!("it is made"));
+        assert_eq!(again, sent);
+        let no_news = |out: &mut Vec<u8>| {
+            out.push(b'x');
+            false
+        };
+        let nothing = super::send(
+            vec![there.clone()],
+            (&Arc::default(), Box::new(no_news)),
+            &answers,
+            (1, 1),
+        );
+        assert_eq!(nothing.as_deref(), Some(&b""[..]));
     }
 }

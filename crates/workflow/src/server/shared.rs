@@ -148,23 +148,6 @@ pub(super) fn written(
     }
 }
 
-/// An answer, written; a long text of the tree is made once for all who ask for it at a time.
-pub(super) fn rendered(answers: &Arc<Memory>, reply: Reply) -> Answer {
-    let Some(source) = reply.source() else {
-        return written(answers, |out, has_room| {
-            reply.write(out);
-            has_room(out.len())
-        });
-    };
-    match source.escaped(|text| Held::none(answers).keep(text)) {
-        Some(text) => {
-            let around = reply.around(text.len());
-            Answer::Around(text, around)
-        }
-        None => Answer::Reply(answers.refusal()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

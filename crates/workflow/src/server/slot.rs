@@ -19,12 +19,54 @@ const DOCUMENT_BYTES: u64 = u32::MAX as u64 - (64 << 10);
 pub(super) struct Memory {
     held: AtomicU64,
     pub(super) most: u64,
+    /// A long text that has been sent, for others who ask for it; it makes room for any other.
+    kept: Mutex<Option<Bytes>>,
 }
+
+/// A text is kept where it takes at most this part of the memory.
+const KEPT_PART: u64 = 4;
 
 impl Memory {
     /// Memory of at most this number of bytes.
     pub(super) fn new(most: u64) -> Arc<Self> {
-        Arc::new(Self { held: AtomicU64::new(0), most })
+        Arc::new(Self { held: AtomicU64::new(0), most, kept: Mutex::default() })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Bytes>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a text in place of the one before, unless it is short, or too long; returns whether it
+    /// does.
+    pub(super) fn keep(&self, text: &Bytes) -> bool {
+        let is_kept = text.len() > SMALL_BYTES && text.len() as u64 <= self.most / KEPT_PART;
+        if is_kept {
+            drop(self.kept().replace(text.clone()));
+        }
+        is_kept
+    }
+
+    /// Takes out what is kept: dropping it gives much memory back.
+    pub(super) fn forget(&self) -> Option<Bytes> {
+        self.kept().take()
+    }
+
+    /// Takes memory, unless that is more than there is.
+    fn take(&self, bytes: u64) -> bool {
+        let before = self.held.fetch_add(bytes, Ordering::Relaxed);
+        let has_room = before.saturating_add(bytes) <= self.most;
+        if !has_room {
+            self.held.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        has_room
+    }
+
+    /// The same; what is kept is dropped first. Another thread that drops it is waited for.
+    fn take_for_another(&self, bytes: u64) -> bool {
+        self.take(bytes) || {
+            *self.kept() = None;
+            self.take(bytes)
+        }
     }
 
     /// The answer where there is not as much as an answer takes.
@@ -51,21 +93,12 @@ impl Held {
     /// Takes more, unless that is more than there is; returns whether it did.
     pub(super) fn grow(&mut self, bytes: usize) -> bool {
         let bytes = bytes as u64;
-        let before = self.memory.held.fetch_add(bytes, Ordering::Relaxed);
-        let has_room = before.saturating_add(bytes) <= self.memory.most
-            && self.bytes.saturating_add(bytes) <= DOCUMENT_BYTES;
+        let is_short_enough = self.bytes.saturating_add(bytes) <= DOCUMENT_BYTES;
+        let has_room = is_short_enough && self.memory.take_for_another(bytes);
         if has_room {
             self.bytes += bytes;
-        } else {
-            self.memory.held.fetch_sub(bytes, Ordering::Relaxed);
         }
         has_room
-    }
-
-    /// The bytes, which this memory is of from here on; `None` where there isn't as much.
-    pub(super) fn keep(mut self, bytes: Vec<u8>) -> Option<Bytes> {
-        let has_room = bytes.len() <= SMALL_BYTES || self.reach(bytes.len());
-        has_room.then(|| Bytes::from_owner(Rendered { bytes, _held: self }))
     }
 
     /// Takes more, up to this many bytes in all, as [`Self::grow`].
@@ -85,6 +118,16 @@ impl Drop for Held {
 pub(super) struct Rendered {
     pub(super) bytes: Vec<u8>,
     pub(super) _held: Held,
+}
+
+impl Rendered {
+    /// Bytes whose memory is counted from here on, where they are more than a few; `None` where
+    /// there isn't as much.
+    pub(super) fn counted(bytes: Vec<u8>, memory: &Arc<Memory>) -> Option<Self> {
+        let mut held = Held::none(memory);
+        let has_room = bytes.len() <= SMALL_BYTES || held.reach(bytes.len());
+        has_room.then_some(Self { bytes, _held: held })
+    }
 }
 
 impl AsRef<[u8]> for Rendered {

@@ -129,6 +129,23 @@ fn a_text_that_many_ask_for_is_made_and_counted_once() {
     server.stop(Duration::from_secs(1));
 }
 
+#[test]
+fn a_text_that_is_kept_for_others_takes_no_ones_room() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    for suite in 0..12 {
+        let load = request("LoadDefsCmd", &large(&format!("s{suite}")));
+        assert!(framed(place.port, load.as_bytes()).contains("\"api_\": 0"));
+    }
+    // Of some 900 kB each, nine are more than the 8 MiB of all answers.
+    for suite in 0..12 {
+        let get = request("CtsNodeCmd", &format!("\"api_\":3,\"absNodePath_\":\"/s{suite}\""));
+        let text = framed(place.port, get.as_bytes());
+        assert!(text.len() > 800_000 && text.ends_with('}'), "{suite}: {}", text.len());
+    }
+    server.stop(Duration::from_secs(1));
+}
+
 /// The members of a request that loads a suite of some 900 kB.
 fn large(suite: &str) -> String {
     let tasks: String =

@@ -6,8 +6,8 @@ use super::Printer;
 use crate::definition::line::{ESCAPED, escaped};
 use crate::model::{
     After, Attribute, Calendar, Clock, Condition, Cron, DateRule, DayRule, Duration, Event,
-    InLimit, Joint, Label, Late, Limit, Meter, Over, Queue, Repeat, Series, Text, Variable,
-    WEEKDAYS, ZombieRule, instant_text,
+    InLimit, Joint, Label, Late, Limit, Meter, Over, Queue, Repeat, Series, Variable, WEEKDAYS,
+    ZombieRule, instant_text,
 };
 
 impl Printer<'_> {
@@ -29,7 +29,10 @@ impl Printer<'_> {
             Attribute::Aviso(line) | Attribute::Mirror(line) => self.text(line),
             Attribute::AutoCancel(after) => self.after("autocancel ", after),
             Attribute::AutoArchive(after) => self.after("autoarchive ", after),
-            Attribute::AutoRestore(paths) => self.words("autorestore", paths),
+            Attribute::AutoRestore(paths) => {
+                self.text("autorestore");
+                self.words(paths.iter());
+            }
             Attribute::Zombie(rule) => self.zombie(rule),
             Attribute::Verify(verify) => {
                 let _ = write!(self.out, "verify {}:{}", verify.state.word(), verify.expected);
@@ -39,8 +42,9 @@ impl Printer<'_> {
             }
             Attribute::Queue(queue) => self.queue(queue),
             Attribute::Generic(generic) => {
-                let _ = write!(self.out, "generic {}", generic.name);
-                self.words("", &generic.values);
+                self.text("generic ");
+                self.text(&generic.name);
+                self.words(generic.values.iter());
             }
             Attribute::Clock(clock) => {
                 self.text(if clock.hybrid { "clock hybrid " } else { "clock real " });
@@ -58,6 +62,9 @@ impl Printer<'_> {
     /// The parts of an expression, a line each.
     pub(super) fn condition(&mut self, word: &str, condition: &Condition, depth: usize) {
         for part in &condition.expression.parts {
+            if self.is_over() {
+                return;
+            }
             self.indent(depth);
             self.text(word);
             self.text(match part.joint {
@@ -86,20 +93,28 @@ impl Printer<'_> {
         self.text("'");
     }
 
-    fn words(&mut self, word: &str, list: &[Text]) {
-        self.text(word);
-        for item in list {
-            self.text(" ");
-            self.text(item);
+    /// The items of a list, which may be long, each between two texts.
+    fn each<T: AsRef<str>>(
+        &mut self,
+        items: impl Iterator<Item = T>,
+        (before, behind): (&str, &str),
+    ) {
+        for item in items {
+            if self.is_over() {
+                return;
+            }
+            self.text(before);
+            self.text(item.as_ref());
+            self.text(behind);
         }
     }
 
+    fn words<T: AsRef<str>>(&mut self, items: impl Iterator<Item = T>) {
+        self.each(items, (" ", ""));
+    }
+
     fn quoted<T: AsRef<str>>(&mut self, items: impl Iterator<Item = T>) {
-        for item in items {
-            self.text(" \"");
-            self.text(item.as_ref());
-            self.text("\"");
-        }
+        self.each(items, (" \"", "\""));
     }
 
     fn late(&mut self, late: &Late) {
@@ -133,7 +148,8 @@ impl Printer<'_> {
                 return;
             }
         };
-        let _ = write!(self.out, "repeat {kind} {}", repeat.name);
+        let _ = write!(self.out, "repeat {kind} ");
+        self.text(&repeat.name);
         match &repeat.over {
             Over::Date(range) => {
                 let _ = write!(self.out, " {} {} {}", range.start, range.end, range.delta);
@@ -184,10 +200,7 @@ impl Printer<'_> {
         if self.style.has_state() && limit.value != 0 {
             self.text(" # ");
             self.number(limit.value.into());
-            for path in limit.holders.iter().flat_map(|holders| holders.iter()) {
-                self.text(" ");
-                self.text(path);
-            }
+            self.words(limit.holders.iter().flat_map(|holders| holders.iter()));
         }
     }
 
@@ -307,25 +320,23 @@ impl Printer<'_> {
 
     fn cron(&mut self, cron: &Cron) {
         self.text("cron ");
-        let list = |numbers: &[u8], last: &str| {
-            let words: Vec<String> = numbers.iter().map(|day| format!("{day}{last}")).collect();
-            words.join(",")
-        };
-        let join = |a: String, b: String| {
-            let comma = if a.is_empty() || b.is_empty() { "" } else { "," };
-            format!("{a}{comma}{b}")
-        };
-        let days = if cron.last_day { "L".to_owned() } else { String::new() };
-        for (option, words) in [
-            ("-w", join(list(&cron.weekdays, ""), list(&cron.last_weekdays, "L"))),
-            ("-d", join(list(&cron.days, ""), days)),
-            ("-m", list(&cron.months, "")),
-        ] {
-            if !words.is_empty() {
-                let _ = write!(self.out, "{option} {words} ");
-            }
+        let Cron { weekdays, last_weekdays, days, last_day, months, series } = cron;
+        let last_weekdays = last_weekdays.iter().map(|day| format!("{day}L"));
+        let last_day = last_day.then(|| "L".to_owned());
+        self.option("-w ", weekdays.iter().map(ToString::to_string).chain(last_weekdays));
+        self.option("-d ", days.iter().map(ToString::to_string).chain(last_day));
+        self.option("-m ", months.iter().map(ToString::to_string));
+        self.series(series);
+    }
+
+    /// An option with its list, where that has any items.
+    fn option(&mut self, option: &str, mut items: impl Iterator<Item = String>) {
+        if let Some(first) = items.next() {
+            self.text(option);
+            self.text(&first);
+            self.each(items, (",", ""));
+            self.text(" ");
         }
-        self.series(&cron.series);
     }
 
     fn after(&mut self, word: &str, after: &After) {
@@ -340,21 +351,20 @@ impl Printer<'_> {
     }
 
     fn zombie(&mut self, rule: &ZombieRule) {
-        let children: Vec<&str> = rule.children.iter().map(|child| child.word()).collect();
-        let (kind, action) = (rule.kind.word(), rule.action.word());
-        let children = children.join(",");
-        let _ = write!(self.out, "zombie {kind}:{action}:{children}:{}", rule.lifetime_s);
+        let _ = write!(self.out, "zombie {}:{}:", rule.kind.word(), rule.action.word());
+        let mut children = rule.children.iter().map(|child| child.word());
+        self.text(children.next().unwrap_or_default());
+        self.each(children, (",", ""));
+        let _ = write!(self.out, ":{}", rule.lifetime_s);
     }
 
     fn queue(&mut self, queue: &Queue) {
-        let _ = write!(self.out, "queue {}", queue.name);
-        self.words("", &queue.steps);
+        self.text("queue ");
+        self.text(&queue.name);
+        self.words(queue.steps.iter());
         if self.style.has_state() {
             let _ = write!(self.out, " # {}", queue.index);
-            for state in &queue.states {
-                self.text(" ");
-                self.text(state.word());
-            }
+            self.words(queue.states.iter().map(|state| state.word()));
         }
     }
 

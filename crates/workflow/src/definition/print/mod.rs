@@ -28,6 +28,8 @@ struct Printer<'a> {
     piece_bytes: usize,
     /// Values are written so that this program reads them as they are.
     is_kept: bool,
+    /// The most bytes that are printed; 0 once there would be more, and nothing follows.
+    most: usize,
 }
 
 /// About the size of the pieces in which a long text is passed on: they stay in a core's cache.
@@ -83,11 +85,22 @@ pub fn print_cut(
 /// The text of one node and all below it, as `get` of a node returns it.
 #[must_use]
 pub fn print_node(tree: &Snapshot, id: NodeId, style: Style, is_indented: bool) -> String {
-    let mut printer = Printer { is_indented, ..Printer::new(tree, style) };
+    print_node_within(tree, id, (style, is_indented), usize::MAX).unwrap_or_default()
+}
+
+/// The same where it has at most this number of bytes; of a longer one no more is printed.
+#[must_use]
+pub fn print_node_within(
+    tree: &Snapshot,
+    id: NodeId,
+    (style, is_indented): (Style, bool),
+    most: usize,
+) -> Option<String> {
+    let mut printer = Printer { is_indented, most, ..Printer::new(tree, style) };
     // A node that is printed alone begins where a suite begins.
     let depth = usize::from(tree.node(id).kind != Kind::Suite);
     printer.node_at(id, depth);
-    printer.out
+    (!printer.is_over() && printer.out.len() <= most).then_some(printer.out)
 }
 
 /// Appends the text of a node and all below it to that of an archive. `depth` is 0 for a suite.
@@ -120,14 +133,30 @@ impl<'a> Printer<'a> {
     const fn new(tree: &'a Snapshot, style: Style) -> Self {
         let (is_indented, marks, take, is_kept) = (false, None, None, false);
         let out = String::new();
-        let piece_bytes = PIECE_BYTES;
-        Self { tree, style, is_indented, out, marks, take, piece_bytes, is_kept }
+        let (piece_bytes, most) = (PIECE_BYTES, usize::MAX);
+        Self { tree, style, is_indented, out, marks, take, piece_bytes, is_kept, most }
     }
 }
 
 impl Printer<'_> {
     fn text(&mut self, text: &str) {
-        self.out.push_str(text);
+        if self.has_room(text.len()) {
+            self.out.push_str(text);
+        }
+    }
+
+    /// Whether there is room for this number of bytes; where there is none, nothing follows.
+    fn has_room(&mut self, bytes: usize) -> bool {
+        let has_room = bytes <= self.most.saturating_sub(self.out.len());
+        if !has_room {
+            self.most = 0;
+        }
+        has_room
+    }
+
+    /// Whether the text is longer than what is printed.
+    const fn is_over(&self) -> bool {
+        self.most == 0
     }
 
     fn number(&mut self, number: i64) {
@@ -159,6 +188,9 @@ impl Printer<'_> {
 
     /// A text in which lines' ends are written `\n`.
     fn escaped(&mut self, text: &str) {
+        if !self.has_room(text.len()) {
+            return;
+        }
         if memchr::memchr(b'\n', text.as_bytes()).is_some() {
             self.out.push_str(&text.replace('\n', "\\n"));
         } else {
@@ -255,6 +287,9 @@ impl Printer<'_> {
         let (mut at, mut depth) = (from, depth);
         loop {
             self.open(at, depth);
+            if self.is_over() {
+                return;
+            }
             self.pass(self.piece_bytes);
             let node = tree.node(at);
             let is_shown = node.kind != Kind::Task || self.style.has_state();
@@ -302,6 +337,9 @@ impl Printer<'_> {
         let with_made = self.style == Style::State;
         let mut is_made = !with_made;
         for attribute in node.attributes.iter() {
+            if self.is_over() {
+                return;
+            }
             // Variables that the node makes stand behind the users'.
             if !is_made && attribute.rank() > 4 {
                 self.made(id, inner);
@@ -381,7 +419,7 @@ impl Printer<'_> {
                 add(self, " rid:");
                 self.text(&job.rid);
             }
-            if !job.abort_reason.is_empty() {
+            if !job.abort_reason.is_empty() && self.has_room(job.abort_reason.len()) {
                 add(self, " abort<:");
                 // The reason may quote a script, and ecFlow's client reads no line with a NUL.
                 let reason = job.abort_reason.replace('\n', "\\n").replace([';', '\0'], " ");

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::parts::Told;
+use super::parts::Write;
 use super::text;
 use crate::binary;
 use crate::definition::print_cut;
@@ -11,10 +11,13 @@ use crate::model::{Marks, NodeId, Passed, Snapshot, Tree};
 use crate::protocol::{Encoding, Header, Reply, write_own, write_passed};
 
 /// Answers a request that has a header.
-pub(super) fn cut(tree: &Tree, header: &Header) -> Told {
+///
+/// # Errors
+/// With another answer, when a node isn't there.
+pub(super) fn cut(tree: &Tree, header: &Header) -> Result<Write, Reply> {
     let Header { encoding, wants_states, portions, .. } = header;
     match tree.wanted(portions) {
-        Err(path) => Told::Reply(Reply::Error(text::no_node(&path))),
+        Err(path) => Err(Reply::Error(text::no_node(&path))),
         Ok(wanted) => {
             let (snapshot, encoding) = (tree.snapshot(), *encoding);
             let known = portions.iter().filter_map(|one| one.known);
@@ -22,7 +25,7 @@ pub(super) fn cut(tree: &Tree, header: &Header) -> Told {
             // A client that has nothing yet has missed nothing.
             let since = |no| tree.passed_since(no);
             let passed = wants_states.then(|| oldest.map(since).unwrap_or_default());
-            Told::Cut(Box::new(move |out| {
+            Ok(Box::new(move |out| {
                 let has_server_state = wanted.has_server_state();
                 let (cut, marks) = wanted.cut(&snapshot);
                 write_own(out, encoding, |out| {

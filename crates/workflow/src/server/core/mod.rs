@@ -24,7 +24,6 @@ mod tests;
 mod text;
 mod unstarted;
 mod users;
-mod whole;
 mod zombies;
 
 use std::collections::BTreeMap;
@@ -52,7 +51,6 @@ use handles::Handles;
 use parts::{JOB_FAILED, KILL_FAILED, NOT_STARTED, Parts, STARTED, STATUS_FAILED, next_submission};
 use statistics::Statistics;
 use unstarted::{Unstarted, Waiting};
-use whole::Whole;
 use zombies::Zombies;
 
 pub(super) use filings::{Filing, MOVING, Move, READING, WRITING};
@@ -60,9 +58,9 @@ pub(super) use nodes::{read_definition, said};
 pub(super) use parts::{
     ARCHIVED, CommandKind, Definition, Due, Effect, MOVED, NO_SCRIPT, NOT_ARCHIVED, NOT_MADE,
     NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, SLOW, Submission, Told,
-    WRITTEN, submissions,
+    WRITTEN, Write, submissions,
 };
-pub(super) use text::{Render, archive_text, node_text, read_archive};
+pub(super) use text::{Render, TreeText, archive_text, node_text, read_archive};
 pub(super) use unstarted::Edited;
 
 /// From which number on changes are numbered anew: ecFlow's clients read none of 2^31 or more.
@@ -88,8 +86,6 @@ pub(super) struct Core {
     pub(super) parsed: Option<Box<Tree>>,
     /// The definition of the next request, where another thread has read it.
     pub(super) definition: Option<Definition>,
-    /// The text that clients asked for last.
-    pub(super) whole: Whole,
     started_us: i64,
     /// The file that the log is written to now.
     pub(super) log_file: String,
@@ -116,7 +112,6 @@ impl Core {
             filings: Filings::default(),
             parsed: None,
             definition: None,
-            whole: Whole::default(),
             started_us: super::log::unix_us(),
             change_no: 0,
         };
@@ -211,7 +206,10 @@ impl Core {
     }
 
     /// Answers a request that has this program's own header.
-    pub(super) fn cut(&self, header: &Header) -> Told {
+    ///
+    /// # Errors
+    /// With another answer, when a node isn't there.
+    pub(super) fn cut(&self, header: &Header) -> Result<Write, Reply> {
         cut::cut(&self.tree, header)
     }
 
@@ -245,7 +243,6 @@ impl Core {
     ) -> R {
         let Self { tree, environment, handles, zombies, effects, unstarted, .. } = self;
         let (filings, statistics) = (&mut self.filings, &mut self.statistics);
-        let (whole, change_no) = (&mut self.whole, self.change_no);
         let (started_us, checks, log_file) = (self.started_us, self.checks, &*self.log_file);
         let (edited, edit_room) = (BTreeMap::new(), unstarted.edit_room());
         let mut parts = Parts {
@@ -263,8 +260,6 @@ impl Core {
             log_file,
             at_us,
             definition: self.definition.take(),
-            whole,
-            change_no,
         };
         let now = Instant::seconds(at_us.div_euclid(1_000_000));
         let mut rules = Rules::new(tree, Moment { now, entropy: random });

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use super::filings::{Filing, Filings, Move};
 use super::handles::Handles;
 use super::statistics::Statistics;
-use super::text;
+use super::text::TreeText;
 pub(in crate::server) use super::unstarted::CommandKind;
 use super::unstarted::Edited;
-use super::whole::Whole;
 use super::zombies::Zombies;
-use crate::definition::Style;
 use crate::model::{Discarded, Displayed, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
-use crate::protocol::{Escaped, Reply, Source};
+use crate::protocol::Reply;
 use crate::script::{Scope, Scopes, may_be_printed};
 use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
 use crate::server::log::Category;
@@ -45,17 +43,17 @@ pub(in crate::server) enum Effect {
     Move(Box<Move>),
     /// Drop what is left of many nodes.
     Discard(Discarded),
-    /// Drop texts that were long.
-    Forget(Vec<Escaped>),
 }
 
 /// Appends an answer, on another thread; returns whether its client lacked any of it.
-type Write = Box<dyn FnOnce(&mut Vec<u8>) -> bool + Send>;
+pub(in crate::server) type Write = Box<dyn FnOnce(&mut Vec<u8>) -> bool + Send>;
 
 /// What a client is answered.
 pub(in crate::server) enum Told {
     /// This.
     Reply(Reply),
+    /// The text of a tree, or of a node.
+    Text(TreeText),
     /// What another thread makes, of a state of the tree.
     Later(Box<dyn FnOnce() -> Reply + Send>),
     /// The same of what commands print, which may take long.
@@ -89,7 +87,7 @@ impl Told {
         match self {
             Self::OfCommands(_) | Self::Jobs(_) => true,
             Self::Group(all) => all.iter().any(Self::is_of_commands),
-            Self::Reply(_) | Self::Later(_) | Self::Made(_) | Self::Cut(_) => false,
+            Self::Reply(_) | Self::Text(_) | Self::Later(_) | Self::Made(_) | Self::Cut(_) => false,
         }
     }
 
@@ -97,6 +95,7 @@ impl Told {
     pub(in crate::server) fn of_member(self) -> Reply {
         match self {
             Self::Reply(reply) => reply,
+            Self::Text(text) => text.made().1,
             Self::Later(make) | Self::OfCommands(make) => make(),
             // It has begun; what comes of it is the log's.
             Self::Made(due) if due.errors.is_empty() => Reply::OK,
@@ -165,25 +164,6 @@ pub(in crate::server) struct Parts<'a> {
     pub(in crate::server) at_us: i64,
     /// The definition of the request, where it has been read already.
     pub(in crate::server) definition: Option<Definition>,
-    pub(in crate::server) whole: &'a mut Whole,
-    /// Another one after each request that changes something.
-    pub(in crate::server) change_no: u64,
-}
-
-impl Parts<'_> {
-    /// The text of the whole tree for clients.
-    pub(in crate::server) fn whole(&mut self, tree: &Tree, style: Style) -> Source {
-        text::whole(tree.snapshot(), style, self.escaped(tree, ("", style)))
-    }
-
-    /// The text of a node, which is long, in some style, where it is made already.
-    pub(super) fn escaped(&mut self, tree: &Tree, of: (&str, Style)) -> Escaped {
-        let (escaped, old) = self.whole.of(tree, self.change_no, of);
-        if !old.is_empty() {
-            self.effects.push(Effect::Forget(old));
-        }
-        escaped
-    }
 }
 
 /// What a task's command needs.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::parts::{Parts, Told};
-use super::text;
+use super::text::{self, TreeText};
 use crate::model::{Aspect, Attribute, Changed, Kind, NodeId, Snapshot, Tree, Verify};
 use crate::protocol::{Changes, Children, Compound, Memento, News, Reply, SyncKind};
 
@@ -64,10 +64,11 @@ pub(super) fn sync(
         })),
         _ => {
             parts.handles.taken(handle);
-            let changes = match suites {
-                Some(suites) => Changes::Some(text::of_suites(snapshot, &suites)),
-                None => Changes::Full(parts.whole(tree, text::NET)),
+            let Some(suites) = suites else {
+                let reply = |text| Reply::Changes(Changes::Full(text));
+                return Told::Text(TreeText::new(tree, NodeId::ROOT, text::NET, reply));
             };
+            let changes = Changes::Some(text::of_suites(snapshot, &suites));
             Told::Later(Box::new(|| Reply::Changes(changes)))
         }
     }

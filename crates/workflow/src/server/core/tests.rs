@@ -10,8 +10,8 @@ use super::{Core, Effect, JOB_FAILED, NUMBERS_LIMIT, STARTED, Told, WRITING};
 use crate::definition::{Style, print};
 use crate::model::{NodeId, State, State::Active, State::Complete, State::Submitted};
 use crate::protocol::{
-    Body, Child, Command, Edit, News, PathsCommand, Reply, Report, Request, Requeue, ServerCommand,
-    SyncKind, User, ZombieAction, write,
+    Body, Child, Command, Edit, News, NodeCommand, PathsCommand, Reply, Report, Request, Requeue,
+    ServerCommand, SyncKind, User, ZombieAction, write,
 };
 
 const SUITE: &str = "suite s\n task a\n task b\n  trigger a == complete\nendsuite\n";
@@ -365,4 +365,16 @@ fn a_node_that_is_too_deep_for_its_new_place_stays_where_it_was() {
     let told = server.core.request(server.at_us, 1, &plug);
     assert!(matches!(told, Told::Reply(Reply::Error(why)) if why.contains("256 levels")));
     assert!(server.core.tree.find(&format!("/d{below}/f140")).is_some());
+}
+
+#[test]
+fn texts_that_a_group_asks_for_are_printed_as_they_are_sent() {
+    let mut server = Server::new();
+    let get = || own(Command::Node(NodeCommand::Get, "/s/a".to_owned()));
+    let request = own(Command::Group((0..100).map(|_| get()).collect()));
+    let Told::Group(all) = server.core.request(server.at_us, 1, &request) else {
+        panic!("a group");
+    };
+    assert!(all.iter().all(|told| matches!(told, Told::Text(_))));
+    assert!(all.into_iter().all(|told| matches!(told.of_member(), Reply::Node(_))));
 }

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use crate::definition::{
-    END, Style, append_kept, is_name, parse, parse_kept, print_node, print_pieces,
+    END, Style, append_kept, is_name, parse, parse_kept, print_node, print_node_within,
+    print_pieces,
 };
-use crate::model::{Archived, Attribute, Instant, NodeId, Snapshot, Tree};
-use crate::protocol::{Escaped, Source};
+use crate::model::{Archived, Instant, NodeId, Snapshot, Tree};
+use crate::protocol::{Reply, Source};
 use crate::server::environment::ECFLOW_VERSION;
-use crate::server::slot::SMALL_BYTES;
+use crate::server::slot::{Numbers, SMALL_BYTES};
 
 /// Renders a text on another thread, and passes it on piece by piece.
 pub(in crate::server) type Render = Box<dyn FnOnce(&mut dyn FnMut(&str)) + Send>;
@@ -16,12 +17,45 @@ pub(in crate::server) type Render = Box<dyn FnOnce(&mut dyn FnMut(&str)) + Send>
 pub(super) const NET: Style = Style::Net;
 pub(super) const MIGRATE: Style = Style::Migrate;
 
-/// About the bytes of a line without its value.
-const LINE_BYTES: usize = 64;
+/// The text of all, or of a node, for clients: made where it is sent, and once for all who ask for
+/// it at a time.
+pub(in crate::server) struct TreeText {
+    tree: Snapshot,
+    /// The root stands for all.
+    id: NodeId,
+    style: Style,
+    reply: fn(Source) -> Reply,
+}
 
-/// The whole tree; `escaped` is its text, where it is made already.
-pub(super) fn whole(tree: Snapshot, style: Style, escaped: Escaped) -> Source {
-    Source::shared(move |take| print_pieces(&tree, style, |_| true, take), escaped)
+impl TreeText {
+    pub(super) fn new(tree: &Tree, id: NodeId, style: Style, reply: fn(Source) -> Reply) -> Self {
+        Self { tree: tree.snapshot(), id, style, reply }
+    }
+
+    /// What it is the text of, in a tree with these numbers.
+    pub(in crate::server) fn of(&self) -> (Numbers, (NodeId, Style)) {
+        let numbers = (self.tree.state_change_no(), self.tree.modify_change_no());
+        (numbers, (self.id, self.style))
+    }
+
+    /// The answer with the text of a node, where that is short.
+    pub(in crate::server) fn short(&self) -> Option<Reply> {
+        if self.id == NodeId::ROOT {
+            return None;
+        }
+        let text = print_node_within(&self.tree, self.id, (self.style, true), SMALL_BYTES)?;
+        Some((self.reply)(Source::from(text)))
+    }
+
+    /// The text, and the answer with it.
+    pub(in crate::server) fn made(self) -> (Source, Reply) {
+        let Self { tree, id, style, reply } = self;
+        let source = Source::new(move |take| match id {
+            NodeId::ROOT => print_pieces(&tree, style, |_| true, take),
+            _ => take(&print_node(&tree, id, style, true)),
+        });
+        (source.clone(), reply(source))
+    }
 }
 
 /// Some suites, as a whole of their own.
@@ -29,44 +63,6 @@ pub(super) fn of_suites(tree: Snapshot, suites: &[String]) -> Source {
     let all = suites.iter().filter_map(|name| tree.child(NodeId::ROOT, name));
     let all: HashSet<NodeId> = all.collect();
     Source::new(move |take| print_pieces(&tree, NET, |id| all.contains(&id), take))
-}
-
-/// One node.
-pub(super) fn node(tree: Snapshot, id: NodeId, style: Style, escaped: Escaped) -> Source {
-    Source::shared(move |take| take(&print_node(&tree, id, style, true)), escaped)
-}
-
-/// The same, printed at once.
-pub(super) fn short_node(tree: &Snapshot, id: NodeId, style: Style) -> Source {
-    Source::from(print_node(tree, id, style, true))
-}
-
-/// Whether the text of a node is short, by the number of its attributes and the length of their
-/// values.
-pub(super) fn is_short(tree: &Snapshot, id: NodeId) -> bool {
-    let mut bytes = 0;
-    for id in tree.walk(id) {
-        bytes += LINE_BYTES;
-        for one in tree.node(id).attributes.iter() {
-            bytes += LINE_BYTES
-                + match one {
-                    Attribute::Variable(variable) => variable.value.len(),
-                    Attribute::Label(label) => label.value.len() + label.new_value.len(),
-                    Attribute::Trigger(condition) | Attribute::Complete(condition) => {
-                        condition.expression.parts.iter().map(|part| part.text.len()).sum()
-                    }
-                    Attribute::Limit(limit) => {
-                        LINE_BYTES * limit.holders.as_ref().map_or(0, |holders| holders.len())
-                    }
-                    Attribute::Queue(queue) => LINE_BYTES * queue.steps.len(),
-                    _ => 0,
-                };
-            if bytes > SMALL_BYTES {
-                return false;
-            }
-        }
-    }
-    bytes <= SMALL_BYTES
 }
 
 /// One node as another server takes it.
@@ -134,20 +130,50 @@ pub(in crate::server) fn read_archive(text: &str) -> Result<Tree, String> {
 mod tests {
     use super::*;
 
+    /// The suite of a definition that has this task.
+    fn suite(task: &str) -> (Tree, NodeId) {
+        let text = format!("#5.9.2\ndefs_state MIGRATE\nsuite s\n  task t{task}\nendsuite\n");
+        let tree = parse(&text, "t").expect("a definition").tree;
+        let suite = tree.find("/s").expect("a suite");
+        (tree, suite)
+    }
+
     #[test]
-    fn a_node_is_short_by_all_that_it_has_below_it() {
-        let text = |tasks: usize, value: usize| {
-            let tasks: String = (0..tasks).map(|at| format!("  task t{at}\n")).collect();
-            format!("suite s\n  family f\n{tasks}    edit V '{}'\nendsuite\n", "v".repeat(value))
+    fn a_text_is_short_by_what_is_printed_of_it_and_no_more_is_printed() {
+        let long = "v".repeat(SMALL_BYTES);
+        let list = "'v' ".repeat(SMALL_BYTES / 4);
+        let short = |task: &str| {
+            let (tree, suite) = suite(task);
+            TreeText::new(&tree, suite, NET, Reply::Node).short()
         };
-        for (tasks, value, is_expected) in
-            [(10, 10, true), (1, SMALL_BYTES, false), (2000, 1, false)]
-        {
-            let tree = parse(&text(tasks, value), "t").expect("a definition").tree;
-            let [suite, task] = ["/s", "/s/f/t0"].map(|path| tree.find(path).expect("a node"));
-            assert_eq!(is_short(&tree, suite), is_expected);
-            assert!(is_short(&tree, task) || tasks == 1, "it has none of the others' values");
+        assert!(short(" # abort<: v>abort try:1").is_some());
+        for task in [
+            format!(" # abort<: {long}>abort try:1"),
+            format!("\n edit V '{long}'"),
+            format!("\n label l '{long}'"),
+            format!("\n trigger /{long} == complete"),
+            format!("\n repeat enumerated R {list}"),
+            format!("\n repeat string R {list}"),
+            format!("\n queue q {list}"),
+            format!("\n generic g {list}"),
+            format!("\n aviso --name a --listener '{long}'"),
+            format!("\n mirror --name m --remote_path {long}"),
+            format!("\n autorestore /{long}"),
+            format!("\n cron -d {}1 10:00", "1,".repeat(SMALL_BYTES / 2)),
+        ] {
+            assert!(short(&task).is_none(), "{}", &task[..20]);
         }
+        let (tree, suite) = suite(
+            " # abort<: v>abort try:1\n edit V 'v'\n trigger 1 == 1\n repeat string R a b # 1\n \
+             queue q a b\n cron -w 1,2 -d 3,L -m 4 10:00\n zombie user:fob:init,abort:7\n \
+             limit l 2 # 1 /s/t\n label l 'v' # 'w'",
+        );
+        let whole = print_node(&tree, suite, NET, true);
+        for most in 0..whole.len() {
+            assert_eq!(print_node_within(&tree, suite, (NET, true), most), None);
+        }
+        let fits = print_node_within(&tree, suite, (NET, true), whole.len());
+        assert_eq!(fits.as_ref(), Some(&whole));
     }
 
     #[test]

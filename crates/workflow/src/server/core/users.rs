@@ -482,7 +482,7 @@ fn node(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path
         NodeCommand::CheckJobs => return check_jobs(snapshot, path, parts.at_us),
         NodeCommand::Get | NodeCommand::GetState | NodeCommand::Migrate => {}
     }
-    get::get(parts, rules.tree, command, path)
+    get::get(rules.tree, command, path)
 }
 
 /// Has the jobs of a node's tasks, or of all, written as at their first try, and not started. Of a
