@@ -25,7 +25,7 @@ Examples:
   loadline explain latency.p99
   loadline explain one server thread")]
 pub(crate) struct ExplainArgs {
-    /// A word of a suite or a report, or the name of a metric or a limit; without one all are listed
+    /// A word of suites or reports, or the name of a metric or a limit; without one all are listed
     word: Vec<String>,
 }
 
@@ -63,8 +63,8 @@ fn words() -> Vec<Word> {
     rows.flatten().collect()
 }
 
-/// The words of the glossary, the metrics and the limits that occur in a text, each with its meaning; empty
-/// where none does.
+/// The words of the glossary, the metrics and the limits that occur in a text, each with its
+/// meaning; empty where none does.
 pub(crate) fn glossary(text: &str) -> String {
     let text = text.to_lowercase();
     let mut rows: Vec<(Vec<&str>, &str)> = Vec::new();
