@@ -14,6 +14,9 @@ use crate::process;
 const EXPECTED: &[(&str, &str)] = &[
     ("io_uring", "many containers forbid it, and kernels before 5.6 have none"),
     ("IPv6", "a network namespace may have no IPv6 address"),
+    ("clear_refs", "a kernel may be built without the counters of pages that it resets"),
+    ("sock_diag", "a kernel may be built without it"),
+    ("kernel's threads", "a host with many cores may have thousands"),
     ("multicast", "a network namespace may have none"),
     ("ecFlow's source", "registries of packages may serve what is built of it, and not itself"),
     ("are not counted", "counting system calls takes ptrace, which a container may forbid"),

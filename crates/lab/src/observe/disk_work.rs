@@ -194,7 +194,10 @@ mod tests {
     #[test]
     fn a_host_is_read_without_an_error_and_never_backwards() {
         let mut reader = DiskWorkReader::open();
-        let Some(first) = reader.read() else { return };
+        let Some(first) = reader.read() else {
+            testing::skip("this host has more of the kernel's threads than are looked at");
+            return;
+        };
         let second = reader.read().expect("the host was seen before");
         assert!(second.anywhere_ns >= first.anywhere_ns);
     }

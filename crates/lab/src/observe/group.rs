@@ -246,8 +246,10 @@ mod tests {
         let (_, before_bytes) = meter.read().expect("the own group can be read");
         meter.forget_peak();
         drop(std::hint::black_box(vec![1_u8; HELD_BYTES]));
-        // Unseen where the kernel doesn't allow it.
-        let Some(peak_bytes) = meter.peak_bytes() else { return };
+        let Some(peak_bytes) = meter.peak_bytes() else {
+            testing::skip("this kernel forgets no peak of memory (clear_refs)");
+            return;
+        };
         assert!(peak_bytes >= before_bytes.max(HELD_BYTES as u64), "{peak_bytes}");
     }
 
