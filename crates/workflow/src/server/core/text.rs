@@ -90,11 +90,17 @@ pub(super) fn no_node(path: &str) -> String {
     format!("Cannot find node at path '{path}' ")
 }
 
-/// The last lines of a file.
+/// The last lines of a file, and behind them, where there are more, that it is cut, as ecFlow says
+/// it. Behind the end of the last line counts one more, which is empty.
 pub(super) fn last_lines(bytes: &[u8], most: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    lines[lines.len().saturating_sub(most)..].concat()
+    let cut = most.checked_sub(1).and_then(|most| text.rmatch_indices('\n').nth(most));
+    let Some((at, _)) = cut else { return text.into_owned() };
+    format!(
+        "{}\n# >>>>>>>> File truncated down to {most}. Truncated from the end of the file \
+         <<<<<<<<<\n",
+        &text[at + 1..]
+    )
 }
 
 /// The text of a node's archive: the node with all below it, and those above by name only.
@@ -136,6 +142,21 @@ mod tests {
         let tree = parse(&text, "t").expect("a definition").tree;
         let suite = tree.find("/s").expect("a suite");
         (tree, suite)
+    }
+
+    #[test]
+    fn a_file_that_is_cut_says_so_and_one_that_fits_is_as_it_is() {
+        let notice = |most: usize| {
+            let what = format!("File truncated down to {most}. Truncated from the end of the file");
+            format!("# >>>>>>>> {what} <<<<<<<<<\n")
+        };
+        let cut = |text: &str, most| last_lines(text.as_bytes(), most);
+        for (text, most) in [("", 1), ("a", 1), ("a\nb", 2), ("a\nb\n", 3), ("\n", 2)] {
+            assert_eq!(cut(text, most), text);
+        }
+        assert_eq!(cut("a\nb\n", 2), format!("b\n\n{}", notice(2)));
+        assert_eq!(cut("a\nb\nc", 2), format!("b\nc\n{}", notice(2)));
+        assert_eq!(cut("a\n", 1), format!("\n{}", notice(1)));
     }
 
     #[test]

@@ -507,7 +507,8 @@ fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
     let Some(id) = snapshot.find(path).filter(|id| *id != NodeId::ROOT) else {
         return Told::Reply(Reply::error(format!("CFileCmd: Could not find node at path {path}")));
     };
-    let (path, max_lines) = (path.to_owned(), usize::try_from(max_lines).unwrap_or(10_000));
+    let max_lines = usize::try_from(max_lines).ok().filter(|most| *most > 0);
+    let (path, max_lines) = (path.to_owned(), max_lines.unwrap_or(10_000));
     let make = move || {
         let scope = Scope::of(&snapshot, id);
         let read = |file: &str| {
