@@ -103,6 +103,14 @@ pub(super) const FILE_KINDS: [(FileKind, &str); 6] = [
     (FileKind::Status, "stat"),
 ];
 
+impl FileKind {
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        FILE_KINDS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
+    }
+}
+
 /// The edits with their words, in the order of their numbers, from 0.
 #[rustfmt::skip]
 pub(super) const EDITS: [(Edit, &str); 5] = [

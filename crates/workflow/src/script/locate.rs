@@ -5,6 +5,9 @@ use super::{Files, Scope, substitute};
 /// How the scripts of aliases end.
 const ALIAS_EXTENSION: &str = ".usr";
 
+/// How the manuals of suites and families end, which have no script.
+const MANUAL_EXTENSION: &str = ".man";
+
 /// By which variable a script was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -37,14 +40,16 @@ pub struct Located {
     pub text: String,
 }
 
-/// Looks for the script of the task at `node`.
+/// Looks for the script of the task at `node`, or for the manual of a suite or family.
 ///
 /// # Errors
 /// As ecFlow says it, with every place where it was looked for.
 pub fn locate<F: Files>(files: &F, scope: &Scope, node: &str) -> Result<Located, String> {
     let mut missing = String::new();
     let script = scope.generated("ECF_SCRIPT").unwrap_or_default();
-    let extension = if script.ends_with(ALIAS_EXTENSION) {
+    let extension = if script.is_empty() {
+        MANUAL_EXTENSION
+    } else if script.ends_with(ALIAS_EXTENSION) {
         ALIAS_EXTENSION
     } else {
         scope.user("ECF_EXTN").filter(|one| !one.is_empty()).unwrap_or(".ecf")

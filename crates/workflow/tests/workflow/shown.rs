@@ -8,6 +8,7 @@ use workflow::protocol::{Body, Child, Command, Report, Request, ServerCommand, w
 
 use crate::commands::{DEFINITION, printed, run};
 use crate::definition::has_ecflow;
+use crate::edited::{is_as_with_ecflow, said};
 use crate::levels::client;
 use crate::place::Place;
 use crate::served::{Served, start};
@@ -35,6 +36,49 @@ fn a_reason_of_several_lines_is_shown_as_lines() {
     let why = json["why"].as_array().expect("lines").iter().filter_map(Json::as_str);
     assert!(why.into_iter().any(|line| line.contains("failed:\nno such")), "{json}");
     server.stop(Duration::from_secs(1));
+}
+
+const REFUSING: &str = "\
+suite x
+  limit lim 2
+  family f
+    trigger 1 == 0
+    task a
+      event e
+      meter m 0 100
+      label l \"\"
+    task b
+  endfamily
+endsuite
+";
+
+#[test]
+fn what_is_refused_is_refused_in_ecflow_s_words_and_what_is_cut_says_so() {
+    is_as_with_ecflow(|place| {
+        let file = place.write("home/x.def", REFUSING).display().to_string();
+        place.write("home/x/f/a.0", "1\n2\n3\n4\n5\n");
+        place.write("home/x/f.man", "%manual\nWhat f is.\n%end\n");
+        place.told(&[&format!("--load={file}")]);
+        place.told(&["--begin=x"]);
+        let commands = [
+            "--file /x/f/a jobout 3|--file /x/f/a jobout 5|--file /x/f/a jobout 6",
+            "--file /x/f/b jobout|--file /x/f/b job|--file /x/f/b kill|--file /x/f/b stat",
+            "--file /x/f script|--file /x/f jobout",
+            "--file /x/f manual|--file /x manual|--file /x/no script",
+            "--query event /x/f/a:no|--query meter /x/f/a:no|--query label /x/f/a:no",
+            "--query limit /x:no|--query limit_max /x/f:lim|--query repeat /x|--query repeat /",
+            "--query variable /x/f/a:no|--query event /x/f/a:e|--query variable /:no",
+            "--begin=no|--run /no /none|--requeue /no|--free-dep all /no|--suspend /no",
+            "--force clear /x/f/a:no|--force aborted /x/f/a:e|--force complete /no",
+            "--force=active /x/f/a /x/f/b|--replace /x/f FILE|--replace /x FILE",
+        ];
+        let commands = commands.iter().flat_map(|some| some.split('|'));
+        let said = commands.map(|command| {
+            let command = command.replace("FILE", &file);
+            said(place, &command.split(' ').collect::<Vec<_>>())
+        });
+        said.collect()
+    });
 }
 
 #[test]

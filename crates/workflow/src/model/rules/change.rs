@@ -100,9 +100,9 @@ pub struct Submit {
 /// Why a command is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RuleError {
-    /// No node has this path.
-    #[error("could not find node at path '{0}'")]
-    NoNode(String),
+    /// No suite has this name.
+    #[error("BeginCmd::doHandleRequest:  Begin failed as suite '{0}' is not loaded.")]
+    NoSuite(String),
     /// The suite has not begun.
     #[error("the suite {0} must be 'begun' first")]
     NotBegun(String),

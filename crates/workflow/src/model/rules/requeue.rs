@@ -20,7 +20,7 @@ impl Rules<'_> {
     /// There is no such suite, or tasks of it run although it has not begun; `force` allows that.
     pub fn begin(&mut self, suite: &str, force: bool) -> Result<(), RuleError> {
         let id = self.tree.child(NodeId::ROOT, suite);
-        let id = id.ok_or_else(|| RuleError::NoNode(format!("/{suite}")))?;
+        let id = id.ok_or_else(|| RuleError::NoSuite(suite.to_owned()))?;
         self.check_begin(id, force)?;
         self.begin_suite(id, force);
         Ok(())

@@ -448,12 +448,12 @@ impl Rules<'_> {
         self.tree.attributes_changed(id);
     }
 
-    /// Takes a path from those that hold tokens of a limit; whether it had some.
-    pub fn delete_holder(&mut self, id: NodeId, limit: &str, path: &str) -> bool {
+    /// Takes a path from those that hold tokens of a limit.
+    pub fn delete_holder(&mut self, id: NodeId, limit: &str, path: &str) {
         self.change_attributes(id, |one| match one {
             Attribute::Limit(known) if known.name == *limit => known.delete_holder(path),
             _ => false,
-        })
+        });
     }
 
     /// Gives a suite another clock: its calendar begins anew, and so do the times below.

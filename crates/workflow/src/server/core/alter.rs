@@ -7,6 +7,7 @@ use crate::model::{
 use crate::protocol::Alteration;
 
 use super::parts::flag_of;
+use super::refusals;
 
 /// Alters a node.
 pub(super) fn alter(
@@ -27,7 +28,13 @@ pub(super) fn alter(
         }
         Alteration::Sort => ("sort", sort(rules, id, name, value)),
     };
-    done.map_err(|why| format!("Alter ({what}) failed for {} : {why}", rules.tree.path(id)))
+    done.map_err(|why| {
+        let path = rules.tree.path(id);
+        match what {
+            "add" => format!("Alter (add) failed for {path}: Could not parse {name} : {why}"),
+            _ => format!("Alter ({what}) failed for {path} : {why}"),
+        }
+    })
 }
 
 fn add(
@@ -64,7 +71,7 @@ fn add(
         _ => false,
     };
     if rules.tree.node(id).attributes.iter().any(is_double) {
-        return Err(format!("{word} {name:?} is there already"));
+        return Err(refusals::added_twice(rules.tree, id, &attribute));
     }
     rules.add_attribute(id, attribute);
     Ok(())
@@ -83,11 +90,12 @@ fn delete(
     value: &str,
 ) -> Result<(), String> {
     if word == "limit_path" {
-        return if rules.delete_holder(id, name, value) {
-            Ok(())
-        } else {
-            Err(format!("there is no limit {name:?}, or {value:?} holds none of its tokens"))
-        };
+        let is_it = |one: &Attribute| matches!(one, Attribute::Limit(one) if one.name == *name);
+        if !rules.tree.node(id).attributes.iter().any(is_it) {
+            return Err(format!("Node::delete_limit_path: Cannot find limit: {name}"));
+        }
+        rules.delete_holder(id, name, value);
+        return Ok(());
     }
     let keyword = if word == "variable" { "edit" } else { word };
     // One of several equal times is deleted.
@@ -127,7 +135,7 @@ fn delete(
     if is_deleted || name.is_empty() || may_lack.contains(&word) {
         return Ok(());
     }
-    Err(format!("Cannot find {word}: {name}"))
+    Err(refusals::not_deleted(word, name))
 }
 
 /// A time, day or date as it was stated, without its state.
@@ -164,19 +172,20 @@ fn change(
     match word {
         "variable" => {
             if rules.tree.own_variable(id, name).is_none() {
-                return Err(format!("Could not find variable {name}"));
+                return Err(format!("Node::changeVariable: Could not find variable {name}"));
             }
             rules.set_variable(id, name, value);
         }
         "defstatus" => {
-            let state = Displayed::of_word(name).ok_or_else(|| format!("{name:?} is no state"))?;
-            rules.set_default(id, state);
+            let none = || format!("Node::changeDefstatus expected a state but found {name}");
+            rules.set_default(id, Displayed::of_word(name).ok_or_else(none)?);
         }
         "trigger" | "complete" => {
             if rules.tree.node(id).kind == Kind::Suite {
                 return Err(format!("Cannot add {word} on a suite"));
             }
-            let condition = parse_condition(rules.tree, id, name)?;
+            let condition = parse_condition(rules.tree, id, name)
+                .map_err(|why| refusals::no_condition(rules.tree, id, (word, name), why))?;
             let new = match word {
                 "trigger" => Attribute::Trigger(condition),
                 _ => Attribute::Complete(condition),
@@ -188,16 +197,18 @@ fn change(
             let (old, new) = (bare(&parse_attribute(word, name)?), parse_attribute(word, value)?);
             let is_old = |one: &Attribute| one.word() == word && bare(one) == old;
             if !rules.tree.node(id).attributes.iter().any(is_old) {
-                return Err(format!("Cannot find {word} attribute: {name}"));
+                return Err(format!("Node::change_{word} : Cannot find {word} attribute: {name}"));
             }
             put(rules, id, new, is_old);
         }
         "repeat" => {
             let Some(repeat) = rules.tree.repeat(id) else {
-                return Err("Could not find repeat".to_owned());
+                let path = rules.tree.path(id);
+                return Err(format!("Node::changeRepeat: Could not find repeat on {path}"));
             };
             let mut over = repeat.over.clone();
-            over.change(name)?;
+            over.change(name)
+                .map_err(|why| refusals::no_value(rules.tree, repeat, name).unwrap_or(why))?;
             rules.change_attributes(id, |one| match one {
                 Attribute::Repeat(repeat) => {
                     repeat.over.clone_from(&over);
@@ -246,18 +257,27 @@ fn change_clock(rules: &mut Rules<'_>, id: NodeId, word: &str, value: &str) -> R
             clock.hybrid = match value {
                 "hybrid" => true,
                 "real" => false,
-                _ => return Err(format!("expected hybrid or real but found {value}")),
+                _ => {
+                    let meant = "expected clock type to be 'hybrid' or 'real' ";
+                    return Err(format!("Suite::changeClockType: {meant} but found {value}"));
+                }
             }
         }
         "clock_gain" => {
-            let gain: i32 = value.parse().map_err(|_| format!("{value:?} is no number"))?;
+            let gain: i32 = value.parse().map_err(|_| {
+                let name = &rules.tree.node(suite).name;
+                format!(
+                    "Suite::changeClockGain: value '{value}' is not convertible to an long, for \
+                     suite {name}"
+                )
+            })?;
             (clock.gain_s, clock.plus) = (gain.into(), gain > 0);
         }
         "clock_date" => match parse_attribute("date", value)? {
             Attribute::Date(date) if date.day != 0 && date.month != 0 && date.year != 0 => {
                 clock.date = Some((date.day, date.month, date.year));
             }
-            _ => return Err(format!("Invalid clock date:{value}")),
+            _ => return Err(format!("Suite::changeClockDate Invalid clock date:{value}")),
         },
         _ => clock = Clock { hybrid: clock.hybrid, ..none },
     }
@@ -273,11 +293,14 @@ fn change_value(
     name: &str,
     value: &str,
 ) -> Result<(), String> {
-    let number = || value.parse::<i32>().map_err(|_| format!("{value:?} is no number"));
+    let who = format!("Node::change{}", refusals::title(word));
+    let none = |_| format!("{who} expected integer value but found {value}");
+    let number = || value.parse::<i32>().map_err(none);
     let is_changed = match word {
         "label" => rules.set_label(id, name, value),
         "event" if !matches!(value, "" | "set" | "clear") => {
-            return Err(format!("expected nothing, set or clear but found {value}"));
+            let meant = "Expected empty string, 'set' or 'clear'";
+            return Err(format!("{who}: {meant} but found {value} for event {name}"));
         }
         "event" => rules.set_event(id, name, value != "clear"),
         "meter" => rules.set_meter(id, name, number()?),
@@ -303,12 +326,14 @@ fn change_value(
         _ => None,
     });
     Err(match range {
-        Some((min, max)) => {
-            format!(
-                "The meter({name}) value must be in the range[{min}->{max}] but found '{value}'"
-            )
+        Some((min, max)) => format!(
+            "Meter::set_value(int): The meter({name}) value must be in the range[{min}->{max}] but \
+             found '{value}'"
+        ),
+        None => {
+            let what = word.split('_').next().unwrap_or_default();
+            format!("{who}: Could not find {what} {name}")
         }
-        None => format!("there is no {word} {name:?}"),
     })
 }
 

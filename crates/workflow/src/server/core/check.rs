@@ -69,7 +69,7 @@ fn of_node(tree: &Snapshot, id: NodeId) -> Found {
 }
 
 /// A node as messages name it.
-fn shown(tree: &Snapshot, id: NodeId) -> String {
+pub(super) fn shown(tree: &Snapshot, id: NodeId) -> String {
     format!("{}:{}", tree.node(id).kind.shout(), tree.path(id))
 }
 

@@ -4,6 +4,7 @@ use crate::model::{Flag, Kind, NodeId, Rules, State};
 use crate::protocol::{Body, Command, Request};
 use crate::server::log::Category;
 
+use super::check::shown;
 use super::parts::{
     Definition, Effect, JOB_FAILED, KILL_FAILED, NO_SCRIPT, NOT_MADE, NOT_STARTED, Parts,
     SCRIPT_NOT_WRITTEN, SLOW, STATUS_FAILED, WRITTEN,
@@ -58,14 +59,17 @@ pub(super) fn replace(
     let (above, _) = path.rsplit_once('/').unwrap_or_default();
     let old = rules.tree.find(path);
     if let Some(old) = old.filter(|_| !force) {
-        let runs = rules.tree.walk(old).find(|id| {
+        let runs = |id: &NodeId| {
             let node = rules.tree.node(*id);
             node.kind.is_job() && matches!(node.state, State::Active | State::Submitted)
-        });
-        if let Some(task) = runs {
-            let task = rules.tree.path(task);
+        };
+        let count = rules.tree.walk(old).filter(runs).count();
+        if count > 0 {
             return Err(format!(
-                "ReplaceNodeCmd: {path} can't be replaced: the job of {task} runs; use force"
+                "Cannot replace node {} because it has {count} tasks which are active or \
+                 submitted\nPlease use the 'force' option to bypass this check, at the expense of \
+                 creating zombies\n",
+                shown(rules.tree, old)
             ));
         }
     }

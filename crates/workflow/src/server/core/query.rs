@@ -38,7 +38,19 @@ pub(super) fn is_long(tree: &Snapshot, kind: &str, path: &str, name: &str) -> bo
 pub(super) fn query(tree: &Snapshot, kind: &str, path: &str, name: &str) -> Result<String, String> {
     let id = tree.find(path).ok_or_else(|| no_node(path))?;
     let node = tree.node(id);
-    let missing = || format!("QueryCmd: Could not find {kind} {name} on node {path}");
+    let missing = || match kind {
+        _ if id == NodeId::ROOT => {
+            let only = "The only valid query for the server is 'state'";
+            format!("QueryCmd: {only}, i.e. ecflow_client --query state /")
+        }
+        "variable" => format!(
+            "QueryCmd: Cannot find variable, repeat or generated var' of name {name} on node \
+             {path} or its parents"
+        ),
+        "limit" | "limit_max" => format!("QueryCmd: Could not find limit {name}"),
+        "repeat" => format!("QueryCmd: Cannot find repeat on node {path}"),
+        _ => format!("QueryCmd: Cannot find {kind} {name} on node {path}"),
+    };
     let attributes = || node.attributes.iter();
     let found = match kind {
         "state" => Some(node.state.word().to_owned()),

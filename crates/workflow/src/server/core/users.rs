@@ -6,18 +6,16 @@ use crate::model::{
     ZombieAction as Action,
 };
 use crate::protocol::{
-    Alteration, Command, FileKind, HandleCommand, NodeCommand, Order, PathsCommand, Reply, Request,
-    Requeue, ServerCommand, Standard, Stats, ZombieAction,
+    Alteration, Command, HandleCommand, NodeCommand, Order, PathsCommand, Reply, Request, Requeue,
+    ServerCommand, Standard, Stats, ZombieAction,
 };
-use crate::script::{Scope, Source, locate, manual};
-use crate::server::disk::Disk;
 
 use super::archives::{add_zombies, check_idle, restore_checkpoint};
 use super::edit::{Asked, edit_script};
 use super::history::{Line, remember};
 use super::parts::{CommandKind, Parts, Told, number_of, version_line};
 use super::signals::{shell, zombies};
-use super::{alter, archives, check, get, nodes, plug, query, sync, text};
+use super::{alter, archives, check, file, get, nodes, plug, query, sync, text};
 
 /// Carries a command out.
 pub(super) fn command(
@@ -50,7 +48,9 @@ pub(super) fn command(
         }
         Command::Handle(command) => Ok(parts.handles.command(user, command)),
         Command::Node(command, path) => return node(parts, rules, *command, path),
-        Command::File { kind, path, max_lines } => return file(rules, *kind, path, *max_lines),
+        Command::File { kind, path, max_lines } => {
+            return file::file(rules.tree, *kind, path, *max_lines);
+        }
         Command::Query { kind, path, attribute, .. } => {
             return queried(rules.tree, kind, path, attribute);
         }
@@ -172,7 +172,9 @@ fn find(rules: &Rules<'_>, (path, before): At<'_>, who: &str) -> Result<NodeId, 
         None => rules.tree.find(path),
     };
     let found = found.filter(|id| *id != NodeId::ROOT);
-    found.ok_or_else(|| format!("{who}Could not find node at path '{path}'"))
+    // As in ecFlow, which quotes it in some.
+    let quote = if who.starts_with("PathsCmd") { "'" } else { "" };
+    found.ok_or_else(|| format!("{who}Could not find node at path {quote}{path}{quote}"))
 }
 
 /// Commands for each of several nodes, of which those that are there are carried out.
@@ -212,17 +214,18 @@ fn of_nodes(
         _ => return Err("this request is not served yet".to_owned()),
     };
     let mut errors = String::new();
-    let is_signal = matches!(
+    let may_change_nothing = matches!(
         command,
         Command::Paths { command: PathsCommand::Kill | PathsCommand::Status, .. }
+            | Command::Alter { alteration: Alteration::Delete("limit_path"), .. }
     );
     let (mut line, mut before) = (Line::new(parts, request), None);
     for path in paths {
         let number = rules.tree.state_change_no();
         let done = of_node(parts, rules, (path, before), command);
         match done {
-            // Where no job runs there is nothing to remember.
-            Ok(_) if is_signal && rules.tree.state_change_no() == number => {}
+            // Where no job runs, or a limit has no such holder, there is nothing to remember.
+            Ok(_) if may_change_nothing && rules.tree.state_change_no() == number => {}
             Ok(id) => {
                 let path = path.split(':').next().unwrap_or(path);
                 line.remember(rules, path, id);
@@ -288,10 +291,13 @@ fn of_node(
             id
         }
         Command::Force { word, recursive, repeats_to_last, .. } => {
-            if let Some((node, event)) = path.split_once(':') {
+            let is_of_event = matches!(word.as_str(), "set" | "clear");
+            if let Some((node, event)) = path.split_once(':').filter(|_| is_of_event) {
                 let id = find(rules, (node, before), "ForceCmd: ")?;
                 if !rules.set_event(id, event, word == "set") {
-                    return Err(format!("ForceCmd: there is no event {event:?} at {node}"));
+                    return Err(format!(
+                        "ForceCmd: force {word}: failed for node({node}) cannot find event({event})"
+                    ));
                 }
                 return Ok(id);
             }
@@ -500,47 +506,6 @@ fn check_jobs(snapshot: Snapshot, path: &str, at_us: i64) -> Told {
     Told::Jobs(Box::new(move || {
         (snapshot.begun(id, Instant::seconds(at_us.div_euclid(1_000_000))), id)
     }))
-}
-
-fn file(rules: &Rules<'_>, kind: FileKind, path: &str, max_lines: i64) -> Told {
-    let snapshot = rules.tree.snapshot();
-    let Some(id) = snapshot.find(path).filter(|id| *id != NodeId::ROOT) else {
-        return Told::Reply(Reply::error(format!("CFileCmd: Could not find node at path {path}")));
-    };
-    let max_lines = usize::try_from(max_lines).ok().filter(|most| *most > 0);
-    let (path, max_lines) = (path.to_owned(), max_lines.unwrap_or(10_000));
-    let make = move || {
-        let scope = Scope::of(&snapshot, id);
-        let read = |file: &str| {
-            let bytes = crate::script::Files::read(&Disk, file);
-            bytes.map_err(|why| format!("CFileCmd: {file}: {why}"))
-        };
-        let job = scope.any("ECF_JOB").unwrap_or_default().to_owned();
-        let bytes = match kind {
-            FileKind::Job => read(&job),
-            FileKind::Output => {
-                let file = scope.any("ECF_JOBOUT").unwrap_or_default();
-                Disk::read_end(file).map_err(|why| format!("CFileCmd: {file}: {why}"))
-            }
-            FileKind::Kill => read(&format!("{job}.kill")),
-            FileKind::Status => read(&format!("{job}.stat")),
-            FileKind::Script => {
-                locate(&Disk, &scope, &path).and_then(|located| read(&located.text))
-            }
-            FileKind::Manual => locate(&Disk, &scope, &path).and_then(|located| {
-                let source = Source { node: &path, script: &located, lines: None, edited: &[] };
-                manual(&Disk, &scope, source)
-            }),
-        };
-        match bytes {
-            Ok(bytes) => Reply::Text(text::last_lines(&bytes, max_lines)),
-            Err(why) => Reply::Error(why),
-        }
-    };
-    match kind {
-        FileKind::Manual => Told::of_script(rules.tree, id, make),
-        _ => Told::Later(Box::new(make)),
-    }
 }
 
 /// The most syncs of one group: each keeps what has changed until its answer is made.
