@@ -176,8 +176,10 @@ pub(crate) fn typed(
     }
     let meant = ["serve", workflow::SERVICE.name, "--ecflow-server"];
     words.splice(1..1, meant.map(OsString::from));
+    let (who, version) = workflow::server::VERSION_LINE.split_once(' ').unwrap_or_default();
     let theirs = |serve: Command| {
         let serve = serve.override_usage(format!("{ECFLOW_SERVER} [OPTIONS]"));
+        let serve = serve.display_name(who).version(version).long_version(version);
         serve.mut_arg("listen", |listen| listen.default_value("0.0.0.0"))
     };
     let command = command.mut_subcommand(meant[0], |all| all.mut_subcommand(meant[1], theirs));

@@ -95,7 +95,7 @@ fn what_the_workload_cannot_be_is_refused_with_its_key() {
 }
 
 #[test]
-fn by_the_name_of_ecflow_s_server_its_usage_is_what_can_be_typed() {
+fn by_the_name_of_ecflow_s_server_its_usage_is_what_can_be_typed_and_its_version_ecflow_s() {
     let place = Place::with("");
     let server = place.path().join("ecflow_server");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_loadline"), &server).expect("a link");
@@ -109,6 +109,8 @@ fn by_the_name_of_ecflow_s_server_its_usage_is_what_can_be_typed() {
     let wrong = run(&["--nope"]);
     assert_eq!(code(&wrong), 2, "{}", stderr(&wrong));
     assert!(stderr(&wrong).contains(usage), "{}", stderr(&wrong));
+    let version = stdout(&run(&["--version"]));
+    assert_eq!(version, "Ecflow version(5.9.2) protocol(JSON cereal 1.3.0) loadline\n");
 }
 
 #[test]

@@ -4,8 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+macro_rules! version {
+    () => {
+        "5.9.2"
+    };
+}
+
 /// The version of ecFlow whose protocol and text are spoken.
-pub const ECFLOW_VERSION: &str = "5.9.2";
+pub const ECFLOW_VERSION: &str = version!();
+
+/// What the server says of itself in `--stats`, and to `ecflow_server --version`.
+pub const VERSION_LINE: &str =
+    concat!("Ecflow version(", version!(), ") protocol(JSON cereal 1.3.0) loadline");
 
 /// The bounds of the ports that ecFlow's programs accept.
 pub const PORTS: std::ops::RangeInclusive<u16> = 1024..=49151;

@@ -74,7 +74,7 @@ use store::{Logged, Opened};
 use crate::protocol::header;
 
 pub(crate) use disk::Disk;
-pub use environment::{CheckMode, ECFLOW_VERSION, Environment, PORTS, host_name};
+pub use environment::{CheckMode, ECFLOW_VERSION, Environment, PORTS, VERSION_LINE, host_name};
 pub use flush::LogFlush;
 pub(crate) use job::job_files;
 pub use lists::Lists;

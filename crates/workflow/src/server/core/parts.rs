@@ -13,7 +13,7 @@ use super::zombies::Zombies;
 use crate::model::{Discarded, Displayed, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
 use crate::protocol::Reply;
 use crate::script::{Scope, Scopes, may_be_printed};
-use crate::server::environment::{CheckSettings, ECFLOW_VERSION, Environment};
+use crate::server::environment::{CheckSettings, Environment};
 use crate::server::log::Category;
 
 /// A command that is to be started for a task, and what it needs.
@@ -208,11 +208,6 @@ pub(in crate::server) fn submissions(
         }
         None
     })
-}
-
-/// What the server says of itself in `--stats`.
-pub(in crate::server) fn version_line() -> String {
-    format!("Ecflow version({ECFLOW_VERSION}) protocol(JSON cereal 1.3.0) loadline")
 }
 
 /// The number of a state of the server.

@@ -13,7 +13,7 @@ use crate::protocol::{
 use super::archives::{add_zombies, check_idle, restore_checkpoint};
 use super::edit::{Asked, edit_script};
 use super::history::{Line, remember};
-use super::parts::{CommandKind, Parts, Told, number_of, version_line};
+use super::parts::{CommandKind, Parts, Told, number_of};
 use super::signals::{shell, zombies};
 use super::{alter, archives, check, file, get, nodes, plug, query, sync, text};
 
@@ -458,7 +458,7 @@ fn stats(parts: &Parts<'_>, rules: &Rules<'_>) -> Stats {
         host: environment.host.clone(),
         port: environment.port.to_string(),
         up_since: text::instant(parts.started_us),
-        version: version_line(),
+        version: crate::server::environment::VERSION_LINE.to_owned(),
         job_interval: environment.interval_s.into(),
         check_interval: parts.checks.interval_s,
         check_alarm: parts.checks.alarm_s,
