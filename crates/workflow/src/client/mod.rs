@@ -16,8 +16,8 @@ use crate::definition::{Parsed, parse, parse_kept};
 use crate::model::{Marks, NodeId, Passed, Tree};
 use crate::protocol::frame::{HEAD_BYTES, frame, length};
 use crate::protocol::{
-    Answer, Body, Command, Encoding, Header, Request, ServerCommand, SyncAnswer, SyncKind, User,
-    header, is_spoken, read_answer, read_own, read_passed, read_sync_answer, write,
+    Answer, Body, Command, Encoding, Header, NodeCommand, Request, ServerCommand, SyncAnswer,
+    SyncKind, User, header, is_spoken, read_answer, read_own, read_passed, read_sync_answer, write,
 };
 
 pub use follow::{Follower, MISSED, Seen};
@@ -375,6 +375,23 @@ impl Client {
             Ok(Answer::Error(why)) => Err(ClientError::Refused(why.trim_end().to_owned())),
             Ok(Answer::Text(text) | Answer::Definition(text)) => Ok(text.into_owned()),
             Ok(other) => Err(self.bad(format!("{other:?}"))),
+            Err(why) => Err(self.bad(why)),
+        }
+    }
+
+    /// What a server of this program says of the command of a task that is submitted and no more:
+    /// that it waits for a place, or still runs.
+    ///
+    /// # Errors
+    /// As of [`is_own`](Self::is_own).
+    pub fn why_submitted(&self, path: &str) -> Result<Option<String>> {
+        if !self.is_own()? {
+            return Ok(None);
+        }
+        match read_answer(&self.ask(Command::Node(NodeCommand::Why, path.to_owned()))?) {
+            Ok(Answer::Error(why)) => Err(ClientError::Refused(why.trim_end().to_owned())),
+            Ok(Answer::Text(text)) => Ok(Some(text.into_owned())),
+            Ok(_) => Ok(None),
             Err(why) => Err(self.bad(why)),
         }
     }

@@ -39,10 +39,14 @@ pub(super) struct WhyArgs {
 const REASONS: usize = 16;
 
 pub(super) fn run(args: &WhyArgs) -> Outcome {
-    let tree = args.server.client()?.tree().map_err(failure)?;
+    let client = args.server.client()?;
+    let tree = client.tree().map_err(failure)?;
     let id = find(&tree, &args.node)?;
     let state = tree.node(id).displayed().word();
-    let why = tree.why(id);
+    let mut why = tree.why(id);
+    if tree.node(id).kind.is_job() && tree.node(id).state == State::Submitted {
+        why.extend(client.why_submitted(&tree.path(id)).map_err(failure)?);
+    }
     let tasks = tree.walk(id).filter(|at| *at != id && waits(&tree, *at));
     let below: Vec<NodeId> = tasks.collect();
     let listed: Vec<(String, Vec<String>)> = below

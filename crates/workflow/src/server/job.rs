@@ -57,7 +57,7 @@ pub(super) fn start(
         let why = format!("{} of {} is empty.", kind.variable(), submission.path);
         return tell(CommandWhat::NotStarted(why));
     }
-    let shown = command.clone();
+    let (shown, path) = (command.clone(), submission.path.clone());
     let notify = move |happened| match happened {
         Happened::Started => tell(CommandWhat::Started),
         Happened::Failed(why) => tell(CommandWhat::NotStarted(why.to_string())),
@@ -65,7 +65,7 @@ pub(super) fn start(
             tell(CommandWhat::Ended { process, status, command: shown.clone() });
         }
     };
-    spawner.submit(Start { command, notify: Box::new(notify) });
+    spawner.submit(Start { kind, path, command, notify: Box::new(notify) });
 }
 
 /// What came of writing jobs.

@@ -14,7 +14,7 @@ use super::owner::Owner;
 use super::shared::Shared;
 use super::slot::{Answer, Held, Slot};
 use crate::protocol::{
-    Alteration, Body, Command, LogCommand, Reply, Request, ServerCommand, User, write,
+    Alteration, Body, Command, LogCommand, NodeCommand, Reply, Request, ServerCommand, User, write,
 };
 
 /// Gives the server the variable ECF_LOG, to which `--log=new` without a path returns; that answers
@@ -91,6 +91,17 @@ impl Owner {
         if self.shared.in_background(work).is_err() {
             asked.slot.put(Answer::Reply(Reply::error("too much to do: try again")));
         }
+        true
+    }
+
+    /// Answers why a task is submitted and no more: where its command waits for a place, or runs.
+    /// ecFlow's server, which is asked the same by `ecflow_client --why`, says nothing.
+    pub(super) fn of_the_places(&self, request: &Request, asked: &Asked) -> bool {
+        let Body::User(_, Command::Node(NodeCommand::Why, path)) = &request.body else {
+            return false;
+        };
+        let why = if self.core.is_submitted(path) { self.spawner.why(path) } else { None };
+        asked.slot.put(Answer::Reply(why.map_or(Reply::OK, Reply::Text)));
         true
     }
 

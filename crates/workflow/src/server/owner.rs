@@ -259,7 +259,10 @@ impl Owner {
             Ok(at_us) => at_us,
             Err(why) => return asked.slot.put(Answer::Reply(Reply::Error(why))),
         };
-        if self.of_the_log(&request, &asked) || self.of_the_users(&request, &asked) {
+        if self.of_the_log(&request, &asked)
+            || self.of_the_users(&request, &asked)
+            || self.of_the_places(&request, &asked)
+        {
             return;
         }
         if is_checkpoint(&request.body) {
@@ -495,6 +498,9 @@ impl Owner {
         if now >= self.clock.tick {
             self.count_pings();
             self.core.statistics.look();
+            if let Some(text) = self.spawner.taken_up() {
+                self.say(unix_us(), Category::Warning, &text);
+            }
             let (at_us, random) = (unix_us(), random());
             self.clock.ticked(at_us, Instant::now());
             let is_minute = self.environment.interval_s < 60;

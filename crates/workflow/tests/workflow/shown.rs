@@ -38,6 +38,36 @@ fn a_reason_of_several_lines_is_shown_as_lines() {
     server.stop(Duration::from_secs(1));
 }
 
+#[test]
+fn of_a_task_whose_command_waits_for_a_place_the_one_that_hangs_is_named() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let client = client(place.port);
+    // The server runs eight at once, and these until the test is over.
+    let hangs = "touch %ECF_HOME%/%TASK%; while test -e %ECF_HOME%/wait; do sleep 0.05; done";
+    place.write("home/wait", "");
+    let tasks: String = (0..8).map(|at| format!("task t{at}\n")).collect();
+    let definition = format!(
+        "suite s\nedit ECF_NO_SCRIPT 1\nedit ECF_JOB_CMD '{hangs}'\n{tasks}family f\ntask last\n\
+         trigger 1 == 0\nendsuite\n"
+    );
+    let file = "s.def".to_owned();
+    client.command(Command::Load { force: false, definition, file }).expect("loaded");
+    client.command(Command::Server(ServerCommand::Restart)).expect("started");
+    client.command(Command::Begin { suite: String::new(), force: false }).expect("begun");
+    let at = format!("localhost:{}", place.port);
+    let why = |path: &str| printed(&["why", &at, path]);
+    place.until("eight run", || (0..8).all(|at| place.home().join(format!("t{at}")).exists()));
+    client.command(Command::Run { paths: vec!["/s/f/last".to_owned()], force: true }).expect("run");
+    let waits = "its ECF_JOB_CMD waits for one of 8 places (--max-jobs): 8 commands run; the \
+                 oldest, ECF_JOB_CMD of /s/t";
+    place.until("it waits", || why("/s/f/last").contains(waits));
+    let runs = why("/s/t0");
+    assert!(runs.contains("its ECF_JOB_CMD (process group "), "{runs}");
+    std::fs::remove_file(place.home().join("wait")).expect("removed");
+    server.stop(Duration::from_secs(1));
+}
+
 const REFUSING: &str = "\
 suite x
   limit lim 2

@@ -202,6 +202,11 @@ impl Core {
         !children::program(expression).is_ok_and(is_known)
     }
 
+    /// Whether a task's job was submitted, and has not begun.
+    pub(super) fn is_submitted(&self, path: &str) -> bool {
+        self.tree.find(path).is_some_and(|id| self.tree.node(id).state == State::Submitted)
+    }
+
     /// The numbers of the tree's last changes, of states and of structure.
     pub(super) fn numbers(&self) -> (u32, u32) {
         (self.tree.state_change_no(), self.tree.modify_change_no())
