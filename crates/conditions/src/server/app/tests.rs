@@ -149,7 +149,7 @@ fn parameters_that_wait_for_their_turn_take_no_room_of_changes_nor_of_answers() 
     let Served { app, at, .. } = &serve(begun, ends);
     let at = *at;
     let room = || [&app.forms, &app.bodies].map(|room| room.available_permits());
-    let [forms, bodies] = room();
+    let [forms, bodies] = [FORMS_KIB, BODIES_KIB];
     // A change's room is free again a little after it is answered.
     let wait_until = |is_so: &dyn Fn([usize; 2]) -> bool| {
         let end = Instant::now() + WAIT;
