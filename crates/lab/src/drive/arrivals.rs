@@ -108,10 +108,13 @@ impl Arrivals {
         Self::Open(Arc::new(Schedule { stretches, spacing, trace_ns: Vec::new(), words }))
     }
 
-    /// When the last rate or arrival of a schedule is over that has an end.
+    /// How long a run has to be for all arrivals of a schedule that has an end. A trace's end is
+    /// the millisecond after its last arrival: those of a run lie before its end.
     pub fn end(&self) -> Option<Span> {
+        const MS: u64 = 1_000_000;
         let Self::Open(schedule) = self else { return None };
-        let of_trace = schedule.trace_ns.last().map(|ns| Span { ns: *ns });
+        let of_trace = schedule.trace_ns.last().map(|ns| (ns / MS).saturating_add(1));
+        let of_trace = of_trace.map(|ms| Span { ns: ms.saturating_mul(MS) });
         let lengths = schedule.stretches.iter().map(|stretch| stretch.length.map(|span| span.ns));
         let of_rates = || lengths.sum::<Option<u64>>().filter(|ns| *ns > 0).map(|ns| Span { ns });
         of_trace.or_else(of_rates)

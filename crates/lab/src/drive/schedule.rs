@@ -120,15 +120,18 @@ struct Bursts {
 }
 
 impl Bursts {
-    /// When arrival `given` comes after a start somewhere within a thousand periods of arrivals
-    /// without a start: a run that ends within a period has as many as are due on average.
+    /// When an arrival comes: bursts have gone on for ever, and a run starts at any time of them, at
+    /// this phase of a thousand periods. So runs that are no whole number of periods long have
+    /// together as many arrivals as are due.
     fn at(&self, given: f64, phase: f64, gap_ns: f64) -> f64 {
         let Self { on, period } = *self;
         let start_ns = phase * 1000.0 * period;
         let busy_gap_ns = gap_ns * on / period;
         let busy_before_ns = (start_ns / period).floor() * on + (start_ns % period).min(on);
         let busy_ns = ((busy_before_ns / busy_gap_ns).ceil() + given) * busy_gap_ns;
-        (busy_ns / on).floor() * period + busy_ns % on - start_ns
+        // Rounding may put the first just before the start, and so into the burst before it.
+        let busy_ns = busy_ns.max(busy_before_ns);
+        ((busy_ns / on).floor() * period + busy_ns % on - start_ns).max(0.0)
     }
 }
 
@@ -223,6 +226,22 @@ mod tests {
         let between = gaps.iter().filter(|gap| **gap >= 90_000_000).count();
         assert!((9..=10).contains(&between), "{between}");
         assert!(gaps.iter().all(|gap| gap.abs_diff(100_000) <= 1 || *gap >= 90_000_000));
+    }
+
+    #[test]
+    fn the_first_of_a_run_lies_in_a_burst_of_it() {
+        for (per_second, on_ms, off_ms) in [(30.0, 10, 90), (30.0, 100, 900), (3000.0, 7, 20)] {
+            let [on, off] = [on_ms, off_ms].map(|ms| f64::from(ms) * 1e6);
+            let bursts = Bursts { on, period: on + off };
+            for run in 0..1000 {
+                let phase = Seed { of_group: 7, run }.phase();
+                let start = phase * 1000.0 * bursts.period;
+                let at = bursts.at(0.0, phase, 1e9 / per_second);
+                let within = (start + at) % bursts.period;
+                let is_in_one = within <= on + 1.0 || within >= bursts.period - 1.0;
+                assert!(is_in_one, "{per_second}/s, {on_ms} ms, run {run}: {within}");
+            }
+        }
     }
 
     #[test]
