@@ -83,8 +83,8 @@ pub(super) fn resolve(
     if stops_between {
         check_stops(source, points)?;
     }
-    check_events(source, points, slice.unwrap_or(measure))?;
-    check_schedules(source, points, slice, measure)?;
+    check_events(source, points, (slice, measure))?;
+    check_schedules(source, points, (slice, measure))?;
     let (warm_up, warm_up_most) = match spec.warm_up {
         _ if is_cold => (Span::default(), None),
         Some(WarmUpSpec::Fixed(Span { ns: 0 })) if spec.state == Some(StateSpec::Warm) => {
@@ -130,12 +130,27 @@ fn check_stops(source: &Source, points: &[Point]) -> Result<()> {
 
 /// Refuses an event that no slice is long enough for: a run in which it is missing shows nothing of
 /// what was asked.
-fn check_events(source: &Source, points: &[Point], length: Span) -> Result<()> {
+fn check_events(
+    source: &Source,
+    points: &[Point],
+    (slice, measure): (Option<Span>, Span),
+) -> Result<()> {
+    let length = slice.unwrap_or(measure);
     let mut events = points.iter().flat_map(|point| &point.events);
     let Some(event) = events.find(|event| event.at >= length) else { return Ok(()) };
-    let message = format!("\"{}\" never happens: a slice is over after {length}", event.name);
-    let help = "let it begin earlier, or give rounds.slice more time; \"none\" is one piece";
-    Err(source.error_at("event", message, Some(help.to_owned())))
+    let (piece, key) = piece(slice);
+    let message = format!("\"{}\" never happens: a {piece} is over after {length}", event.name);
+    let none = if slice.is_some() { "; \"none\" is one piece" } else { "" };
+    let help = format!("let it begin earlier, or give {key} more time{none}");
+    Err(source.error_at("event", message, Some(help)))
+}
+
+/// What is measured in one piece, and the key of its length.
+fn piece(slice: Option<Span>) -> (&'static str, &'static str) {
+    match slice {
+        Some(_) => ("slice", "rounds.slice"),
+        None => ("trial", "rounds.measure"),
+    }
 }
 
 /// When the longest schedule that has an end is over.
@@ -148,14 +163,14 @@ fn ends(points: &[Point]) -> Option<Span> {
 fn check_schedules(
     source: &Source,
     points: &[Point],
-    slice: Option<Span>,
-    measure: Span,
+    (slice, measure): (Option<Span>, Span),
 ) -> Result<()> {
     let length = slice.unwrap_or(measure);
     let Some(end) = ends(points).filter(|end| *end > length) else { return Ok(()) };
-    let (key, piece, help) = match slice {
-        Some(_) => ("rounds.slice", "slice", "\"none\" measures in one piece".to_owned()),
-        None => ("rounds.measure", "trial", format!("give rounds.measure {end}")),
+    let (piece, key) = piece(slice);
+    let help = match slice {
+        Some(_) => "\"none\" measures in one piece".to_owned(),
+        None => format!("give {key} {end}"),
     };
     let message = format!("arrivals go on for {end}, and a {piece} is over after {length}");
     Err(source.error_at(key, message, Some(help)))
