@@ -146,7 +146,7 @@ impl Owner {
             }
         }
         // It counts to the memory that it is kept in.
-        drop(self.shared.answers.forget());
+        self.shared.answers.forget();
         self.last_snapshot();
         let at_us = unix_us();
         self.say(at_us, Category::Message, "svr:terminate");
@@ -511,9 +511,9 @@ impl Owner {
         }
         if self.clock.forget.is_some_and(|at| now >= at) {
             self.clock.forget = None;
-            let text = self.shared.answers.forget();
-            // One that finds no room drops it here.
-            let _ = self.shared.in_background(move || drop(text));
+            let answers = Arc::clone(&self.shared.answers);
+            // Where there is no room it is kept until others need it.
+            let _ = self.shared.in_background(move || answers.forget());
         }
         if now >= self.clock.check {
             self.clock.check = now + self.core.checks.interval();

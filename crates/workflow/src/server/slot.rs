@@ -46,25 +46,21 @@ impl Memory {
         is_kept
     }
 
-    /// Takes out what is kept: dropping it gives much memory back.
-    pub(super) fn forget(&self) -> Option<Bytes> {
-        self.kept().take()
+    /// Drops what is kept, which gives much memory back. Who needs that meanwhile waits for it.
+    pub(super) fn forget(&self) {
+        *self.kept() = None;
     }
 
     /// Takes memory, unless that is more than there is.
     fn take(&self, bytes: u64) -> bool {
-        let before = self.held.fetch_add(bytes, Ordering::Relaxed);
-        let has_room = before.saturating_add(bytes) <= self.most;
-        if !has_room {
-            self.held.fetch_sub(bytes, Ordering::Relaxed);
-        }
-        has_room
+        let more = |held: u64| held.checked_add(bytes).filter(|held| *held <= self.most);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
-    /// The same; what is kept is dropped first. Another thread that drops it is waited for.
+    /// The same; what is kept is dropped first.
     fn take_for_another(&self, bytes: u64) -> bool {
         self.take(bytes) || {
-            *self.kept() = None;
+            self.forget();
             self.take(bytes)
         }
     }
