@@ -23,6 +23,9 @@ use super::core::CommandKind;
 /// The token of the descriptor that says that there is work.
 const WORK: u64 = u64::MAX;
 
+/// How often it is looked whether a command has ended of which no descriptor says so.
+const LOOK_EVERY_NS: u64 = 100_000_000;
+
 /// How long commands may take up all places before it is named.
 const LONG: Duration = Duration::from_secs(60);
 
@@ -111,8 +114,9 @@ impl Places {
                 self.most
             ));
         }
-        let mut running = self.running.iter();
-        let (process, taken) = running.find(|(_, taken)| is_it(taken.kind, &taken.path))?;
+        let its = self.running.iter().filter(|(_, taken)| is_it(taken.kind, &taken.path));
+        // One that was requeued may still run, too.
+        let (process, taken) = its.max_by_key(|(_, taken)| taken.since)?;
         let seconds = taken.seconds(now);
         Some(format!("its {name} (process group {process}) has run for {seconds} s"))
     }
@@ -214,7 +218,8 @@ struct Running {
     is_over: Arc<AtomicBool>,
     signal: Arc<OwnedFd>,
     poller: Poller,
-    children: HashMap<u32, (Child, OwnedFd, Start)>,
+    /// With a descriptor that says its end, unless the system had none.
+    children: HashMap<u32, (Child, Option<OwnedFd>, Start)>,
 }
 
 impl Running {
@@ -228,14 +233,16 @@ impl Running {
             if self.is_over.load(Ordering::Acquire) {
                 return;
             }
+            let is_unwatched = self.children.values().any(|(_, pidfd, _)| pidfd.is_none());
             // Only a bug of the program fails it; the next turn tries again.
-            if self.poller.wait(None).is_err() {
+            if self.poller.wait(is_unwatched.then_some(LOOK_EVERY_NS)).is_err() {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }
             let ready: Vec<u64> = self.poller.events().map(|event| event.token).collect();
             for token in ready {
                 self.ready(token);
             }
+            self.look();
         }
     }
 
@@ -253,9 +260,16 @@ impl Running {
         }
         let number = token as u32;
         let Some((child, _, _)) = self.children.get_mut(&number) else { return };
-        let Ok(Some(status)) = child.try_wait() else { return };
+        let status = match child.try_wait() {
+            Ok(Some(status)) => status,
+            Ok(None) => return,
+            // Someone else has taken it: it has ended, and no one knows how.
+            Err(_) => ExitStatus::from_raw(0),
+        };
         if let Some((_, pidfd, mut start)) = self.children.remove(&number) {
-            let _ = self.poller.remove(&pidfd);
+            if let Some(pidfd) = pidfd {
+                let _ = self.poller.remove(&pidfd);
+            }
             lock(&self.places).ended(number);
             (start.notify)(Happened::Ended(number, status));
         }
@@ -265,31 +279,27 @@ impl Running {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(&start.command).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = match command.spawn() {
+        let child = match command.spawn() {
             Ok(child) => child,
             Err(why) => return (start.notify)(Happened::Failed(why)),
         };
         let number = child.id();
         (start.notify)(Happened::Started);
-        let pidfd =
-            Pid::from_raw(number.cast_signed()).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
-        let pidfd = match pidfd {
-            Some(Ok(pidfd)) => pidfd,
-            // Without a descriptor for it the end can only be waited for.
-            _ => {
-                let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(0));
-                return (start.notify)(Happened::Ended(number, status));
-            }
-        };
-        if self.poller.add(&pidfd, number.into(), Interest::Read).is_ok() {
-            let (kind, path) = (start.kind, start.path.clone());
-            let taken = Taken { kind, path, since: Instant::now() };
-            lock(&self.places).running.insert(number, taken);
-            self.children.insert(number, (child, pidfd, start));
-        } else {
-            let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(0));
-            (start.notify)(Happened::Ended(number, status));
-        }
+        let pid = Pid::from_raw(number.cast_signed());
+        let pidfd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let token = number.into();
+        let pidfd = pidfd.filter(|one| self.poller.add(one, token, Interest::Read).is_ok());
+        let (kind, path) = (start.kind, start.path.clone());
+        let taken = Taken { kind, path, since: Instant::now() };
+        lock(&self.places).running.insert(number, taken);
+        self.children.insert(number, (child, pidfd, start));
+    }
+
+    /// Looks for the ends of those that no descriptor says.
+    fn look(&mut self) {
+        let unwatched = self.children.iter().filter(|(_, (_, pidfd, _))| pidfd.is_none());
+        let unwatched: Vec<u32> = unwatched.map(|(number, _)| *number).collect();
+        unwatched.into_iter().for_each(|number| self.ready(number.into()));
     }
 }
 
