@@ -66,6 +66,12 @@ pub(super) fn missing(names: &[&str]) -> String {
 }
 
 pub(super) fn no_column(columns: &[ColumnSpec], name: &str) -> String {
+    if columns.is_empty() {
+        return format!(
+            "no column is {name:?}, and there is none at all: `loadline conditions add-column \
+             FOLDER {name}=KIND` adds it"
+        );
+    }
     let known: Vec<_> = columns.iter().map(|column| column.name.as_str()).collect();
     format!("no column is {name:?}; there are {}", known.join(", "))
 }
@@ -330,5 +336,6 @@ mod tests {
             let why = words(typed).expect_err("refused").to_string();
             assert!(why.contains(said), "{why}");
         }
+        assert!(no_column(&[], "x").contains("add-column FOLDER x=KIND"));
     }
 }
