@@ -143,7 +143,7 @@ fn report_own(repository: &Path, target: &Path, table: &Table) -> usize {
     };
     for package in &table.python {
         let state = python::version(target, package).map(|version| {
-            let place = python::folder(target, &package.service);
+            let place = python::folder(target, package.environment());
             format!("{version:<8} stated {:<8} {}", package.version, place.display())
         });
         line(&package.service, &package.package, state, package.note.as_ref());

@@ -42,12 +42,7 @@ mod tests {
     #[test]
     fn a_package_that_is_there_is_found_with_its_version() {
         let target = tempfile::tempdir().unwrap();
-        let package = Package {
-            package: "@grpc/grpc-js".into(),
-            service: "rpc".into(),
-            version: "1.14.7".into(),
-            note: None,
-        };
+        let package = Package::of("@grpc/grpc-js", "rpc", "1.14.7");
         assert_eq!(version(target.path(), &package), None);
         let place = target.path().join("npm/rpc/node_modules/@grpc/grpc-js");
         fs::create_dir_all(&place).unwrap();

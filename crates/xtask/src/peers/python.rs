@@ -1,5 +1,5 @@
 //! Peers that come from Python's registry: an environment for each service, in
-//! `target/venv/SERVICE`.
+//! `target/venv/SERVICE`, and for each version that is compared with another one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,9 +11,9 @@ use anyhow::{Result, bail};
 use super::table::Package;
 use crate::process;
 
-/// The environment of a service.
-pub(crate) fn folder(target: &Path, service: &str) -> PathBuf {
-    target.join("venv").join(service)
+/// An environment, a service's by its name.
+pub(crate) fn folder(target: &Path, environment: &str) -> PathBuf {
+    target.join("venv").join(environment)
 }
 
 /// Where its packages lie.
@@ -25,7 +25,7 @@ pub(crate) fn site_packages(environment: &Path) -> Option<PathBuf> {
 
 /// The version of a package that is there.
 pub(crate) fn version(target: &Path, package: &Package) -> Option<String> {
-    let site = site_packages(&folder(target, &package.service))?;
+    let site = site_packages(&folder(target, package.environment()))?;
     // A package's folder of metadata is called NAME-VERSION.dist-info, with _ for -.
     let head = format!("{}-", package.package.replace('-', "_"));
     let names = fs::read_dir(site).ok()?.filter_map(Result::ok).map(|entry| entry.file_name());
@@ -35,29 +35,29 @@ pub(crate) fn version(target: &Path, package: &Package) -> Option<String> {
         .find_map(|name| Some(name.strip_prefix(&head)?.strip_suffix(".dist-info")?.to_owned()))
 }
 
-/// Installs the stated versions of these packages, each into its service's environment.
+/// Installs the stated versions of these packages, each into its environment.
 pub(crate) fn install(target: &Path, packages: &[&Package]) -> Result<()> {
     if process::find("python3").is_none() {
         bail!("there is no python3 here; bring it with your package manager");
     }
-    let mut services: Vec<&str> = packages.iter().map(|package| &package.service[..]).collect();
-    services.dedup();
-    for service in services {
-        let here = packages.iter().filter(|package| package.service == service);
+    let mut names: Vec<&str> = packages.iter().map(|package| package.environment()).collect();
+    names.dedup();
+    for name in names {
+        let here = packages.iter().filter(|package| package.environment() == name);
         let wanted = here.map(|package| format!("{}=={}", package.package, package.version));
-        environment(target, service, &wanted.collect::<Vec<_>>())?;
+        environment(target, name, &wanted.collect::<Vec<_>>())?;
     }
     Ok(())
 }
 
-/// Makes a service's environment, unless it is there, and installs into it what is `wanted`, as pip
+/// Makes an environment, unless it is there, and installs into it what is `wanted`, as pip
 /// writes it. Gives its Python.
 pub(crate) fn environment(
     target: &Path,
-    service: &str,
+    name: &str,
     wanted: &[impl AsRef<OsStr>],
 ) -> Result<PathBuf> {
-    let environment = folder(target, service);
+    let environment = folder(target, name);
     let python = environment.join("bin/python");
     if !python.exists() {
         process::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
@@ -73,12 +73,7 @@ mod tests {
     #[test]
     fn a_package_that_is_there_is_found_with_its_version() {
         let target = tempfile::tempdir().unwrap();
-        let package = Package {
-            package: "spvirit-tools".into(),
-            service: "records".into(),
-            version: "0.4.1".into(),
-            note: None,
-        };
+        let package = Package::of("spvirit-tools", "records", "0.4.1");
         assert_eq!(version(target.path(), &package), None);
         let site = target.path().join("venv/records/lib/python3.11/site-packages");
         fs::create_dir_all(site.join("spvirit_tools-0.4.2.dist-info")).unwrap();

@@ -25,8 +25,26 @@ pub(crate) struct Peer {
 pub(crate) struct Package {
     pub(crate) package: String,
     pub(crate) service: String,
+    /// Where it is installed, if not with the others of its service: one of two versions.
+    environment: Option<String>,
     pub(crate) version: String,
     pub(crate) note: Option<String>,
+}
+
+impl Package {
+    /// The name of the environment that it is installed in.
+    pub(crate) fn environment(&self) -> &str {
+        self.environment.as_ref().unwrap_or(&self.service)
+    }
+}
+
+#[cfg(test)]
+impl Package {
+    /// One of this version.
+    pub(crate) fn of(package: &str, service: &str, version: &str) -> Self {
+        let [package, service, version] = [package, service, version].map(str::to_owned);
+        Self { package, service, environment: None, version, note: None }
+    }
 }
 
 /// A program of a Go module.
@@ -95,6 +113,22 @@ mod tests {
         for peer in peers {
             assert_eq!(version_in(&peer.version), Some(peer.version.as_str()));
             assert!(!peer.shows.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_environment_that_a_suite_names_is_one_that_is_made() {
+        let repository = crate::process::repository();
+        let made = read(&repository).unwrap().python;
+        for suite in fs::read_dir(repository.join("suites")).unwrap() {
+            let path = suite.unwrap().path();
+            // A folder is none, and has none.
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            for rest in text.split("target/venv/").skip(1) {
+                let name = rest.split('/').next().unwrap_or_default();
+                let is_made = made.iter().any(|package| package.environment() == name);
+                assert!(is_made, "{}: {name}", path.display());
+            }
         }
     }
 
