@@ -28,37 +28,54 @@ struct Plant {
     /// Those of the server.
     served: &'static str,
     words: &'static str,
+    /// By which others are found that are there as well.
+    with: &'static [&'static str],
 }
 
 const fn plant(flags: &'static str, served: &'static str, words: &'static str) -> Plant {
-    Plant { flags, served, words }
+    Plant { flags, served, words, with: CORES }
+}
+
+const fn plant_with(with: &'static [&'static str], plant: Plant) -> Plant {
+    Plant { with, ..plant }
 }
 
 static PLANTS: &[Plant] = &[
-    plant(
-        "--writes struct --nagle",
-        "",
-        "ms = Nagle + delayed acknowledgement: 2 writes per request.",
+    plant_with(
+        &[TWO_WRITES],
+        plant(
+            "--writes struct --nagle",
+            "",
+            "ms = Nagle + delayed acknowledgement: 2 writes per request.",
+        ),
     ),
-    plant(
-        "--writes struct --nagle",
-        "--writes struct --nagle",
-        "ms = Nagle + delayed acknowledgement: 2 writes per request, and 2 of the server",
+    plant_with(
+        &[TWO_WRITES, THEIR_WRITES],
+        plant(
+            "--writes struct --nagle",
+            "--writes struct --nagle",
+            "ms = Nagle + delayed acknowledgement: 2 writes per request, and 2 of the server",
+        ),
     ),
     plant("--writes field", "", "8 writes per request: each"),
-    plant("--writes struct --buffered --flush each", "", "2 writes per request: each"),
+    plant("--writes struct --buffered --flush each", "", TWO_WRITES),
     plant("--reads 4", "", "4 reads per answer"),
-    plant("", "--writes struct", "the server sends an answer by 2 writes"),
+    plant("", "--writes struct", THEIR_WRITES),
     plant("--wait spin --cpus 0,1", "", "busy wait"),
     plant("--future condvar --cpus 0", "", "the future"),
     plant("--allocate 5000", "", "allocations: 500"),
     plant("--decode consumed", "", "empty decode: decode returned 0 of 8 elements"),
-    plant("--cpus 0", "", "both ends on one core (0)"),
-    plant(PLAIN, "", "two cores: "),
+    plant("--cpus 0", "", ONE_CORE),
+    plant("--cpus 0,1", "", TWO_CORES),
 ];
 
-/// Flags that plant nothing but where both ends run.
-const PLAIN: &str = "--cpus 0,1";
+const TWO_WRITES: &str = "2 writes per request: each";
+const THEIR_WRITES: &str = "the server sends an answer by 2 writes";
+const ONE_CORE: &str = "both ends on one core (0)";
+const TWO_CORES: &str = "two cores: ";
+
+/// Where both ends run may take a part of any call that doesn't wait for something else.
+const CORES: &[&str] = &[ONE_CORE, TWO_CORES];
 
 impl Plant {
     /// As it is typed.
@@ -69,6 +86,11 @@ impl Plant {
             (true, _) => format!("`serve rpc {served}`"),
             _ => format!("`{flags}`; `serve rpc {served}`"),
         }
+    }
+
+    /// Whether the cause of these words is there, too.
+    fn is_there(&self, words: &str) -> bool {
+        self.words.contains(words) || self.with.contains(&words)
     }
 
     /// The causes that one run names.
@@ -96,7 +118,7 @@ struct Seen {
     runs: usize,
     /// How often each was found, in the order of [`PLANTS`].
     found: Vec<usize>,
-    /// How often another's cause was named where nothing was planted.
+    /// How often a cause was named that wasn't planted.
     mistaken: usize,
 }
 
@@ -112,16 +134,16 @@ impl Seen {
             let causes = causes(plant)?;
             let has = |plant: &Plant| causes.iter().any(|cause| cause.contains(plant.words));
             *found += usize::from(has(plant));
-            let others = PLANTS.iter().filter(|other| other.words != plant.words);
-            let is_mistaken = plant.flags == PLAIN && others.into_iter().any(has);
-            self.mistaken += usize::from(is_mistaken);
+            let mut others = PLANTS.iter().filter(|other| !plant.is_there(other.words));
+            self.mistaken += usize::from(others.any(has));
         }
         Ok(())
     }
 
     fn holds(&self) -> bool {
         let enough = (self.runs as f64 * ENOUGH_FOUND).ceil() as usize;
-        self.found.iter().all(|found| *found >= enough) && self.mistaken <= self.runs - enough
+        // A wrong cause is worse than none.
+        self.found.iter().all(|found| *found >= enough) && self.mistaken == 0
     }
 
     /// As Markdown.
@@ -136,8 +158,9 @@ impl Seen {
         }
         let _ = writeln!(
             text,
-            "\nEach has to be found in 9 of 10 runs. {outcome}. Where only the cores were \
-             stated, another one of these causes was named in {mistaken} of {runs}."
+            "\nEach has to be found in 9 of 10 runs, and no other one of these causes named in \
+             any. {outcome}. One that wasn't planted was named in {mistaken} of {}.",
+            runs * PLANTS.len()
         );
         text
     }
@@ -189,15 +212,13 @@ mod tests {
 
     #[test]
     fn a_cause_that_is_named_without_a_plant_is_a_mistake() {
-        let mut seen = seen(9, &[]);
-        for mistaken in 1..=2 {
-            assert!(seen.holds(), "{mistaken}");
-            seen.add(|plant| Ok(vec![plant.words.to_owned(), "busy wait: 90 %".to_owned()]))
-                .expect("causes");
-            assert_eq!(seen.mistaken, mistaken, "of the run without a plant alone");
-        }
+        let mut seen = seen(10, &[]);
+        assert!(seen.holds());
+        seen.add(|plant| Ok(vec![plant.words.to_owned(), TWO_CORES.to_owned()])).expect("causes");
+        assert_eq!(seen.mistaken, 2, "those that wait 40 ms for something else");
         assert!(!seen.holds());
         assert!(seen.text().contains("It does not hold"), "{}", seen.text());
+        assert!(seen.text().contains("was named in 2 of 132"), "{}", seen.text());
     }
 
     #[test]

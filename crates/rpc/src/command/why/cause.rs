@@ -7,7 +7,7 @@ use crate::parts::LookUp;
 /// A delayed acknowledgement of Linux takes 40 ms at least.
 const DELAYED_NS: f64 = 38e6;
 
-/// Two of them, and what a busy host adds.
+/// Two of them, and what a busy host adds, where they aren't counted.
 const MOST_DELAYED_NS: f64 = 120e6;
 
 /// From this share of the time on, a part of a call is a cause.
@@ -15,7 +15,7 @@ const LEAST_SHARE: f64 = 0.2;
 
 /// A smaller share for a future: its time is measured by itself, and a caller that reads its answer
 /// has none of it.
-const LEAST_FUTURE: f64 = 0.1;
+const LEAST_FUTURE: f64 = 0.05;
 
 /// What one side uses for a call.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,8 @@ pub(super) struct Off {
     pub(super) wake_up_ns: f64,
 }
 
-/// A call, in the mean; what isn't known is `None`.
+/// A call, in the mean; what isn't known is `None`. Times are compared with the median: what others
+/// take of a busy host is in the means of all.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     /// Nagle's algorithm is on at this side.
@@ -106,8 +107,11 @@ pub(super) struct Facts {
     pub(super) here: Option<Side>,
     pub(super) server: Option<Side>,
     pub(super) server_did: Option<Did>,
+    /// Acknowledgements that were delayed, of all that this host's connections have.
+    pub(super) delayed_acks: Option<f64>,
     /// From the thread that has read an answer to the one that waits for it.
     pub(super) future_ns: Option<f64>,
+    pub(super) future_median_ns: Option<f64>,
     /// How the server finds the function, and what that takes.
     pub(super) look_up: LookUp,
     pub(super) look_up_ns: f64,
@@ -180,12 +184,29 @@ impl Facts {
         })
     }
 
+    /// Whether a call takes as long as delayed acknowledgements do: as many as were counted, where
+    /// that is known, make up half of it.
+    fn is_delayed(&self, acks: Option<f64>) -> bool {
+        let is_long = match acks {
+            Some(acks) => acks * DELAYED_NS >= 0.5 * self.median_ns,
+            None => self.median_ns < MOST_DELAYED_NS,
+        };
+        self.median_ns >= DELAYED_NS && is_long && self.off_share() > 0.8
+    }
+
     fn nagle(&self) -> Option<String> {
         let writes = self.writes.unwrap_or(1.0);
-        let is_delayed = (DELAYED_NS..MOST_DELAYED_NS).contains(&self.median_ns);
-        let is_waiting = is_delayed && self.off_share() > 0.8;
         let ms = self.median_ns / 1e6;
-        if is_waiting && self.has_nagle && writes >= 1.5 {
+        // The server's host delays them: it is this one where the server is seen.
+        let acks = self.delayed_acks.filter(|_| self.is_whole);
+        if self.has_nagle && writes >= 1.5 && self.is_delayed(acks) {
+            if !self.is_whole {
+                return Some(format!(
+                    "{ms:.0} ms, with Nagle's algorithm and {writes:.0} writes per request: the \
+                     last may wait for a delayed acknowledgement, or the way is long. If a call is \
+                     quick without --nagle, write each request at once, or set TCP_NODELAY.",
+                ));
+            }
             let theirs = self.server_did.map_or(1.0, |did| did.writes);
             let theirs = match theirs >= 1.5 {
                 true => format!(", and {theirs:.0} of the server per answer"),
@@ -196,7 +217,9 @@ impl Facts {
                  request{theirs}. Write each request at once, or set TCP_NODELAY.",
             ));
         }
-        let reads = self.reads.filter(|reads| is_waiting && *reads >= 1.5)?;
+        // These are this side's.
+        let is_delayed = self.is_delayed(self.delayed_acks);
+        let reads = self.reads.filter(|reads| is_delayed && *reads >= 1.5)?;
         Some(format!(
             "{ms:.0} ms, and {reads:.0} reads per answer: the server's writes may wait for a \
              delayed acknowledgement. If --quickack ends it, that is the cause: the server should \
@@ -221,25 +244,23 @@ impl Facts {
     }
 
     fn future(&self) -> Option<String> {
-        let took = self.future_ns.filter(|took| *took >= LEAST_FUTURE * self.mean_ns)?;
+        let took = self.future_median_ns.filter(|took| *took >= LEAST_FUTURE * self.median_ns)?;
         Some(format!(
             "the future: {} of {}, from the thread that reads an answer to the one that waits for \
              it. A caller that reads its answer itself (--future caller) has no such way.",
             time(took),
-            time(self.mean_ns)
+            time(self.median_ns)
         ))
     }
 
     fn allocation(&self) -> Option<String> {
         let took = self.allocations * self.allocation_ns;
-        // What others take of a busy host makes a call longer, and not its allocations cheaper.
-        let ready = self.here.map_or(0.0, |side| side.ready_ns);
-        (took >= LEAST_SHARE * (self.mean_ns - ready).max(0.0)).then(|| {
+        (took >= LEAST_SHARE * self.median_ns).then(|| {
             format!(
                 "allocations: {:.0} per call, about {} of {}. Use buffers again.",
                 self.allocations,
                 time(took),
-                time(self.mean_ns)
+                time(self.median_ns)
             )
         })
     }
@@ -306,33 +327,43 @@ impl Facts {
         })
     }
 
-    /// Whether a side sleeps in a call, and is woken: ends that wait on the CPU aren't.
-    fn sleeps(&self) -> bool {
-        [self.here, self.server].into_iter().flatten().any(|side| side.switches >= 0.5)
-    }
-
     fn placement(&self) -> Option<String> {
-        // Few slow calls of a busy host are in the mean, and no wake-up takes that long.
-        let off = (self.off_cpu_ns()? - (self.mean_ns - self.median_ns).max(0.0)).max(0.0);
         match self.cores? {
-            Cores::One(core) => Some(format!(
+            Cores::One(core) if self.is_work() => Some(format!(
                 "both ends on one core ({core}): a call is two switches between them, and neither \
                  works while the other does."
             )),
-            Cores::Two if !self.sleeps() => None,
-            Cores::Two if self.futex_ns >= LEAST_SHARE * self.mean_ns => Some(format!(
-                "two cores: waking the other side takes {} there and back here (futex), of {}. \
-                 Ends that wait on the CPU (--wait) or share a core have less of it.",
-                time(self.futex_ns),
-                time(self.mean_ns)
-            )),
-            Cores::Two if off > 0.5 * self.median_ns => Some(format!(
-                "two cores: {} each way on no CPU, most of it the wake-up of the other core. Ends \
-                 that wait on the CPU (--wait) or share a core have none.",
-                time(off / 2.0)
-            )),
-            Cores::Two | Cores::Changing => None,
+            Cores::Two => self.wake_ups(),
+            Cores::One(_) | Cores::Changing => None,
         }
+    }
+
+    /// Whether a call is mostly work: what one waits for by itself is no matter of its core.
+    fn is_work(&self) -> bool {
+        let sides = [self.here, self.server].into_iter().flatten();
+        sides.map(|side| side.cpu_ns).sum::<f64>() >= 0.5 * self.median_ns
+    }
+
+    /// What waking another core takes, by what it takes between two threads on the same cores.
+    fn wake_ups(&self) -> Option<String> {
+        let is_woken = |side: Option<Side>| side.is_some_and(|side| side.switches >= 0.5);
+        // Ends that wait on the CPU aren't.
+        let (who, took) = match (is_woken(self.here), is_woken(self.server)) {
+            (true, true) => ("both sides", self.futex_ns),
+            (true, false) => ("this side", self.futex_ns / 2.0),
+            (false, true) => ("the server", self.futex_ns / 2.0),
+            (false, false) => return None,
+        };
+        let share = took / self.median_ns.max(1.0);
+        // Where that took longer than a call does, calls have met cores in another state.
+        (LEAST_SHARE..=1.0).contains(&share).then(|| {
+            format!(
+                "two cores: waking {who} takes {} here (futex), of {}. Ends that wait on the CPU \
+                 (--wait) or share a core have less of it.",
+                time(took),
+                time(self.median_ns)
+            )
+        })
     }
 
     fn share_off(&self) -> String {
@@ -372,7 +403,9 @@ mod tests {
             here: Some(Side { cpu_ns, ready_ns: 0.0, switches: 1.0 }),
             server: Some(Side { cpu_ns, ready_ns: 0.0, switches: 1.0 }),
             server_did: None,
+            delayed_acks: None,
             future_ns: None,
+            future_median_ns: None,
             look_up: LookUp::ByName,
             look_up_ns: 25.0,
             encode_ns: 20.0,
@@ -422,6 +455,21 @@ mod tests {
         assert!(!first(far).contains("acknowledgement"), "{}", first(far));
         let answered = Facts { reads: Some(2.0), ..far };
         assert!(first(answered).contains("may wait"), "{}", first(answered));
+        // They are counted: a busy host makes a call longer, and other waits have none.
+        let acks = |acks, median| Facts { delayed_acks: Some(acks), ..facts(median, 2.0, 10e3) };
+        assert!(first(acks(1.0, 70e6)).contains("Nagle"), "{}", first(acks(1.0, 70e6)));
+        assert!(first(acks(2.0, 130e6)).contains("Nagle"), "{}", first(acks(2.0, 130e6)));
+        for other in [acks(0.1, 44e6), acks(1.0, 130e6)] {
+            assert!(!first(other).contains("Nagle"), "{}", first(other));
+        }
+        // Those of another host are not this one's, and its work isn't seen.
+        let unseen = Facts { is_whole: false, server: None, ..acks(0.0, 44e6) };
+        assert!(first(unseen).starts_with("44 ms, with Nagle's"), "{}", first(unseen));
+        // Whatever cores they are on, it isn't they that a call waits for.
+        for cores in [Cores::One(0), Cores::Two] {
+            let causes = Facts { cores: Some(cores), ..planted }.causes();
+            assert!(!causes.iter().any(|cause| cause.contains("core")), "{causes:?}");
+        }
         assert!(first(facts(12e3, 8.0, 1e3)).contains("8 writes per request"));
         assert!(first(facts(12e3, 1.0, 1e3)).contains("wake-ups"));
         assert_eq!(facts(10.0, 1.0, 2.5).off_cpu_ns(), Some(5.0));
@@ -435,10 +483,10 @@ mod tests {
         let did = Some(Did { reads: 1.0, writes: 3.0, system_calls: 4.0 });
         let sent = first(Facts { server_did: did, ..reads });
         assert!(sent.contains("by 3 writes, which this side takes by 4.0 reads"), "{sent}");
-        let future = |ns| first(Facts { future_ns: Some(ns), ..plain });
+        let future = |ns| first(Facts { future_median_ns: Some(ns), ..plain });
         assert!(future(5e3).starts_with("the future: 5.000 μs of 15.000 μs"), "{}", future(5e3));
         assert!(future(2e3).starts_with("the future: 2.000 μs of 15.000 μs"), "{}", future(2e3));
-        assert!(!future(1e3).contains("future"));
+        assert!(!future(500.0).contains("future"));
         let allocations = |count| first(Facts { allocations: count, ..plain });
         assert!(allocations(500.0).starts_with("allocations: 500 per call, about 10.000 μs of"));
         assert!(!allocations(100.0).contains("allocations"));
@@ -448,18 +496,22 @@ mod tests {
         assert!(idle(1.0, 0.0).starts_with("busy wait: 100 % of a core while idle (this side)"));
         assert!(idle(0.1, 0.9).starts_with("busy wait: 90 % of a core while idle (the server)"));
         assert!(!idle(0.1, 0.1).contains("busy"));
-        let cores = |cores| first(Facts { cores: Some(cores), ..plain });
+        let worked = facts(15e3, 1.0, 4e3);
+        let cores = |cores| first(Facts { cores: Some(cores), ..worked });
         assert!(cores(Cores::One(1)).starts_with("both ends on one core (1)"));
-        assert!(cores(Cores::Two).starts_with("two cores: 5.500 μs each way"));
         let woken = Facts { cores: Some(Cores::Two), futex_ns: 9e3, ..plain };
-        assert!(first(woken).starts_with("two cores: waking the other side takes 9.000 μs there"));
-        assert!(cores(Cores::Changing).contains("wake-ups"));
+        assert!(first(woken).starts_with("two cores: waking both sides takes 9.000 μs here"));
+        assert!(cores(Cores::Two).contains("on no CPU"), "waking takes 1 μs here");
+        assert!(cores(Cores::Changing).contains("on no CPU"));
+        let one_spins = Some(Side { cpu_ns: 9e3, ready_ns: 0.0, switches: 0.1 });
+        let one_spins = first(Facts { here: one_spins, ..woken });
+        assert!(one_spins.starts_with("two cores: waking the server takes 4.500 μs here"));
         let spins = Some(Side { cpu_ns: 2e3, ready_ns: 9e3, switches: 0.0 });
         let spinning = Facts { here: spins, server: spins, ..woken };
         assert_eq!(spinning.causes().len(), 1, "none is woken: {:?}", spinning.causes());
         assert!(first(spinning).starts_with("others run: for 60 % of"), "{}", first(spinning));
-        let slowed = Facts { mean_ns: 200e3, cores: Some(Cores::Two), ..facts(15e3, 1.0, 2e3) };
-        assert!(first(slowed).starts_with("two cores: 5.500 μs each"), "{}", first(slowed));
+        let slowed = Facts { mean_ns: 200e3, ..woken };
+        assert!(first(slowed).starts_with("two cores: waking both"), "{}", first(slowed));
         let shared = Facts { reads: Some(4.0), system_calls: Some(1.0), ..plain };
         assert_eq!(first(shared), "4 reads per answer. Read all that has come at once.");
         let unseen = Facts { server: None, is_whole: false, ..plain };

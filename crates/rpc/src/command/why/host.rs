@@ -90,6 +90,20 @@ impl Threads {
     }
 }
 
+/// How many acknowledgements of TCP this host has delayed to the end of their time, as far as this
+/// network namespace goes; `None` where the kernel doesn't say.
+pub(super) fn delayed_acks() -> Option<u64> {
+    counter(&fs::read_to_string("/proc/self/net/netstat").ok()?, "TcpExt:", "DelayedACKs")
+}
+
+/// A counter of a table that has lines of names, each before one of values.
+fn counter(table: &str, group: &str, name: &str) -> Option<u64> {
+    let mut lines = table.lines().filter(|line| line.starts_with(group));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let mut both = names.split_ascii_whitespace().zip(values.split_ascii_whitespace());
+    both.find(|(one, _)| *one == name)?.1.parse().ok()
+}
+
 /// Medians of round trips of eight bytes between two threads of this process, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Floors {
@@ -290,6 +304,14 @@ mod tests {
         let is_alone = two_cores(Cpus::default()).is_none();
         assert_eq!(floors.cache_line_ns.is_none(), is_alone, "{floors:?}");
         assert!(floors.cache_line_ns.is_none_or(|floor| floor > 0.0), "{floors:?}");
+    }
+
+    #[test]
+    fn a_counter_is_found_by_its_name() {
+        let table = "TcpExt: TW DelayedACKs\nTcpExt: 4 17\nIpExt: InOctets\nIpExt: 9\n";
+        assert_eq!(counter(table, "TcpExt:", "DelayedACKs"), Some(17));
+        assert_eq!(counter(table, "TcpExt:", "InOctets"), None);
+        assert_eq!(counter("TcpExt: TW DelayedACKs\n", "TcpExt:", "DelayedACKs"), None);
     }
 
     #[test]

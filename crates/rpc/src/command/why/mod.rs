@@ -18,7 +18,7 @@ use super::args::{self, SessionArgs};
 use super::ping::ToArgs;
 use super::ping::caller::{Caller, Function, Work, is_grpc};
 use super::ping::seen::{Seen, who};
-use super::ping::trial::{Limits, Trial};
+use super::ping::trial::{Limits, Trial, quantile};
 use crate::client::native::Traffic;
 use crate::parts::{self, LookUp, Parts, look_up_ns};
 use crate::protocol::table::{Pause, Place};
@@ -94,16 +94,17 @@ fn cores(seen: &Seen) -> Option<Cores> {
 }
 
 /// Whether a server with these counts of reads, before a call and after it, has had no other calls.
+/// Of its own it may have had `most`.
 /// Both numbers are what it sends: one behind a balancer, or started anew, may send fewer.
-fn is_alone(before: u64, after: u64) -> bool {
-    after.checked_sub(before).is_some_and(|reads| reads <= 4)
+fn is_alone(before: u64, after: u64, most: u64) -> bool {
+    after.checked_sub(before).is_some_and(|reads| reads <= most)
 }
 
 /// Which share of a core each side wants while a call waits. It is not known where the server won't
 /// sleep, or has other calls meanwhile.
 fn idle(caller: &mut Caller, server: &Server) -> anyhow::Result<Idle> {
     let now = || (Threads::of(std::process::id()), server.pid.and_then(Threads::of));
-    let reads = who(caller)?.reads;
+    let (reads, traffic) = (who(caller)?.reads, caller.traffic());
     let (begun, before) = (Instant::now(), now());
     let pause = Pause { ns: IDLE.as_nanos() as u64 }.encode_to_vec();
     if caller.find(SLEEP).and_then(|sleep| caller.call(sleep, &pause.into())).is_err() {
@@ -113,7 +114,10 @@ fn idle(caller: &mut Caller, server: &Server) -> anyhow::Result<Idle> {
     let who = who(caller)?;
     let share =
         |before: Option<Threads>, after: Option<Threads>| Some(after?.wanted(&before?, took));
-    let theirs = share(before.1, after.1).filter(|_| is_alone(reads, who.reads));
+    // Each write of this side may be read by itself.
+    let passed = traffic.zip(caller.traffic()).map(|(before, after)| since(before, after));
+    let most = passed.map_or(0, |passed| passed.writes).max(2) * 2;
+    let theirs = share(before.1, after.1).filter(|_| is_alone(reads, who.reads, most));
     Ok(Idle { here: share(before.0, after.0), server: theirs })
 }
 
@@ -125,6 +129,9 @@ struct Counted {
     slow: Slow,
     traffic: Option<Traffic>,
     handed_ns: Option<u64>,
+    /// The median of it.
+    handed_median_ns: Option<f64>,
+    delayed_acks: Option<u64>,
     here: Option<Used>,
     server: Option<Used>,
     did: Option<Place>,
@@ -152,14 +159,23 @@ fn count(
     let now = || (Used::of(std::process::id()), server.used());
     let did = who(caller)?;
     let (traffic, handed, calls) = (caller.traffic(), caller.handed_ns(), work.calls());
+    let delayed = host::delayed_acks();
     let (before, begun) = (now(), Instant::now());
+    let mut each_handed = Vec::new();
     let stop = AtomicBool::new(false);
     let limits = Limits { samples: 100_000, time: args.time.duration(), stop: &stop };
     let trial = Trial::run(limits, || {
         parts::allocate(args.allocate);
-        work.once(caller)
+        let handed = caller.handed_ns();
+        work.once(caller)?;
+        if let Some((before, after)) = handed.zip(caller.handed_ns()) {
+            each_handed.push((after - before) as f64);
+        }
+        Ok(())
     })?;
     let (after, took) = (now(), begun.elapsed());
+    let delayed = delayed.zip(host::delayed_acks());
+    each_handed.sort_by(f64::total_cmp);
     let passed = traffic.zip(caller.traffic()).map(|(before, after)| since(before, after));
     // Within this process nothing passes.
     let passed = passed.filter(|passed| passed.writes > 0);
@@ -173,6 +189,8 @@ fn count(
         slow: Slow::of(&trial.samples_ns),
         traffic: passed,
         handed_ns: handed,
+        handed_median_ns: handed.map(|_| quantile(&each_handed, 0.5)),
+        delayed_acks: delayed.map(|(before, after)| after.saturating_sub(before)),
         here: since(before.0, after.0),
         server: since(before.1, after.1),
         did: server.pid.and_then(|_| served(&did, done)),
@@ -270,7 +288,9 @@ fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
             writes: per_served(did.writes),
             system_calls: per_served(did.system_calls),
         }),
+        delayed_acks: counted.delayed_acks.map(per_call),
         future_ns: counted.handed_ns.map(per_call),
+        future_median_ns: counted.handed_median_ns,
         look_up,
         look_up_ns: look_up_ns(look_up),
         encode_ns: parts.encode_ns,
@@ -323,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_server_whose_count_of_reads_falls_is_not_alone() {
-        assert!(is_alone(7, 7) && is_alone(7, 11));
-        assert!(!is_alone(7, 12) && !is_alone(7, 6) && !is_alone(u64::MAX, 0));
+        assert!(is_alone(7, 7, 4) && is_alone(7, 11, 4) && is_alone(7, 12, 32));
+        assert!(!is_alone(7, 12, 4) && !is_alone(7, 6, 4) && !is_alone(u64::MAX, 0, 4));
     }
 }

@@ -233,6 +233,8 @@ pub(super) fn json(address: &str, shown: &Shown<'_>) -> String {
         "allocations": facts.allocations,
         "allocation_ns": facts.allocation_ns,
         "future_ns": facts.future_ns,
+        "future_median_ns": facts.future_median_ns,
+        "delayed_acks": facts.delayed_acks,
         "cores": cores,
         "cores_seen": { "here": seen.here, "server": seen.server },
         "idle": { "here": facts.idle.here, "server": facts.idle.server },
