@@ -360,6 +360,7 @@ mod tests {
     use tokio::net::UnixStream;
     use tokio::time::timeout;
 
+    use super::super::metered::Shared;
     use super::*;
 
     /// What a call comes to, whose server does this with it.
@@ -381,7 +382,9 @@ mod tests {
                 }
             };
             let calling = async {
-                let client = Client::begin(one, "a".to_owned(), "http").await.expect("a server");
+                let client = Client::begin(one, "a".to_owned(), "http", Shared::default())
+                    .await
+                    .expect("a server");
                 let options = CallOptions { timeout: Some(time), ..CallOptions::default() };
                 let called = client.call("/a.B/C", request, &options).await;
                 called.map_err(|ended| ended.status)

@@ -15,6 +15,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::address::ServerAddress;
+use super::metered::{Metered, Shared, locked};
+use super::native::{Step, Traffic};
 use super::opening::{CLOSED, Opening};
 use crate::carriers::unconnected;
 
@@ -73,6 +75,7 @@ pub struct Client {
     pub(super) sender: SendRequest<Bytes>,
     pub(super) authority: String,
     pub(super) scheme: &'static str,
+    pub(super) meter: Shared,
 }
 
 impl Client {
@@ -102,11 +105,12 @@ impl Client {
         address: &ServerAddress,
         encryption: Option<Encryption>,
     ) -> anyhow::Result<Self> {
-        let authority = address.authority();
+        let (authority, meter) = (address.authority(), Shared::default());
         match address {
             ServerAddress::Unix(path) => {
                 let stream = UnixStream::connect(path).await.map_err(unconnected)?;
-                Self::begin(stream, authority, "http").await
+                let stream = Metered::new(stream, Arc::clone(&meter));
+                Self::begin(stream, authority, "http", meter).await
             }
             ServerAddress::Tcp { host, port, is_encrypted } => {
                 if *is_encrypted && encryption.is_none() {
@@ -114,8 +118,9 @@ impl Client {
                 }
                 let stream = TcpStream::connect((&host[..], *port)).await.map_err(unconnected)?;
                 stream.set_nodelay(true)?;
+                let stream = Metered::new(stream, Arc::clone(&meter));
                 let Some(Encryption { mut config, name }) = encryption else {
-                    return Self::begin(stream, authority, "http").await;
+                    return Self::begin(stream, authority, "http", meter).await;
                 };
                 config.alpn_protocols = vec![b"h2".to_vec()];
                 let name = ServerName::try_from(name.unwrap_or_else(|| host.clone()))?;
@@ -128,15 +133,31 @@ impl Client {
                     let words = if is_no_tls(&error) { NO_TLS } else { "TLS" };
                     anyhow::Error::from(error).context(words)
                 })?;
-                Self::begin(stream, authority, "https").await
+                Self::begin(stream, authority, "https", meter).await
             }
         }
+    }
+
+    /// What has passed over its socket until now; its waits are not counted.
+    pub fn traffic(&self) -> Traffic {
+        locked(&self.meter).traffic
+    }
+
+    /// Notes each write and read from now on.
+    pub fn note_steps(&self) {
+        locked(&self.meter).note_steps();
+    }
+
+    /// Those since, in order.
+    pub fn take_steps(&self) -> Vec<Step> {
+        locked(&self.meter).take_steps()
     }
 
     pub(super) async fn begin<S>(
         stream: S,
         authority: String,
         scheme: &'static str,
+        meter: Shared,
     ) -> anyhow::Result<Self>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -155,6 +176,6 @@ impl Client {
             Ok(first) => first.map_err(anyhow::Error::msg)?,
             Err(_) => bail!(CLOSED),
         }
-        Ok(Self { sender: sender.ready().await?, authority, scheme })
+        Ok(Self { sender: sender.ready().await?, authority, scheme, meter })
     }
 }

@@ -7,6 +7,8 @@ mod address;
 mod call;
 #[cfg(feature = "grpc")]
 mod connect;
+#[cfg(feature = "grpc")]
+mod metered;
 pub mod native;
 #[cfg(feature = "grpc")]
 mod opening;

@@ -363,6 +363,29 @@ fn why_counts_both_sides_and_says_what_handing_over_takes() {
     }
 }
 
+#[cfg(feature = "grpc")]
+#[test]
+fn why_counts_what_passes_over_grpc_and_says_what_it_does_not_measure() {
+    use serde_json::Value::Null;
+
+    let server = Served::start(&[]);
+    let address = format!("grpc://{}", server.address());
+    let out = rpc(&["why", &address, "--time", "100ms", "--json"]);
+    assert!(out.status.success(), "{}", said(&out));
+    let found = &lines(&out)[0];
+    let of = |key: &str| found[key].as_f64().unwrap_or_else(|| panic!("{key}: {found}"));
+    // A head and a message, more than the 34 bytes of own frames.
+    assert!(of("writes") >= 1.0 && of("write_bytes") > 34.0, "{found}");
+    assert!(of("reads") >= 1.0 && of("read_bytes") > 34.0, "{found}");
+    let steps = found["in_order"].as_array().expect("steps");
+    let sum = |kind: &str| steps.iter().filter_map(|step| step[kind].as_u64()).sum::<u64>();
+    assert!(sum("write") > 34 && sum("read") > 34, "{found}");
+    assert_eq!((&found["future_ns"], &found["system_calls"]), (&Null, &Null), "{found}");
+    let text = rpc(&["why", &address, "--time", "50ms"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("Not measured over gRPC: this side's system calls"), "{text}");
+}
+
 #[test]
 fn a_server_that_names_another_process_is_not_believed() {
     // What it says comes by another process, which has this end of the connection.

@@ -29,20 +29,20 @@ const MOST_STEPS: usize = 1_024;
 
 /// Counts.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
-    pub(super) traffic: Traffic,
+pub(in crate::client) struct Meter {
+    pub(in crate::client) traffic: Traffic,
     /// What is noted; `None` where it isn't.
     steps: Option<Vec<Step>>,
 }
 
 impl Meter {
-    pub(super) fn has_written(&mut self, bytes: usize) {
+    pub(in crate::client) fn has_written(&mut self, bytes: usize) {
         self.traffic.writes += 1;
         self.traffic.written_bytes += bytes as u64;
         self.note(Step::Write(bytes));
     }
 
-    pub(super) fn has_read(&mut self, bytes: usize) {
+    pub(in crate::client) fn has_read(&mut self, bytes: usize) {
         self.traffic.reads += 1;
         self.traffic.read_bytes += bytes as u64;
         self.note(Step::Read(bytes));
@@ -55,12 +55,12 @@ impl Meter {
     }
 
     /// Notes what passes from now on.
-    pub(super) fn note_steps(&mut self) {
+    pub(in crate::client) fn note_steps(&mut self) {
         self.steps = Some(Vec::new());
     }
 
     /// What has passed since, and no more.
-    pub(super) fn take_steps(&mut self) -> Vec<Step> {
+    pub(in crate::client) fn take_steps(&mut self) -> Vec<Step> {
         self.steps.take().unwrap_or_default()
     }
 }

@@ -20,7 +20,7 @@ use crate::protocol::native::{Begin, ClientSession, Event, What};
 use crate::protocol::status::{Code, Ended, Status};
 use crate::writes::{Cuts, Sending, Writes};
 
-use meter::Meter;
+pub(super) use meter::Meter;
 
 pub use future::{CallFuture, FutureClient, FutureKind};
 pub use meter::{Step, Traffic};

@@ -138,12 +138,13 @@ impl Caller {
         }
     }
 
-    /// What has passed; not known of gRPC.
+    /// What has passed; within this process nothing does.
     pub(in crate::command) fn traffic(&self) -> Option<Traffic> {
         match self {
             Self::Native(client, _) => Some(client.traffic()),
             Self::Future(client, _) => Some(client.traffic()),
-            Self::Grpc(..) | Self::Within(_) => None,
+            Self::Grpc(client) => Some(client.traffic()),
+            Self::Within(_) => None,
         }
     }
 
@@ -152,7 +153,8 @@ impl Caller {
         match self {
             Self::Native(client, _) => client.note_steps(),
             Self::Future(client, _) => client.note_steps(),
-            Self::Grpc(..) | Self::Within(_) => {}
+            Self::Grpc(client) => client.note_steps(),
+            Self::Within(_) => {}
         }
     }
 
@@ -161,7 +163,8 @@ impl Caller {
         match self {
             Self::Native(client, _) => client.take_steps(),
             Self::Future(client, _) => client.take_steps(),
-            Self::Grpc(..) | Self::Within(_) => Vec::new(),
+            Self::Grpc(client) => client.take_steps(),
+            Self::Within(_) => Vec::new(),
         }
     }
 

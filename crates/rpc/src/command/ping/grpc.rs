@@ -11,6 +11,7 @@ mod whole {
     use service::Failure;
     use tokio::runtime::{Builder, Runtime};
 
+    use crate::client::native::{Step, Traffic};
     use crate::client::{CallOptions, Client};
     use crate::command::args::SessionArgs;
     use crate::command::session::Session;
@@ -44,6 +45,22 @@ mod whole {
             let answer = runtime.block_on(client.call(path, request, options));
             answer.map_err(|ended| ended.status)
         }
+
+        /// What has passed. The waits aren't known: a runtime looks for bytes between its tasks,
+        /// too, and counts only those times when it has none to run.
+        pub(in crate::command::ping) fn traffic(&self) -> Traffic {
+            self.client.traffic()
+        }
+
+        /// Notes each write and read from now on.
+        pub(in crate::command::ping) fn note_steps(&self) {
+            self.client.note_steps();
+        }
+
+        /// Those since, in order.
+        pub(in crate::command::ping) fn take_steps(&self) -> Vec<Step> {
+            self.client.take_steps()
+        }
     }
 }
 
@@ -53,6 +70,7 @@ mod left_out {
     use bytes::Bytes;
     use service::Failure;
 
+    use crate::client::native::{Step, Traffic};
     use crate::command::args::SessionArgs;
     use crate::protocol::status::Status;
 
@@ -69,6 +87,18 @@ mod left_out {
             _: &str,
             _: &Bytes,
         ) -> Result<Bytes, Status> {
+            match *self {}
+        }
+
+        pub(in crate::command::ping) fn traffic(&self) -> Traffic {
+            match *self {}
+        }
+
+        pub(in crate::command::ping) fn note_steps(&self) {
+            match *self {}
+        }
+
+        pub(in crate::command::ping) fn take_steps(&self) -> Vec<Step> {
             match *self {}
         }
     }

@@ -264,6 +264,7 @@ fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
     // Rings and messages of MPI are read and written without the system.
     let system_calls = match args.to.address.split(':').next() {
         Some("here" | "frames") => None,
+        _ if is_grpc(&args.to.address) => None,
         Some("shm" | "mpi") => of(|passed| passed.waits),
         _ => of(|passed| passed.writes + passed.reads + passed.waits),
     };

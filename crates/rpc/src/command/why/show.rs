@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
+use super::super::ping::caller::is_grpc;
 use super::super::ping::seen::Seen;
 use super::super::ping::show::time;
 use super::cause::{Cores, Facts, Off, Side};
@@ -13,6 +14,12 @@ use crate::parts::LookUp;
 
 /// The most writes, or reads, of a call that a line lists one by one.
 const MOST_LISTED: usize = 16;
+
+/// What isn't known of a call over gRPC.
+const OVER_GRPC: &str = "Not measured over gRPC: this side's system calls (beside its writes and \
+                         reads are waits of its runtime, which doesn't count all of them), and the \
+                         future (who reads an answer and who waits for it are tasks of one thread, \
+                         and what is between them is part of its time on a CPU).";
 
 /// What is shown.
 #[derive(Clone, Copy)]
@@ -80,8 +87,9 @@ fn off_by_cause(off: Off) -> String {
     )
 }
 
-/// The rows of the table: what, this side's, and the server's.
-fn rows(facts: &Facts) -> Vec<[String; 3]> {
+/// The rows of the table: what, this side's, and the server's. `without` is shown where no future
+/// is measured.
+fn rows(facts: &Facts, without: &str) -> Vec<[String; 3]> {
     let of = |side: Option<Side>, get: fn(Side) -> f64| side.map(get);
     let [here, server] = [facts.here, facts.server];
     let did = facts.server_did;
@@ -118,7 +126,7 @@ fn rows(facts: &Facts) -> Vec<[String; 3]> {
             String::new(),
         ),
         // A caller that reads its answer itself has none.
-        row("the future", facts.future_ns.map_or_else(|| "none".to_owned(), time), String::new()),
+        row("the future", facts.future_ns.map_or_else(|| without.to_owned(), time), String::new()),
         row("while a call waits", percent(facts.idle.here), percent(facts.idle.server)),
     ]
 }
@@ -137,7 +145,7 @@ pub(super) fn text(address: &str, shown: &Shown<'_>) -> String {
         time(facts.slow.p99_ns),
         time(facts.slow.max_ns)
     );
-    for [name, here, server] in rows(facts) {
+    for [name, here, server] in rows(facts, if is_grpc(address) { "–" } else { "none" }) {
         let row = format!("  {name:<26}{here:>20}{server:>20}");
         let _ = writeln!(out, "{}", row.trim_end());
     }
@@ -147,7 +155,8 @@ pub(super) fn text(address: &str, shown: &Shown<'_>) -> String {
     if !steps.is_empty() {
         let _ = writeln!(out, "\n  One call, in order: {}", in_order(steps));
     }
-    if let Some(note) = note {
+    let over_grpc = is_grpc(address).then_some(OVER_GRPC);
+    for note in note.into_iter().chain(over_grpc) {
         let _ = writeln!(out, "\n  {note}");
     }
     let line = floors.cache_line_ns.map_or_else(
