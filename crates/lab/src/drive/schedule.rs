@@ -120,8 +120,8 @@ struct Bursts {
 }
 
 impl Bursts {
-    /// When an arrival comes: bursts have gone on for ever, and a run starts at any time of them, at
-    /// this phase of a thousand periods. So runs that are no whole number of periods long have
+    /// When an arrival comes: bursts have gone on for ever, and a run starts at any time of them,
+    /// at this phase of a thousand periods. So runs that are no whole number of periods long have
     /// together as many arrivals as are due.
     fn at(&self, given: f64, phase: f64, gap_ns: f64) -> f64 {
         let Self { on, period } = *self;
