@@ -125,7 +125,7 @@ impl CallWorker {
             generator,
             most_waited_ns: generator.waited_ns,
             trouble,
-            pressure: timed.map(|timed| timed.pressure).unwrap_or_default(),
+            pressure: timed.map(|timed| timed.pressure()).unwrap_or_default(),
             figures: std::mem::take(&mut self.figures).into_iter().chain(each).collect(),
             cost: self.cost.take(),
             ..result

@@ -17,6 +17,7 @@ mod caller;
 mod clients;
 mod config;
 mod interval;
+mod lasting;
 mod live_stats;
 mod once;
 mod overhead;

@@ -71,6 +71,10 @@ impl ArrivalTimes {
         }
     }
 
+    pub(super) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
     /// The same from the start on.
     #[cfg(test)]
     pub(super) fn at_once(mut self) -> Self {

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use wire::Ns;
 
+use super::lasting::Lasting;
 use super::schedule::ArrivalTimes;
 
 /// The most requests that wait for a slot: with more the target is overloaded by far.
@@ -40,7 +41,7 @@ pub(super) struct Timed {
     backlog: VecDeque<Ns>,
     /// How many requests were taken back since sending was last begun.
     taken_back: usize,
-    pub(super) pressure: Pressure,
+    pressure: Pressure,
 }
 
 #[derive(Debug)]
@@ -48,7 +49,7 @@ enum Source {
     /// Each free place becomes due a pause after it was freed.
     Think { pause_ns: u64 },
     /// Arrivals come whether places are free or not.
-    Open { start: Ns, arrivals: Box<ArrivalTimes>, next: Option<Ns> },
+    Open { start: Ns, arrivals: Box<ArrivalTimes>, next: Option<Ns>, lasting: Lasting },
 }
 
 /// How much of a schedule had to wait for free slots.
@@ -58,9 +59,11 @@ pub struct Pressure {
     pub offered: u64,
     /// The most that waited for a slot at once.
     pub backlog_most: u64,
-    /// How many waited half-way through the run.
-    pub backlog_half: u64,
-    /// How many waited at its end.
+    /// The fewest that waited at once in the second half of the run; of several rates one after
+    /// another or a trace, of that rate or tenth in which this is most. Zero where each burst is
+    /// worked off in time.
+    pub backlog_lasting: u64,
+    /// How many waited when the last became due.
     pub backlog_end: u64,
     /// The time in which requests could become due: without that in which the last are answered.
     pub schedule_ns: u64,
@@ -71,7 +74,7 @@ impl Pressure {
     pub(super) fn add(&mut self, other: Self) {
         self.offered += other.offered;
         self.backlog_most += other.backlog_most;
-        self.backlog_half += other.backlog_half;
+        self.backlog_lasting += other.backlog_lasting;
         self.backlog_end += other.backlog_end;
         self.schedule_ns = self.schedule_ns.max(other.schedule_ns);
     }
@@ -80,9 +83,16 @@ impl Pressure {
     pub(crate) fn add_slice(&mut self, next: Self) {
         self.offered += next.offered;
         self.backlog_most = self.backlog_most.max(next.backlog_most);
-        self.backlog_half += next.backlog_half;
+        self.backlog_lasting += next.backlog_lasting;
         self.backlog_end += next.backlog_end;
         self.schedule_ns += next.schedule_ns;
+    }
+
+    /// Whether requests became due faster than they were answered: more than one in two hundred of
+    /// all waited all through the second half. Of one rate that means that more than a hundredth is
+    /// left at the end; a burst that is worked off before the next is none.
+    pub(crate) fn is_overloaded(&self) -> bool {
+        self.backlog_lasting * 200 > self.offered
     }
 }
 
@@ -104,7 +114,8 @@ impl Timed {
         let idle = places.iter().map(|slot| Place { slot: *slot, since: start }).collect();
         let mut arrivals = Box::new(arrivals);
         let next = arrivals.next().map(|at_ns| start + at_ns).filter(|at| *at < until);
-        Self::new(start, until, idle, Source::Open { start, arrivals, next })
+        let lasting = Lasting::new(start, until, arrivals.schedule());
+        Self::new(start, until, idle, Source::Open { start, arrivals, next, lasting })
     }
 
     fn new(start: Ns, until: Ns, idle: VecDeque<Place>, source: Source) -> Self {
@@ -153,27 +164,42 @@ impl Timed {
         }
         let place = self.idle.pop_front()?;
         let scheduled = self.backlog.pop_front()?;
+        let waiting = self.waiting();
+        if let Source::Open { lasting, .. } = &mut self.source {
+            lasting.note(now, waiting);
+        }
         Some(Due { slot: place.slot, scheduled, possible: scheduled.max(place.since) })
     }
 
     /// Moves what has become due into the backlog.
     fn arrive(&mut self, now: Ns) {
-        let Source::Open { start, arrivals, next } = &mut self.source else { return };
-        let half = *start + self.until.saturating_sub(*start) / 2;
+        let mut waiting = self.waiting();
+        let Source::Open { start, arrivals, next, lasting } = &mut self.source else { return };
         while let Some(at) = next.filter(|at| *at <= now) {
-            if at <= half {
-                self.pressure.backlog_half = self.backlog.len() as u64;
-            }
+            lasting.note(at, waiting);
             self.pressure.offered += 1;
             if self.backlog.len() < MAX_BACKLOG {
                 self.backlog.push_back(at);
             }
             *next = arrivals.next().map(|at_ns| *start + at_ns).filter(|at| *at < self.until);
-            // Requests for which slots are free are sent next: they are no backlog.
-            let waiting = self.backlog.len().saturating_sub(self.idle.len()) as u64;
+            waiting = self.backlog.len().saturating_sub(self.idle.len()) as u64;
             self.pressure.backlog_most = self.pressure.backlog_most.max(waiting);
             self.pressure.backlog_end = waiting;
         }
+    }
+
+    /// How many requests wait. Those for which slots are free are sent next: they are no backlog.
+    fn waiting(&self) -> u64 {
+        self.backlog.len().saturating_sub(self.idle.len()) as u64
+    }
+
+    /// How much has had to wait so far.
+    pub(super) fn pressure(&self) -> Pressure {
+        let backlog_lasting = match &self.source {
+            Source::Think { .. } => 0,
+            Source::Open { lasting, .. } => lasting.so_far(),
+        };
+        Pressure { backlog_lasting, ..self.pressure }
     }
 
     /// Until when it lasts, whether its last requests are answered sooner or not. After a pause
@@ -310,11 +336,62 @@ mod tests {
             }
             now += 2_000_000;
         }
-        let Pressure { offered, backlog_half, backlog_end, schedule_ns, .. } = timed.pressure;
+        let Pressure { offered, backlog_lasting, backlog_end, schedule_ns, .. } = timed.pressure();
         assert_eq!((offered, schedule_ns), (1000, 1_000_000_000));
-        assert!(backlog_end > backlog_half && backlog_half > 200, "{:?}", timed.pressure);
+        assert!(backlog_end > backlog_lasting && backlog_lasting > 200, "{:?}", timed.pressure());
         assert!(timed.give_up().count() > 400);
         assert!(timed.is_over(now));
+    }
+
+    /// What one server shows that takes this long for each request, one after another.
+    fn pressure_on(arrivals: &Arrivals, service_ns: u64, seed: u64) -> Pressure {
+        let Arrivals::Open(schedule) = arrivals else { panic!("{arrivals} is no schedule") };
+        let until = 1_500_000_000;
+        let seed = Seed { of_group: seed, run: 1 };
+        let mut timed = Timed::open(0, until, ArrivalTimes::new(schedule, seed, (0, 1)), &[0]);
+        let mut now = 0;
+        while !timed.is_over(now) {
+            let due = timed.due(now);
+            let after = due.map(|due| {
+                timed.free(due.slot, now + service_ns);
+                now + service_ns
+            });
+            now = after.or(timed.wake()).unwrap_or(until).max(now);
+        }
+        timed.pressure()
+    }
+
+    #[test]
+    fn a_target_is_overloaded_where_requests_wait_that_no_burst_accounts_for() {
+        let bursts = "rate = '1k/s', bursts = { on = '10ms', off = '90ms' }";
+        let steps = |rates: [&str; 3]| {
+            let each = rates.map(|rate| format!("{{ rate = '{rate}/s', for = '500ms' }}"));
+            format!("steps = [{}]", each.join(", "))
+        };
+        let bursts_in_steps =
+            format!("{}, bursts = {{ on = '10ms', off = '90ms' }}", steps(["500", "1k", "500"]));
+        // What a thousand requests a second leave to each is 1 ms.
+        let rates = [
+            ("rate = '1k/s'".to_owned(), 990, 1020),
+            ("rate = '1k/s', spacing = 'poisson'".to_owned(), 900, 1100),
+            (bursts.to_owned(), 950, 1050),
+            (steps(["100", "500", "1k"]), 990, 1050),
+            (steps(["100", "1k", "100"]), 990, 1050),
+            (steps(["1k", "500", "100"]), 990, 1050),
+            (bursts_in_steps, 950, 1100),
+        ];
+        let rates = rates.map(|(schedule, carried_us, overloading_us)| {
+            (arrivals_of(&format!("{{ {schedule} }}")), carried_us, overloading_us)
+        });
+        let late = Arrivals::traced((750..1500).map(|ms| ms * 1_000_000).collect());
+        for (arrivals, carried_us, overloading_us) in rates.into_iter().chain([(late, 990, 1050)]) {
+            for seed in 1..=3 {
+                let on = |service_us: u64| pressure_on(&arrivals, service_us * 1000, seed);
+                let (carried, overloaded) = (on(carried_us), on(overloading_us));
+                assert!(!carried.is_overloaded(), "{arrivals}: {carried:?}");
+                assert!(overloaded.is_overloaded(), "{arrivals}: {overloaded:?}");
+            }
+        }
     }
 
     #[test]
@@ -322,14 +399,14 @@ mod tests {
         let one = Pressure {
             offered: 100,
             backlog_most: 7,
-            backlog_half: 3,
+            backlog_lasting: 3,
             backlog_end: 6,
             schedule_ns: 1_000,
         };
         let (mut threads, mut slices) = (one, one);
         threads.add(one);
         slices.add_slice(one);
-        let both = Pressure { offered: 200, backlog_half: 6, backlog_end: 12, ..one };
+        let both = Pressure { offered: 200, backlog_lasting: 6, backlog_end: 12, ..one };
         assert_eq!(threads, Pressure { backlog_most: 14, ..both });
         assert_eq!(slices, Pressure { schedule_ns: 2_000, ..both });
     }

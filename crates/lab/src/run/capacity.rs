@@ -258,8 +258,8 @@ mod tests {
                 trial.counts.broken = 1;
                 trial.judge_answers(&[]);
             }
-            let backlog_end = if *is_overloaded { 500 } else { 0 };
-            trial.pressure = Pressure { offered: 1_000, backlog_end, ..Pressure::default() };
+            let backlog_lasting = if *is_overloaded { 500 } else { 0 };
+            trial.pressure = Pressure { offered: 1_000, backlog_lasting, ..Pressure::default() };
             trial
         };
         (1..).zip(of).map(round).collect()

@@ -396,11 +396,9 @@ impl Trial {
         all
     }
 
-    /// Whether requests became due faster than they were answered: what waited at the end of the
-    /// slices is more than a hundredth of all, and more by a third than what waited half-way.
+    /// Whether requests became due faster than they were answered.
     pub(crate) fn is_overloaded(&self) -> bool {
-        let Pressure { offered, backlog_half, backlog_end, .. } = self.pressure;
-        backlog_end * 100 > offered && backlog_end * 3 > backlog_half * 4
+        self.pressure.is_overloaded()
     }
 
     /// The trial without its histograms and answers, which take megabytes.

@@ -141,7 +141,7 @@ impl<T: Transport> Worker<T> {
             trouble: self.trouble.take(),
             fault: self.fault.take(),
             pressure: match work {
-                Work::Timed(timed) => timed.pressure,
+                Work::Timed(timed) => timed.pressure(),
                 Work::Prepare(_)
                 | Work::Closed { .. }
                 | Work::Steps { .. }
