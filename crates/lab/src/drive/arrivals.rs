@@ -120,6 +120,15 @@ impl Arrivals {
         of_trace.or_else(of_rates)
     }
 
+    /// How often bursts come, and how long the shortest of several rates lasts, where each has an
+    /// end.
+    pub fn bursts(&self) -> Option<(Span, Option<Span>)> {
+        let Self::Open(schedule) = self else { return None };
+        let Spacing::Bursts { on, off } = schedule.spacing else { return None };
+        let lengths = schedule.stretches.iter().filter_map(|stretch| stretch.length);
+        Some((Span { ns: on.ns.saturating_add(off.ns) }, lengths.min_by_key(|span| span.ns)))
+    }
+
     /// Recorded times, in nanoseconds and ascending.
     pub fn traced(trace_ns: Vec<u64>) -> Self {
         let words = format!("trace of {} arrivals", trace_ns.len());

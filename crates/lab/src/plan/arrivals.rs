@@ -49,9 +49,23 @@ struct BurstsSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepSpec {
-    rate: Rate,
+    rate: Option<Rate>,
     #[serde(rename = "for")]
-    length: Span,
+    length: Option<Span>,
+}
+
+impl StepSpec {
+    /// The step of this number, from 1.
+    fn resolve(&self, number: usize) -> Result<Stretch, String> {
+        let rate =
+            self.rate.ok_or_else(|| format!("step {number} has no rate: rate = \"1k/s\""))?;
+        let length =
+            self.length.ok_or_else(|| format!("step {number} has no time: for = \"2s\""))?;
+        if length.ns == 0 {
+            return Err(format!("step {number} takes no time: for = \"2s\""));
+        }
+        Ok(Stretch { rate: check(rate)?, length: Some(length) })
+    }
 }
 
 impl<'de> Deserialize<'de> for ArrivalsSpec {
@@ -73,6 +87,9 @@ impl<'de> Deserialize<'de> for ArrivalsSpec {
 }
 
 const ONE_OF: &str = "say exactly one of think, pause, rate, every, steps, trace";
+
+const SPACED: &str = "spacing and bursts need a rate, for bursts the mean over on and off: \
+                      rate = \"5k/s\"";
 
 /// Times are whole nanoseconds, so no schedule is denser.
 const MAX_PER_SECOND: f64 = 1e9;
@@ -99,6 +116,10 @@ impl ArrivalsSpec {
             Self::Table(table) => table,
         };
         let Table { think, pause, rate, every, spacing, bursts, steps, trace } = &**table;
+        let is_spaced = spacing.is_some() || bursts.is_some();
+        if is_spaced && (think.is_some() || pause.is_some() || trace.is_some()) {
+            return Err("spacing and bursts belong to rate, every or steps: leave them out".into());
+        }
         let spacing = match (spacing, bursts) {
             (Some(_), Some(_)) => return Err("say either spacing or bursts".into()),
             (None, Some(BurstsSpec { on, off })) if on.ns > 0 => {
@@ -107,10 +128,6 @@ impl ArrivalsSpec {
             (None, Some(_)) => return Err("a burst needs a length: on = \"10ms\"".into()),
             (Some(SpacingName::Poisson), None) => Spacing::Poisson,
             (Some(SpacingName::Constant) | None, None) => Spacing::Constant,
-        };
-        let check = |rate: Rate| match rate.per_second > 0.0 && rate.per_second <= MAX_PER_SECOND {
-            true => Ok(rate),
-            false => Err("a schedule needs rates above 0/s, and at most 1000M/s".to_owned()),
         };
         if let Some(pause) = pause {
             let others = think.is_some() || rate.is_some() || every.is_some();
@@ -133,16 +150,24 @@ impl ArrivalsSpec {
         match (think, rate, steps, trace) {
             (Some(pause), None, None, None) => Ok(Arrivals::Think(*pause)),
             (None, Some(rate), None, None) => Ok(Arrivals::open(check(*rate)?, spacing)),
-            (None, None, Some(steps), None) if !steps.is_empty() => {
-                let stretch = |step: &StepSpec| {
-                    Ok(Stretch { rate: check(step.rate)?, length: Some(step.length) })
-                };
-                let stretches: Result<_, String> = steps.iter().map(stretch).collect();
-                Ok(Arrivals::scheduled(stretches?, spacing))
+            (None, None, Some(steps), None) if steps.is_empty() => {
+                Err("there is no step: steps = [{ rate = \"1k/s\", for = \"2s\" }, …]".into())
+            }
+            (None, None, Some(steps), None) => {
+                let stretches = (1..).zip(steps).map(|(number, step)| step.resolve(number));
+                Ok(Arrivals::scheduled(stretches.collect::<Result<_, _>>()?, spacing))
             }
             (None, None, None, Some(file)) => traced(&folder.join(file)),
+            (None, None, None, None) if is_spaced => Err(SPACED.into()),
             _ => Err(ONE_OF.into()),
         }
+    }
+}
+
+fn check(rate: Rate) -> Result<Rate, String> {
+    match rate.per_second > 0.0 && rate.per_second <= MAX_PER_SECOND {
+        true => Ok(rate),
+        false => Err("a schedule needs rates above 0/s, and at most 1000M/s".to_owned()),
     }
 }
 
@@ -234,6 +259,17 @@ mod tests {
         assert!(read("arrivals = { think = '1s', rate = '1/s' }").unwrap_err().contains("exactly"));
         assert!(read("arrivals = { every = '1s', rate = '1/s' }").unwrap_err().contains("exactly"));
         assert!(read("arrivals = { every = '0s' }").unwrap_err().contains("some time"));
+        let said = |text: &str| read(text).unwrap_err();
+        assert!(said("arrivals = { steps = [] }").contains("there is no step: steps = [{ rate"));
+        let steps =
+            |second| format!("arrivals = {{ steps = [{{ rate = '1/s', for = '1s' }}, {second}] }}");
+        assert!(said(&steps("{ rate = '2/s' }")).contains("step 2 has no time: for"));
+        assert!(said(&steps("{ for = '2s' }")).contains("step 2 has no rate"));
+        assert!(said(&steps("{ rate = '2/s', for = '0s' }")).contains("step 2 takes no time"));
+        let bursts = "bursts = { on = '10ms', off = '90ms' }";
+        assert!(said(&format!("arrivals = {{ {bursts} }}")).contains("the mean over on and off"));
+        let think = format!("arrivals = {{ think = '1s', {bursts} }}");
+        assert!(said(&think).contains("leave them out"));
         assert!(read("arrivals = { trace = 'gone' }").unwrap_err().contains("/nowhere/gone"));
         let endless = read("arrivals = { trace = '/dev/zero' }").unwrap_err();
         assert!(endless.contains("/dev/zero: no file of at most"), "{endless}");

@@ -35,7 +35,11 @@ pub(super) fn resolve(
             0 => "clients".into(),
             _ => format!("clients{index}"),
         });
-        resolve_group(source, name, group, service, time_scale)
+        let key = group
+            .name
+            .as_ref()
+            .map_or(format!("clients[{index}]"), |name| format!("clients.{name}"));
+        resolve_group(source, (name, &key), group, service, time_scale)
     };
     let mut clients = all_of(written.iter().enumerate().map(group))?;
     if clients.is_empty() {
@@ -131,7 +135,7 @@ fn own(
 
 fn resolve_group(
     source: &Source,
-    name: String,
+    (name, place): (String, &str),
     spec: &ClientsSpec,
     service: &Service,
     time_scale: f64,
@@ -141,13 +145,13 @@ fn resolve_group(
             return Ok(());
         }
         let message = format!("{value} is not from 1 to {most}");
-        Err(source.error_at(&format!("clients.{name}.{key}"), message, None))
+        Err(source.error_at(&format!("{place}.{key}"), message, None))
     };
     within("connections", spec.connections, MAX_CONNECTIONS)?;
     within("pipeline", spec.pipeline, MAX_PIPELINE)?;
     within("threads", spec.threads, MAX_THREADS)?;
     let threads = spec.threads.min(spec.connections);
-    let key = |part: &str| format!("clients.{name}.{part}");
+    let key = |part: &str| format!("{place}.{part}");
     let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
     let arrivals = spec.arrivals.resolve(folder, time_scale);
     let arrivals = arrivals.map_err(|problem| source.error_at(&key("arrivals"), problem, None))?;
@@ -164,7 +168,7 @@ fn resolve_group(
         let help = format!("say pipeline = {every}, or keep connections longer");
         return Err(source.error_at(&key("pipeline"), message, Some(help)));
     }
-    check_cpus(source, &format!("clients.{name}.cpus"), &spec.cpus)?;
+    check_cpus(source, &key("cpus"), &spec.cpus)?;
     let is_alone = arrivals != Arrivals::Closed || service.name == batch::SERVICE.name;
     if spec.io == IoSpec::Uring && is_alone {
         let message =

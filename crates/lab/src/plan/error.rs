@@ -220,10 +220,11 @@ fn span_in(value: &Spanned<DeValue<'_>>, path: &str) -> Range<usize> {
     }
 }
 
-/// Where a key is swept, if it is: `clients.pipeline` for `clients.NAME.pipeline`.
+/// Where a key is swept, if it is: `clients.pipeline` for `clients.NAME.pipeline` or
+/// `clients[0].pipeline`.
 fn swept_span(sweep: &DeValue<'_>, key: &str) -> Option<Range<usize>> {
     let ends = |key: &str| {
-        let (first, last) = (key.split('.').next(), key.split('.').next_back());
+        let (first, last) = (key.split(['.', '[']).next(), key.split('.').next_back());
         (first.map(str::to_owned), last.map(str::to_owned))
     };
     let DeValue::Table(sweep) = sweep else { return None };

@@ -21,6 +21,10 @@ const MAX_WARM_UP: Span = Span::from_ms(20_000);
 /// The least time that is measured in a piece.
 pub const MIN_MEASURE: Span = Span { ns: 10_000_000 };
 
+/// The time that is measured, and in which pieces, unless a suite says otherwise.
+const MEASURE: Span = Span::from_ms(5_000);
+const SLICE: Span = Span::from_ms(500);
+
 /// Rounds of a suite that doesn't say how many.
 const MIN_ROUNDS: u32 = 5;
 const MAX_ROUNDS: u32 = 50;
@@ -58,16 +62,14 @@ pub(super) fn resolve(
     if is_cold {
         check_cold(source, spec, steps, points)?;
     }
-    let measure = spec.measure.unwrap_or(Span::from_ms(5_000));
     let slice = match spec.slice {
         _ if is_cold => None,
         Some(SliceSpec::None) => None,
         Some(SliceSpec::Length(length)) => Some(length),
-        // Each slice would begin the schedule anew.
-        None => {
-            Some(Span::from_ms(500)).filter(|slice| ends(points).is_none_or(|end| end <= *slice))
-        }
+        None => Some(SLICE).filter(|slice| may_be_cut(points, *slice)),
     };
+    let one_pass = || points.iter().filter_map(end).max().filter(|_| slice.is_none());
+    let measure = spec.measure.or_else(one_pass).unwrap_or(MEASURE);
     let too_short = |key: &str| {
         let help = "at least 10ms; shorter pieces measure the starting and stopping";
         source.error_at(key, "too short", Some(help.into()))
@@ -153,27 +155,75 @@ fn piece(slice: Option<Span>) -> (&'static str, &'static str) {
     }
 }
 
-/// When the longest schedule that has an end is over.
-fn ends(points: &[Point]) -> Option<Span> {
-    let groups = points.iter().flat_map(|point| &point.clients);
-    groups.filter_map(|group| group.arrivals.end()).max()
+/// Whether slices of this length show what one piece would: a schedule that has an end would begin
+/// anew with each.
+fn may_be_cut(points: &[Point], slice: Span) -> bool {
+    let mut groups = points.iter().flat_map(|point| &point.clients);
+    let two_bursts = |period: Span| period.ns.saturating_mul(2) <= slice.ns;
+    groups.all(|group| {
+        let bursts = group.arrivals.bursts();
+        group.arrivals.end().is_none() && bursts.is_none_or(|(period, _)| two_bursts(period))
+    })
 }
 
-/// Refuses a schedule whose end no slice reaches: its last rates or arrivals would never be seen.
+/// When the longest of a point's schedules that have an end is over.
+fn end(point: &Point) -> Option<Span> {
+    point.clients.iter().filter_map(|group| group.arrivals.end()).max()
+}
+
+/// Refuses a schedule whose end no slice reaches, as its last rates or arrivals would never be
+/// seen, and one that ends before the slice does, as rates would be those of an idle time, too.
 fn check_schedules(
     source: &Source,
     points: &[Point],
     (slice, measure): (Option<Span>, Span),
 ) -> Result<()> {
     let length = slice.unwrap_or(measure);
-    let Some(end) = ends(points).filter(|end| *end > length) else { return Ok(()) };
+    check_bursts(source, points, (slice, measure))?;
+    let ends = || points.iter().filter_map(end);
+    let Some(end) = ends().find(|end| *end != length) else { return Ok(()) };
     let (piece, key) = piece(slice);
-    let help = match slice {
-        Some(_) => "\"none\" measures in one piece".to_owned(),
-        None => format!("give {key} {end}"),
+    let message = match end > length {
+        true => format!("arrivals go on for {end}, and a {piece} is over after {length}"),
+        false => format!("arrivals end after {end}, and a {piece} idles on until {length}"),
     };
-    let message = format!("arrivals go on for {end}, and a {piece} is over after {length}");
+    let help = match slice {
+        Some(_) => "leave rounds.slice out: arrivals that end are measured in one piece".to_owned(),
+        None if ends().any(|other| other != end) => {
+            format!("give {key} {end}, and the arrivals of all points as long")
+        }
+        None => format!("leave {key} out, or give it {end}"),
+    };
     Err(source.error_at(key, message, Some(help)))
+}
+
+/// Refuses a piece into which no two bursts fit: it may have no arrival at all, and doesn't show
+/// whether a burst is worked off before the next comes.
+fn check_bursts(
+    source: &Source,
+    points: &[Point],
+    (slice, measure): (Option<Span>, Span),
+) -> Result<()> {
+    let groups = points.iter().flat_map(|point| &point.clients);
+    for (period, step) in groups.filter_map(|group| group.arrivals.bursts()) {
+        let two = Span { ns: period.ns.saturating_mul(2) };
+        let (piece, key) = match step {
+            Some(_) => ("step", "clients.arrivals"),
+            None => piece(slice),
+        };
+        let length = step.or(slice).unwrap_or(measure);
+        if two <= length {
+            continue;
+        }
+        let message = format!("bursts come every {period}, and a {piece} is over after {length}");
+        let more = match step {
+            Some(_) => format!("let each step take {two} or more"),
+            None => format!("give {key} {two} or more"),
+        };
+        let help = format!("two bursts have to fit: {more}, or let bursts come more often");
+        return Err(source.error_at(key, message, Some(help)));
+    }
+    Ok(())
 }
 
 fn takes_steps(point: &Point) -> bool {

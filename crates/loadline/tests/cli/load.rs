@@ -73,15 +73,30 @@ fn rates_one_after_another_are_measured_to_the_end_of_the_last_or_refused() {
             "[rounds]\ndisturbed = \"ignore\"\nwarm_up = \"0s\"\nat_least = 1\nat_most = 1\n{rest}"
         )
     };
-    let result = run(&Place::with(&suite(steps, &rounds("measure = \"1s\""))));
+    let result = run(&Place::with(&suite(steps, &rounds(""))));
     let operations = result["trials"][0]["operations"].as_u64().expect("counted");
     assert!((459..=461).contains(&operations), "60 and 400 are due: {operations}");
     for (rest, said) in [
         ("slice = \"500ms\"", "arrivals go on for 1 s, and a slice is over after 500 ms"),
         ("measure = \"800ms\"", "arrivals go on for 1 s, and a trial is over after 800 ms"),
+        ("measure = \"2s\"", "arrivals end after 1 s, and a trial idles on until 2 s"),
     ] {
         Place::with(&suite(steps, &rounds(rest))).refuses(&["plan", "suite.toml"], 2, said);
     }
+}
+
+#[test]
+fn bursts_of_which_no_two_fit_into_a_slice_are_refused() {
+    let bursts = |off| {
+        format!("arrivals = {{ rate = \"100/s\", bursts = {{ on = \"10ms\", off = \"{off}\" }} }}")
+    };
+    let planned = |off, rounds| Place::with(&suite(&bursts(off), rounds));
+    let slice = "[rounds]\nslice = \"500ms\"";
+    assert!(stdout(&planned("240ms", slice).loadline(&["plan", "suite.toml"])).contains("500 ms"));
+    let said = "bursts come every 510 ms, and a slice is over after 500 ms";
+    planned("500ms", slice).refuses(&["plan", "suite.toml"], 2, said);
+    let whole = stdout(&planned("500ms", "").loadline(&["plan", "suite.toml"]));
+    assert!(whole.contains("5 s of each target in one piece"), "{whole}");
 }
 
 #[test]
