@@ -221,7 +221,19 @@ mod tests {
         assert!(explained("little's law").unwrap().contains("throughput"));
         assert!(explained("peak").unwrap().contains("memory"));
         // What stands in reports.
-        for word in ["grade", "unseen", "closed", "depth", "measured again", "beside", "p99.9"] {
+        for word in [
+            "grade",
+            "unseen",
+            "closed",
+            "depth",
+            "measured again",
+            "beside",
+            "p99.9",
+            "steps",
+            "bursts",
+            "trace",
+            "open loop",
+        ] {
             assert!(explained(word).unwrap().starts_with(&format!("**{word}**: ")), "{word}");
         }
         assert!(explained("listen queue").unwrap().contains("backlog"));
