@@ -310,22 +310,76 @@ fn pace(
     length_s: f64,
 ) -> Result<Pace, LedgerError> {
     let is_own = |trial: &TrialId| places.trials.get(trial).is_some_and(|own| own.1 == target);
-    let mut rate = Thinned::over(length_s, mean);
-    let slices = view.slices.iter().filter(|slice| is_own(&slice.trial_id));
-    for slice in slices.filter(|slice| slice.duration_ns > 0) {
-        let middle = seconds(slice.start_ns + slice.duration_ns / 2);
-        rate.push(middle, slice.operations as f64 / seconds(slice.duration_ns));
-    }
+    let mut answered = HashMap::new();
     let mut p50 = Thinned::over(length_s, mean);
     let mut p99 = Thinned::over(length_s, greatest);
     let own = view.trials.iter().map(|(id, _)| *id).filter(is_own);
     for trial in own.take(MAX_TRIALS_READ) {
-        for (second, middle, high) in by_second(&ledger.seconds(trial)?)? {
+        let rows = ledger.seconds(trial)?;
+        for (second, middle, high) in by_second(&rows)? {
             p50.push(f64::from(second) + 0.5, middle as f64);
             p99.push(f64::from(second) + 0.5, high as f64);
         }
+        answered.insert(trial, answers_by_second(&rows));
+    }
+    let mut rate = Thinned::over(length_s, mean);
+    for slice in view.slices.iter().filter(|slice| is_own(&slice.trial_id)) {
+        let (start_ns, end_ns) = (slice.start_ns, slice.start_ns.saturating_add(slice.duration_ns));
+        let answered = answered.get(&slice.trial_id);
+        for (at, value) in rates((start_ns, end_ns), slice.operations, answered) {
+            rate.push(at, value);
+        }
     }
     Ok(Pace { rate_per_s: rate.points(), p50_ns: p50.points(), p99_ns: p99.points() })
+}
+
+/// How many requests of a trial were answered in each second. Service times are those of answers,
+/// and latencies also of requests that were given up; a closed loop has only these.
+fn answers_by_second(rows: &[HistogramRow]) -> BTreeMap<u64, u64> {
+    let is_any = |kind| rows.iter().any(|row| row.kind == kind);
+    let kind = match is_any(HistogramKind::Service) {
+        true => HistogramKind::Service,
+        false => HistogramKind::Latency,
+    };
+    let mut seconds = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.kind == kind) {
+        *seconds.entry(u64::from(row.second.unwrap_or(0))).or_default() += row.count;
+    }
+    seconds
+}
+
+/// The rates of a slice with the middles of the times that they are of: of one that is longer than
+/// a second a rate for each second of the run, as its arrivals may have several.
+fn rates(
+    (start_ns, end_ns): (u64, u64),
+    operations: u64,
+    answered: Option<&BTreeMap<u64, u64>>,
+) -> Vec<(f64, f64)> {
+    const SECOND: u64 = 1_000_000_000;
+    const MOST_SECONDS: u64 = 100_000;
+    if end_ns <= start_ns {
+        return Vec::new();
+    }
+    let (first, last) = (start_ns / SECOND, (end_ns - 1) / SECOND);
+    let none = BTreeMap::new();
+    let is_long = end_ns - start_ns > SECOND && last - first < MOST_SECONDS;
+    let answered = answered.filter(|_| is_long).unwrap_or(&none);
+    let all: u64 = answered.range(first..=last).map(|(_, count)| count).sum();
+    let operations = operations as f64;
+    let rate = |from: u64, until: u64, operations: f64| {
+        (seconds(from + (until - from) / 2), operations / seconds(until - from))
+    };
+    if all == 0 {
+        return vec![rate(start_ns, end_ns, operations)];
+    }
+    let of_second = |second: u64| {
+        let begins = second * SECOND;
+        let (from, until) = (start_ns.max(begins), end_ns.min(begins.saturating_add(SECOND)));
+        let count = answered.get(&second).copied().unwrap_or(0) as f64;
+        // Of a few milliseconds a rate says nothing.
+        (until - from >= SECOND / 10).then(|| rate(from, until, operations * count / all as f64))
+    };
+    (first..=last).filter_map(of_second).collect()
 }
 
 /// Median and 99th percentile of each second, over all clients and operations.
@@ -401,5 +455,21 @@ mod tests {
             assert!(points.iter().all(|(_, value)| *value == 7.0), "{points:?}");
             assert!(points.is_sorted_by(|a, b| a.0 < b.0), "{points:?}");
         }
+    }
+
+    #[test]
+    fn a_slice_longer_than_a_second_has_a_rate_for_each_second() {
+        let ms = |ms: u64| ms * 1_000_000;
+        let answered = BTreeMap::from([(7, 250), (8, 1_000), (9, 2_000), (10, 1)]);
+        // From the half of the seventh second to just after the begin of the tenth.
+        let rates_of = |slice, answered| rates(slice, 3_251, answered);
+        let seen = rates_of((ms(7_500), ms(10_002)), Some(&answered));
+        assert_eq!(seen, [(7.75, 500.0), (8.5, 1_000.0), (9.5, 2_000.0)]);
+        let waited = rates_of((ms(7_500), ms(12_000)), Some(&answered));
+        assert_eq!(waited.last(), Some(&(11.5, 0.0)), "nothing was answered");
+        let mean = [(8.0, 1_625.5)];
+        assert_eq!(rates_of((ms(7_000), ms(9_000)), None), mean);
+        assert_eq!(rates_of((ms(7_250), ms(7_750)), Some(&answered)), [(7.5, 6_502.0)]);
+        assert_eq!(rates_of((ms(7_000), ms(7_000)), None), []);
     }
 }
