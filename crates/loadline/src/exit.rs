@@ -30,8 +30,9 @@ pub(crate) fn typed(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// A suite that is wrong, shown with the place: exit code 2.
+/// A suite that is wrong, each mistake shown with its place: exit code 2.
 #[expect(clippy::boxed_local, reason = "that is how a plan returns its error")]
 pub(crate) fn suite(error: Box<SuiteError>) -> Failure {
-    Failure::Explained(format!("{:?}", miette::Report::new(*error)))
+    let shown = error.apart().into_iter().map(|one| format!("{:?}", miette::Report::new(one)));
+    Failure::Explained(shown.collect::<Vec<_>>().join("\n"))
 }

@@ -23,11 +23,16 @@ pub struct SuiteError {
     #[label("here")]
     span: Option<SourceSpan>,
     /// Further mistakes of the same suite.
-    #[related]
     others: Vec<SuiteError>,
 }
 
 impl SuiteError {
+    /// Each mistake by itself, in the order of the suite.
+    pub fn apart(mut self) -> Vec<Self> {
+        let others = std::mem::take(&mut self.others);
+        std::iter::once(self).chain(others).collect()
+    }
+
     /// The same with further mistakes behind it, each once.
     pub(crate) fn with(mut self: Box<Self>, mut other: Self) -> Box<Self> {
         let behind = std::mem::take(&mut other.others);

@@ -18,6 +18,9 @@ use crate::deploy::DeployError;
 impl Runner<'_> {
     /// Rounds over all points in shuffled order, until every point has enough.
     pub(super) fn all_rounds(&mut self, writer: &mut RunWriter<'_>) -> Result<Ending, RunError> {
+        if self.plan.targets().iter().all(|target| target.skipped.is_some()) {
+            return Ok(Ending::Finished);
+        }
         self.build_targets(writer)?;
         let rounds = &self.plan.rounds;
         for ordinal in 1..=rounds.at_most {

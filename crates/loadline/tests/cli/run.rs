@@ -339,6 +339,10 @@ fn a_suite_error_names_the_place_and_what_would_be_right() {
         assert!(said.contains("suite.toml:13:1"), "{said}");
         assert!(said.contains("did you mean `pipeline`?"), "{said}");
     }
+    let two = suite(SERVE, "60ms", "[rond]").replace("pipeline = 2", "pipelin = 2");
+    let said = stderr(&Place::with(&two).loadline(&["plan", "suite.toml"]));
+    assert!(said.contains("`pipelin`") && said.contains("`rond`"), "{said}");
+    assert!(!said.contains("Error:"), "each mistake begins alike: {said}");
     let unused = "[derive]\nserver_time = \"latency.maen / 2\"";
     let place = Place::with(&suite(SERVE, "60ms", unused));
     place.refuses(&["plan", "suite.toml"], 2, "suite.toml:24:15");
@@ -365,6 +369,12 @@ fn a_missing_program_is_an_error_unless_the_target_is_optional() {
     let output = place.loadline(&["plan", "suite.toml"]);
     assert_eq!(code(&output), 0);
     assert!(stdout(&output).contains("LEFT OUT"), "{}", stdout(&output));
+    let output = place.loadline(&["run", "suite.toml", "--wait"]);
+    assert_eq!(code(&output), 4, "{}", stderr(&output));
+    let said = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("as every target is left out ("), "{said}");
+    assert!(said.contains("no-such-program-here is not installed): install what"), "{said}");
+    assert!(!stderr(&output).contains("round 1"), "{}", stderr(&output));
 }
 
 #[test]

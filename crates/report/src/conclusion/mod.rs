@@ -5,7 +5,7 @@ mod ladder;
 
 use findings::Summary;
 use judge::{Direction, Inconclusive, Unit, Verdict};
-use ledger::{RequirementOutcome, RunState, Validity};
+use ledger::{RequirementOutcome, RunState, TargetRow, Validity};
 
 use crate::causes::why_text;
 use crate::escape::one_line;
@@ -32,6 +32,7 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
         targets.clone().map(|target| unmeasured(summary, target)).collect();
     let is_measured = |target: usize| unmeasured[target].is_none();
     lines.extend(unmeasured.iter().flatten().cloned());
+    lines.extend(left_out(summary));
     match (&summary.capacity, &summary.contest) {
         (Some(capacity), _) => lines.extend(capacity::sentences(capacity, summary)),
         (_, Some(contest)) => lines.extend(crate::contest::sentences(summary, contest)),
@@ -116,6 +117,20 @@ fn unmeasured(summary: &Summary, target: usize) -> Option<String> {
         true => format!("No figure of {name} counts: {why} ({when}{others})."),
         false => format!("Nothing was measured of {name}: {why} ({when}{others})."),
     })
+}
+
+/// What is missing, where that leaves no target to measure.
+fn left_out(summary: &Summary) -> Option<String> {
+    let reason = |target: &TargetRow| {
+        let why = one_line(target.skipped.as_deref()?);
+        Some(format!("{}: {why}", target.name))
+    };
+    let reasons: Option<Vec<String>> = summary.targets.iter().map(reason).collect();
+    let reasons = reasons.filter(|all| !all.is_empty())?.join("; ");
+    Some(format!(
+        "Nothing was measured, as every target is left out ({reasons}): install what is missing, \
+         or say in the target's command where it is."
+    ))
 }
 
 /// That the first target did not keep up with its schedule, where no search asked how much it
