@@ -333,7 +333,9 @@ fn foreign_name(process: &Process, all: &[Process], run: &RunProcesses<'_>) -> O
         let Some(parent) = find(all, one.parent).filter(|parent| parent.pid > 1) else { break };
         one = parent;
     }
-    Some(name)
+    // A target is often called so, too.
+    let is_alike = find(all, lab).is_some_and(|own| own.name == process.name);
+    Some(if is_alike { format!("another {name}") } else { name })
 }
 
 #[cfg(test)]
@@ -394,6 +396,7 @@ mod tests {
                 line(24, "kworker/0:1-eve", 2, ticks, 0),
                 line(25, "kworker/1:2", 2, 3, 0),
                 line(26, "ksoftirqd/1", 2, ticks, 0),
+                line(27, "loadline", 1, 9 + 2 * ticks, 0),
                 line(30, "memcached", lab, 9 * ticks, 0),
                 line(31, "loadline", lab, 4 * ticks, 0),
                 line(lab, "loadline", 1, 4 * ticks, 0),
@@ -406,8 +409,13 @@ mod tests {
         let target = group(30);
         let run = RunProcesses { target: Some(&target), followed: &followed, ..NOTHING };
         let others = used_by(&all(0), &all(10), &run);
-        let expected =
-            [("loadline between its slices", 40), ("rustc", 30), ("java", 10), ("kworker", 10)];
+        let expected = [
+            ("loadline between its slices", 40),
+            ("rustc", 30),
+            ("another loadline", 20),
+            ("java", 10),
+            ("kworker", 10),
+        ];
         assert_eq!(others, named(&expected));
     }
 
