@@ -146,6 +146,9 @@ fn meant(mut error: clap::Error) -> clap::Error {
     if tip.is_some_and(|tip| tip.contains("as a value, use")) {
         error.remove(ContextKind::Suggested);
     }
+    if let Some(tip) = listening(&error) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
@@ -160,6 +163,17 @@ fn meant(mut error: clap::Error) -> clap::Error {
         }
     }
     error
+}
+
+/// How a service is given a port that has no `--port`.
+fn listening(error: &clap::Error) -> Option<&'static str> {
+    let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidArg) else { return None };
+    let words: Vec<String> = std::env::args().skip(1).take(2).collect();
+    let [serve, service] = &words[..] else { return None };
+    let command = command();
+    let service = command.find_subcommand(serve)?.find_subcommand(service)?;
+    let listens = service.get_arguments().any(|one| one.get_long() == Some("listen"));
+    (asked == "--port" && listens).then_some("a port is part of '--listen HOST:PORT'")
 }
 
 fn main() -> ExitCode {
