@@ -1,7 +1,7 @@
 //! A data directory: FORMAT says which service and version it is of, LOCK that it is in use.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -14,7 +14,7 @@ const MAX_FORMAT_BYTES: u64 = 256;
 /// `--data`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DataArgs {
-    /// The directory that keeps the service's data; it is made if it isn't there
+    /// The directory that keeps the service's data; it is made if it isn't there, in one that is
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
 }
@@ -34,8 +34,7 @@ impl DataDir {
     /// another version's, in use, or can't be written.
     pub(crate) fn open(path: &Path, service: &str, version: u32) -> Result<Self, Failure> {
         let shown = path.display();
-        std::fs::create_dir_all(path)
-            .with_context(|| format!("--data {shown} can't be made; choose another directory"))?;
+        make_data(path)?;
         check_owner(path, service)?;
         let lock_path = path.join("LOCK");
         // To open a pipe waits for its other end.
@@ -72,6 +71,24 @@ impl DataDir {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Makes the directory of `--data` where it isn't there. The one above it has to be, so that a path
+/// that is mistyped makes none.
+///
+/// # Errors
+/// A usage error where the one above isn't there; another error where it can't be made.
+pub fn make_data(path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
+    match std::fs::create_dir(path) {
+        Err(_) if path.is_dir() => Ok(()),
+        Err(why) if why.kind() == ErrorKind::NotFound => Err(Failure::Usage(format!(
+            "--data {shown}: there is no directory {}: make it first, or correct the path",
+            path.parent().unwrap_or(path).display()
+        ))),
+        made => Ok(made
+            .with_context(|| format!("--data {shown} can't be made; choose another directory"))?),
     }
 }
 
@@ -160,6 +177,17 @@ mod tests {
         assert!(refused("toy", 3).contains("start with an empty directory"));
         std::fs::write(path.join("FORMAT"), "toy x\n").expect("written");
         assert!(refused("toy", 2).contains("\"x\" is no version number"));
+    }
+
+    #[test]
+    fn a_directory_is_made_but_not_those_above_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let above = folder.path().join("mistyped");
+        let said = DataDir::open(&above.join("data"), "toy", 1).expect_err("refused").to_string();
+        let meant = format!("there is no directory {}: make it", above.display());
+        assert!(said.contains(&meant) && !above.exists(), "{said}");
+        std::fs::create_dir(&above).expect("made");
+        drop(DataDir::open(&above.join("data"), "toy", 1).expect("made"));
     }
 
     #[test]

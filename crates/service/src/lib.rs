@@ -37,7 +37,7 @@ mod tls;
 mod tokens;
 
 pub use args::CommonArgs;
-pub use data::{DataArgs, DataDir};
+pub use data::{DataArgs, DataDir, make_data};
 pub use exit::Failure;
 pub use http::{
     BoundHttp, Face, HttpArgs, HttpLimits, HttpServer, HttpSettings, Question, Quick, Quickly,

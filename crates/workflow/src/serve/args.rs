@@ -39,8 +39,8 @@ pub(crate) struct WorkflowArgs {
     #[arg(long, value_name = "PORT")]
     pub(super) port: Option<u16>,
 
-    /// The directory of scripts, jobs and the server's files, ecFlow's ECF_HOME; what is this
-    /// program's own lies in DIR/.loadline
+    /// The directory of scripts, jobs and the server's files, ecFlow's ECF_HOME; it is made if it
+    /// isn't there, in one that is; what is this program's own lies in DIR/.loadline
     #[arg(long, value_name = "DIR")]
     pub(super) data: Option<PathBuf>,
 
@@ -93,7 +93,8 @@ pub(crate) struct WorkflowArgs {
     #[arg(long, value_name = "BYTES", default_value = "1GiB")]
     pub(super) send_memory: ByteCount,
 
-    /// Commands that run at once, such as jobs; others wait
+    /// Commands of jobs (ECF_JOB_CMD) that run at once; others wait. Of ECF_KILL_CMD and
+    /// ECF_STATUS_CMD 32 each run beside them
     #[arg(
         long,
         value_name = "NUMBER",

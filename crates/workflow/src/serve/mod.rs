@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 use service::{
-    DataArgs, Failure, Harness, Outcome, Run, Running, listen_advice, raise_descriptor_limit,
+    DataArgs, Failure, Harness, Outcome, Run, Running, listen_advice, make_data,
+    raise_descriptor_limit,
 };
 use wire::Address;
 
@@ -102,9 +103,12 @@ impl Run for WorkflowArgs {
 /// The folder of what is this program's own, which is made where it isn't there.
 fn own_folder(home: &Path) -> Result<PathBuf, Failure> {
     let own = home.join(OWN_FOLDER);
+    make_data(home)?;
     // The journal has hashes of users' passwords.
-    std::fs::create_dir_all(home)
-        .and_then(|()| DirBuilder::new().recursive(true).mode(0o700).create(&own))
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&own)
         .map_err(|why| Failure::Other(anyhow::anyhow!("--data {}: {why}", home.display())))?;
     Ok(own)
 }
