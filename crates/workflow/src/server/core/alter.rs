@@ -6,8 +6,9 @@ use crate::model::{
 };
 use crate::protocol::Alteration;
 
-use super::parts::flag_of;
+use super::parts::{Effect, Parts, flag_of};
 use super::refusals;
+use crate::server::log::Category;
 
 /// Alters a node.
 pub(super) fn alter(
@@ -21,11 +22,7 @@ pub(super) fn alter(
         Alteration::Add(word) => ("add", add(rules, id, word, name, value)),
         Alteration::Delete(word) => ("delete", delete(rules, id, word, name, value)),
         Alteration::Change(word) => ("change", change(rules, id, word, name, value)),
-        Alteration::Flag(bit, is_set) => {
-            let flag = flag_of(bit).ok_or_else(|| format!("there is no flag {bit}"))?;
-            rules.alter_flag(id, flag, is_set);
-            return Ok(());
-        }
+        Alteration::Flag(bit, is_set) => return flag(rules, id, bit, is_set),
         Alteration::Sort => ("sort", sort(rules, id, name, value)),
     };
     done.map_err(|why| {
@@ -35,6 +32,46 @@ pub(super) fn alter(
             _ => format!("Alter ({what}) failed for {path} : {why}"),
         }
     })
+}
+
+/// Alters the server itself: its variables and flags. Over all else ecFlow's passes, and answers
+/// that all is well.
+pub(super) fn alter_server(
+    parts: &mut Parts<'_>,
+    rules: &mut Rules<'_>,
+    alteration: Alteration,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
+    match alteration {
+        Alteration::Add("variable") | Alteration::Change("variable") if !is_name(name) => {
+            return Err(bad_name(name));
+        }
+        Alteration::Add("variable") | Alteration::Change("variable") => {
+            rules.set_server_variable(name, Some(value));
+        }
+        Alteration::Delete("variable") => {
+            let known = rules.tree.server().user_variables.iter();
+            let all = known.map(|known| known.name.to_string());
+            let gone: Vec<String> = all.filter(|known| name.is_empty() || known == name).collect();
+            for name in gone {
+                rules.set_server_variable(&name, None);
+            }
+        }
+        Alteration::Flag(bit, is_set) => flag(rules, NodeId::ROOT, bit, is_set)?,
+        _ => {
+            let line = "of the server only variables and flags can be altered: nothing is changed";
+            parts.effects.push(Effect::Log(Category::Warning, line.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Sets or clears a flag, by its bit.
+fn flag(rules: &mut Rules<'_>, id: NodeId, bit: u8, is_set: bool) -> Result<(), String> {
+    let flag = flag_of(bit).ok_or_else(|| format!("there is no flag {bit}"))?;
+    rules.alter_flag(id, flag, is_set);
+    Ok(())
 }
 
 fn add(

@@ -12,7 +12,7 @@ use super::parts::Told;
 use super::text;
 
 /// The lines of an answer whose request says none.
-const MOST_LINES: usize = 10_000;
+const DEFAULT_LINES: usize = 10_000;
 
 /// Reads a file of a node, of which the last lines are wanted.
 pub(super) fn file(tree: &Tree, kind: FileKind, path: &str, max_lines: i64) -> Told {
@@ -26,13 +26,12 @@ pub(super) fn file(tree: &Tree, kind: FileKind, path: &str, max_lines: i64) -> T
         return Told::Reply(Reply::error(why));
     }
     let max_lines = usize::try_from(max_lines).ok().filter(|most| *most > 0);
-    let (path, max_lines) = (path.to_owned(), max_lines.unwrap_or(MOST_LINES));
+    let (path, max_lines) = (path.to_owned(), max_lines.unwrap_or(DEFAULT_LINES));
     let make = move || {
         let scope = Scope::of(&snapshot, id);
         let job = scope.any("ECF_JOB").unwrap_or_default().to_owned();
-        let read = |file: &str| {
-            Disk.read(file).map_err(|why| not_opened(&scope, kind, (file, &path), &why))
-        };
+        let read =
+            |file: &str| Disk.read(file).map_err(|why| not_opened(kind, (file, &path), &why));
         let located = || {
             locate(&Disk, &scope, &path).map_err(|why| match is_job {
                 true => why,
@@ -46,10 +45,7 @@ pub(super) fn file(tree: &Tree, kind: FileKind, path: &str, max_lines: i64) -> T
         };
         let bytes = match kind {
             FileKind::Job => read(&job),
-            FileKind::Output => {
-                let file = scope.any("ECF_JOBOUT").unwrap_or_default();
-                Disk::read_end(file).map_err(|why| not_opened(&scope, kind, (file, &path), &why))
-            }
+            FileKind::Output => output(&scope, &path),
             FileKind::Kill => read(&format!("{job}.kill")),
             FileKind::Status => read(&format!("{job}.stat")),
             FileKind::Script => located().and_then(|located| read(&located.text)),
@@ -69,33 +65,51 @@ pub(super) fn file(tree: &Tree, kind: FileKind, path: &str, max_lines: i64) -> T
     }
 }
 
-/// Why a file isn't there, in ecFlow's words.
-fn not_opened(
-    scope: &Scope,
-    kind: FileKind,
-    (file, path): (&str, &str),
-    why: &io::Error,
-) -> String {
+/// A job's output, looked for as ecFlow does: where a user says, where the server does, and where
+/// ECF_OUT is set, below ECF_HOME.
+fn output(scope: &Scope, path: &str) -> Result<Vec<u8>, String> {
+    let user = scope.user("ECF_JOBOUT");
+    let made = scope.generated("ECF_JOBOUT").unwrap_or_default();
+    let value = |name| scope.any(name).unwrap_or_default();
+    let below_home = format!("{}{path}.{}", value("ECF_HOME"), value("ECF_TRYNO"));
+    let has_folder = scope.user("ECF_OUT").is_some();
+    let last = has_folder.then_some(&*below_home);
+    let mut why = String::new();
+    for file in user.into_iter().chain([made]).chain(last) {
+        match Disk::read_end(file) {
+            Ok(bytes) => return Ok(bytes),
+            Err(error) => why = words(&error),
+        }
+    }
+    let user =
+        user.map(|file| format!("Failed to open user specified job-out(ECF_JOBOUT='{file}') "));
+    let below = "ECF_JOBOUT=ECF_HOME/ECF_NAME.ECF_TRYNO";
+    let others = match has_folder {
+        true => format!(
+            " (ECF_JOBOUT=ECF_OUT/ECF_NAME.ECF_TRYNO='{made}') *AND* ({below}='{below_home}')"
+        ),
+        false => format!("({below}='{made}') "),
+    };
+    let user = user.unwrap_or_default();
+    Err(format!("{user}Failed to open the job-out{others} for task {path} ({why})"))
+}
+
+/// The system's words.
+fn words(why: &io::Error) -> String {
     let why = why.to_string();
-    let why = why.split(" (os error").next().unwrap_or_default();
+    why.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// Why a file isn't there, in ecFlow's words.
+fn not_opened(kind: FileKind, (file, path): (&str, &str), why: &io::Error) -> String {
+    let why = words(why);
     let who = "CFileCmd::doHandleRequest: Failed to open the";
     match kind {
-        FileKind::Output if scope.user("ECF_JOBOUT") == Some(file) => format!(
-            "Failed to open user specified job-out(ECF_JOBOUT='{file}')  for task {path} ({why})"
-        ),
-        FileKind::Output => {
-            let folder = match scope.user("ECF_OUT") {
-                Some(_) => " (ECF_JOBOUT=ECF_OUT",
-                None => "(ECF_JOBOUT=ECF_HOME",
-            };
-            format!(
-                "Failed to open the job-out{folder}/ECF_NAME.ECF_TRYNO='{file}')  for task {path} \
-                 ({why})"
-            )
-        }
         FileKind::Job => format!("{who} job file('{file}') for task {path} ({why})"),
         FileKind::Kill => format!("{who} kill output file('{file}') for task {path} ({why})"),
         FileKind::Status => format!("{who} status output file('{file}') for task {path} ({why})"),
-        FileKind::Script | FileKind::Manual => format!("CFileCmd: {file}: {why}"),
+        FileKind::Output | FileKind::Script | FileKind::Manual => {
+            format!("CFileCmd: {file}: {why}")
+        }
     }
 }

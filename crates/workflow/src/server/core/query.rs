@@ -38,11 +38,11 @@ pub(super) fn is_long(tree: &Snapshot, kind: &str, path: &str, name: &str) -> bo
 pub(super) fn query(tree: &Snapshot, kind: &str, path: &str, name: &str) -> Result<String, String> {
     let id = tree.find(path).ok_or_else(|| no_node(path))?;
     let node = tree.node(id);
+    if id == NodeId::ROOT && kind != "state" {
+        let only = "The only valid query for the server is 'state'";
+        return Err(format!("QueryCmd: {only}, i.e. ecflow_client --query state /"));
+    }
     let missing = || match kind {
-        _ if id == NodeId::ROOT => {
-            let only = "The only valid query for the server is 'state'";
-            format!("QueryCmd: {only}, i.e. ecflow_client --query state /")
-        }
         "variable" => format!(
             "QueryCmd: Cannot find variable, repeat or generated var' of name {name} on node \
              {path} or its parents"
@@ -89,7 +89,6 @@ pub(super) fn query(tree: &Snapshot, kind: &str, path: &str, name: &str) -> Resu
                 ));
             }
         },
-        "variable" if id == NodeId::ROOT => tree.server_variable(name).map(ToString::to_string),
         "variable" => tree.variable(id, name),
         "trigger" => {
             let of = From { tree, node: id };

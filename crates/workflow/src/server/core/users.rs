@@ -1,6 +1,5 @@
 //! The commands of users.
 
-use crate::definition::is_name;
 use crate::model::{
     Free, Instant, NodeId, Order as To, Rules, ServerState, Snapshot, State, Which,
     ZombieAction as Action,
@@ -315,23 +314,8 @@ fn of_node(
             rules.free(id, free);
             id
         }
-        Command::Alter { alteration: Alteration::Add("variable"), name, value, .. }
-        | Command::Alter { alteration: Alteration::Change("variable"), name, value, .. }
-            if path == "/" =>
-        {
-            if !is_name(name) {
-                return Err(alter::bad_name(name));
-            }
-            rules.set_server_variable(name, Some(value));
-            NodeId::ROOT
-        }
-        Command::Alter { alteration: Alteration::Delete("variable"), name, .. } if path == "/" => {
-            let server = rules.tree.server();
-            let all = server.user_variables.iter().map(|known| known.name.to_string());
-            let gone: Vec<String> = all.filter(|known| name.is_empty() || known == name).collect();
-            for name in gone {
-                rules.set_server_variable(&name, None);
-            }
+        Command::Alter { alteration, name, value, .. } if path == "/" => {
+            alter::alter_server(parts, rules, *alteration, name, value)?;
             NodeId::ROOT
         }
         Command::Alter { alteration, name, value, .. } => {
