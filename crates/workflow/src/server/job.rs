@@ -142,12 +142,13 @@ fn prepare(submission: &Submission) -> Result<(Option<usize>, Option<String>), C
     };
     let with_values = |name: &str| {
         let command = scope.user(name).unwrap_or_default();
-        let of = |scope: &Scope| substitute(command.as_bytes(), scope, variables, micro.as_bytes());
-        let bytes = of(scope);
+        let values =
+            |scope: &Scope| substitute(command.as_bytes(), scope, variables, micro.as_bytes());
+        let bytes = values(scope);
         if let Some(process) = scope.any("ECF_RID").filter(|process| !is_fit(process)) {
             let mut without = scope.clone();
             without.set("ECF_RID", "");
-            if of(&without) != bytes {
+            if values(&without) != bytes {
                 return Err(CommandWhat::NotStarted(format!(
                     "{name} of {} is not run: the job calls its process {process:?}, and only \
                      letters, digits and {FIT} go into a command, and none begins with -",

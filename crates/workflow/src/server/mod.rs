@@ -29,6 +29,7 @@ mod pending;
 mod pushing;
 mod record;
 mod shared;
+mod signals;
 mod slices;
 mod slot;
 mod snapshots;
@@ -68,6 +69,7 @@ use message::Message;
 use owner::Owner;
 use pending::Pending;
 use shared::Shared;
+use signals::Signals;
 use spawn::Spawner;
 use store::{Logged, Opened};
 
@@ -95,7 +97,7 @@ pub struct Limits {
     pub receive_memory: u64,
     /// Large answers that are being sent, together, in bytes.
     pub send_memory: u64,
-    /// Commands that run at once; others wait.
+    /// Commands of jobs that run at once; others wait.
     pub max_jobs: usize,
     /// Connections open at once.
     pub max_connections: usize,
@@ -206,6 +208,7 @@ impl BoundWorkflow {
             answers: slot::Memory::new(limits.send_memory),
             followers: slot::Memory::new((limits.max_connections as u64 / 4).max(1)),
             silence: limits.send_timeout.div_f64(3.0).min(header::SILENCE),
+            spawner: Arc::new(Spawner::start(limits.max_jobs)?),
         });
         let dispatch = Arc::new(Dispatch::new(messages));
         let mut core = Core::new(Arc::clone(&environment));
@@ -231,7 +234,8 @@ impl BoundWorkflow {
             files: TaskPool::new("archive", 1, usize::MAX)?,
             writers: TaskPool::new("writer", 2, usize::MAX)?,
             mover: mover::Mover::default(),
-            spawner: Arc::new(Spawner::start(limits.max_jobs)?),
+            kills: Signals::default(),
+            statuses: Signals::default(),
             logged,
             is_snapshotting: false,
             terminate: Box::new(terminate),

@@ -94,13 +94,18 @@ impl Owner {
         true
     }
 
-    /// Answers why a task is submitted and no more: where its command waits for a place, or runs.
-    /// ecFlow's server, which is asked the same by `ecflow_client --why`, says nothing.
+    /// Answers why a task is submitted and no more: where its command waits for a place, or runs;
+    /// of the server, that commands have taken all places for long. ecFlow's server, which is asked
+    /// the same by `ecflow_client --why`, says nothing.
     pub(super) fn of_the_places(&self, request: &Request, asked: &Asked) -> bool {
         let Body::User(_, Command::Node(NodeCommand::Why, path)) = &request.body else {
             return false;
         };
-        let why = if self.core.is_submitted(path) { self.spawner.why(path) } else { None };
+        let why = match path.as_str() {
+            "/" => self.shared.spawner.taken_up(),
+            path if self.core.is_submitted(path) => self.shared.spawner.why(path),
+            _ => None,
+        };
         asked.slot.put(Answer::Reply(why.map_or(Reply::OK, Reply::Text)));
         true
     }

@@ -23,8 +23,8 @@ use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
 use super::record::{Record, What, random};
 use super::shared::{Shared, in_background, written};
+use super::signals::Signals;
 use super::slot::Answer;
-use super::spawn::Spawner;
 use super::store::Logged;
 use super::texts::{KEPT, Texts};
 use crate::protocol::{Reply, Request};
@@ -64,7 +64,8 @@ pub(super) struct Owner {
     /// behind no one's answers.
     pub(super) writers: TaskPool,
     pub(super) mover: Mover,
-    pub(super) spawner: Arc<Spawner>,
+    pub(super) kills: Signals,
+    pub(super) statuses: Signals,
     /// What is behind the snapshot.
     pub(super) logged: Logged,
     pub(super) is_snapshotting: bool,
@@ -118,7 +119,7 @@ impl Owner {
 
     pub(super) fn end(mut self, messages: &Receiver<Message>) {
         // Jobs that aren't started now are started by the next server.
-        self.spawner.stop();
+        self.shared.spawner.stop();
         // What is in the journal is applied, so that the checkpoint has it, and none is being
         // written by then.
         loop {
@@ -184,7 +185,10 @@ impl Owner {
             Message::Kept => self.clock.forget = Some(Instant::now() + KEPT),
             Message::LogIn(file) => self.core.log_file = file,
             Message::Start(starts) => self.start_some(starts),
-            Message::Command(end) => self.command_end(end),
+            Message::Command(end) => {
+                self.signal_over(&end);
+                self.command_end(end);
+            }
             Message::Acknowledged(number) => {
                 self.groups += u64::from(!self.pending.is_empty());
                 self.acknowledged(number, true);
@@ -222,7 +226,9 @@ impl Owner {
     }
 
     fn counts(&self) -> Counts {
-        let (running, waiting) = self.spawner.counts();
+        let (running, waiting) = self.shared.spawner.counts();
+        let signals = self.kills.waiting.len() + self.statuses.waiting.len();
+        let waiting = waiting + signals as u64;
         let counts = Counts { groups: self.groups, running, waiting, ..Counts::default() };
         Counts { pending: self.pending.len() as u64, ..self.checkpoints.counted(counts) }
     }
@@ -474,7 +480,7 @@ impl Owner {
         });
     }
 
-    fn command_end(&mut self, end: CommandEnd) {
+    pub(super) fn command_end(&mut self, end: CommandEnd) {
         let (at_us, random) = (unix_us(), random());
         let Some((code, text)) = self.core.outcome_of(&end) else { return };
         let CommandEnd { path, try_no, password, .. } = &end;
@@ -498,7 +504,7 @@ impl Owner {
         if now >= self.clock.tick {
             self.count_pings();
             self.core.statistics.look();
-            if let Some(text) = self.spawner.taken_up() {
+            if let Some(text) = self.shared.spawner.newly_taken_up() {
                 self.say(unix_us(), Category::Warning, &text);
             }
             let (at_us, random) = (unix_us(), random());

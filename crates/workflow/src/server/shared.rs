@@ -13,6 +13,7 @@ use super::access::Access;
 use super::log::{Category, Log, unix_us};
 use super::message::Message;
 use super::slot::{Answer, Held, Memory, Rendered, SMALL_BYTES, Slot};
+use super::spawn::Spawner;
 use crate::protocol::{Reply, Request};
 
 /// What connections, the owner and the pool share.
@@ -35,6 +36,7 @@ pub(super) struct Shared {
     pub(super) followers: Arc<Memory>,
     /// How long those are sent nothing, at most.
     pub(super) silence: Duration,
+    pub(super) spawner: Arc<Spawner>,
 }
 
 /// By how much threads that parse, render and write yield to those that answer.
@@ -171,6 +173,7 @@ mod tests {
             answers: Memory::new(1),
             followers: Memory::new(1),
             silence: Duration::ZERO,
+            spawner: Arc::new(Spawner::start(1).expect("a thread")),
         };
         let (go_on, waits) = channel::<()>();
         let busy = shared.in_background(move || assert!(waits.recv().is_err(), "none is sent"));

@@ -60,18 +60,24 @@ pub(super) struct Spawner {
 }
 
 /// A command that runs.
-struct Taken {
-    kind: CommandKind,
-    path: String,
+struct Running {
+    start: Start,
     since: Instant,
+    child: Child,
+    /// Says its end, unless the system had none.
+    pidfd: Option<OwnedFd>,
 }
 
 /// The commands that run, and those that wait until there is a place.
 struct Places {
-    /// The most that run at once.
+    /// The most commands of jobs that run at once.
     most: usize,
     /// By process, which is also the process group.
-    running: HashMap<u32, Taken>,
+    running: HashMap<u32, Running>,
+    /// How many of them are of jobs.
+    jobs: usize,
+    /// Those of jobs; before them kill and status commands, which are started at once: the owner
+    /// has no more than a few of them started at a time.
     waiting: VecDeque<Start>,
     /// Whether it was said that all places are taken up, since one last was free.
     is_said: bool,
@@ -83,69 +89,127 @@ fn lock(places: &Mutex<Places>) -> MutexGuard<'_, Places> {
 
 impl Places {
     fn new(most: usize) -> Self {
-        Self { most, running: HashMap::new(), waiting: VecDeque::new(), is_said: false }
+        Self { most, running: HashMap::new(), jobs: 0, waiting: VecDeque::new(), is_said: false }
     }
 
-    fn ended(&mut self, process: u32) {
-        self.running.remove(&process);
-        self.is_said = false;
+    /// Takes a command that waits: of a job behind all others, any other before them.
+    fn add(&mut self, start: Start) {
+        match start.is_job() {
+            true => self.waiting.push_back(start),
+            false => self.waiting.push_front(start),
+        }
     }
 
-    /// The command that has run for longest.
+    /// The next command for which there is a place.
+    fn next(&mut self) -> Option<Start> {
+        let has_place = !self.waiting.front()?.is_job() || self.jobs < self.most;
+        if has_place { self.waiting.pop_front() } else { None }
+    }
+
+    fn started(&mut self, process: u32, running: Running) {
+        self.jobs += usize::from(running.start.is_job());
+        self.running.insert(process, running);
+    }
+
+    /// Takes out a command that has ended, with how it did.
+    fn ended(&mut self, process: u32) -> Option<(Running, ExitStatus)> {
+        let status = match self.running.get_mut(&process)?.child.try_wait() {
+            Ok(status) => status?,
+            // Someone else has taken it: it has ended, and no one knows how.
+            Err(_) => ExitStatus::from_raw(0),
+        };
+        let running = self.running.remove(&process)?;
+        if running.start.is_job() {
+            self.jobs -= 1;
+            self.is_said = false;
+        }
+        Some((running, status))
+    }
+
+    /// Those whose ends no descriptor says.
+    fn unwatched(&self) -> Vec<u32> {
+        let unwatched = self.running.iter().filter(|(_, one)| one.pidfd.is_none());
+        unwatched.map(|(process, _)| *process).collect()
+    }
+
+    /// The commands of jobs that run.
+    fn of_jobs(&self) -> impl Iterator<Item = (&u32, &Running)> {
+        self.running.iter().filter(|(_, one)| one.start.is_job())
+    }
+
+    /// The command of a job that has run for longest, and how to end it.
     fn oldest(&self, now: Instant) -> Option<String> {
-        let (process, taken) = self.running.iter().min_by_key(|(_, taken)| taken.since)?;
-        let Taken { kind, path, .. } = taken;
+        let (process, running) = self.of_jobs().min_by_key(|(_, one)| one.since)?;
+        let Start { kind, path, .. } = &running.start;
         let kind = kind.variable();
-        let seconds = taken.seconds(now);
+        let seconds = running.seconds(now);
         Some(format!(
-            "the oldest, {kind} of {path} (process group {process}), has run for {seconds} s"
+            "the oldest, {kind} of {path}, has run for {seconds} s; if it hangs, end it and what \
+             it has started by `kill -- -{process}`"
         ))
     }
 
     fn why(&self, path: &str, now: Instant) -> Option<String> {
         let name = CommandKind::Job.variable();
-        let is_it = |kind: CommandKind, of: &str| kind == CommandKind::Job && of == path;
-        if self.waiting.iter().any(|start| is_it(start.kind, &start.path)) {
+        if self.waiting.iter().any(|start| start.is_job() && start.path == path) {
             let oldest = self.oldest(now).unwrap_or_default();
-            let count = self.running.len();
-            return Some(format!(
-                "its {name} waits for one of {} places (--max-jobs): {count} commands run; \
-                 {oldest}",
-                self.most
-            ));
+            let places = of_places(self.most);
+            return Some(format!("its {name} waits, as {places} are taken: {oldest}"));
         }
-        let its = self.running.iter().filter(|(_, taken)| is_it(taken.kind, &taken.path));
+        let its = self.of_jobs().filter(|(_, one)| one.start.path == path);
         // One that was requeued may still run, too.
-        let (process, taken) = its.max_by_key(|(_, taken)| taken.since)?;
-        let seconds = taken.seconds(now);
-        Some(format!("its {name} (process group {process}) has run for {seconds} s"))
+        let (process, running) = its.max_by_key(|(_, one)| one.since)?;
+        let seconds = running.seconds(now);
+        Some(format!(
+            "its {name} has run for {seconds} s; if it hangs, end it by `kill -- -{process}`"
+        ))
     }
 
-    fn taken_up(&mut self, now: Instant) -> Option<String> {
-        let is_long = |taken: &Taken| now.saturating_duration_since(taken.since) > LONG;
-        let is_so = self.running.len() >= self.most && self.running.values().all(is_long);
-        if !is_so || std::mem::replace(&mut self.is_said, true) {
+    /// That no place has been free for long.
+    fn taken_up(&self, now: Instant) -> Option<String> {
+        let is_long = |one: &Running| now.saturating_duration_since(one.since) > LONG;
+        if self.jobs < self.most || !self.of_jobs().all(|(_, one)| is_long(one)) {
             return None;
         }
         Some(format!(
-            "all {} places of commands (--max-jobs) are taken by such as have run for more than {} \
-             s, and {} wait: {}; end those that hang, or allow more",
-            self.most,
+            "{} have been taken for more than {} s, and {} wait: {}",
+            of_places(self.most),
             LONG.as_secs(),
             self.waiting.len(),
             self.oldest(now).unwrap_or_default()
         ))
     }
+
+    /// The same, once until a place is free.
+    fn newly_taken_up(&mut self, now: Instant) -> Option<String> {
+        if self.is_said {
+            return None;
+        }
+        let text = self.taken_up(now)?;
+        self.is_said = true;
+        Some(text)
+    }
 }
 
-impl Taken {
+/// All places of jobs' commands, in words.
+fn of_places(most: usize) -> String {
+    format!("all places of jobs' commands (--max-jobs {most})")
+}
+
+impl Start {
+    fn is_job(&self) -> bool {
+        self.kind == CommandKind::Job
+    }
+}
+
+impl Running {
     fn seconds(&self, now: Instant) -> u64 {
         now.saturating_duration_since(self.since).as_secs()
     }
 }
 
 impl Spawner {
-    /// A spawner of at most `most` commands at once; others wait.
+    /// A spawner of at most `most` commands of jobs at once; others wait.
     ///
     /// # Errors
     /// When the system has no descriptor or thread for it.
@@ -155,15 +219,14 @@ impl Spawner {
         poller.add(&signal, WORK, Interest::Read)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let places = Arc::new(Mutex::new(Places::new(most)));
-        let mut running = Running {
+        let mut starter = Starter {
             places: Arc::clone(&places),
             is_over: Arc::clone(&is_over),
             signal: Arc::clone(&signal),
             poller,
-            children: HashMap::new(),
         };
         let thread = std::thread::Builder::new().name("spawn".to_owned());
-        let thread = thread.spawn(move || running.run())?;
+        let thread = thread.spawn(move || starter.run())?;
         Ok(Self { places, signal, is_over, thread: Mutex::new(Some(thread)) })
     }
 
@@ -178,15 +241,19 @@ impl Spawner {
         lock(&self.places).why(path, Instant::now())
     }
 
-    /// That no place has been free for long, with the command that has run for longest: once, until
-    /// one is.
+    /// That no place has been free for long, with the command that has run for longest.
     pub(super) fn taken_up(&self) -> Option<String> {
         lock(&self.places).taken_up(Instant::now())
     }
 
+    /// The same, once until a place is free.
+    pub(super) fn newly_taken_up(&self) -> Option<String> {
+        lock(&self.places).newly_taken_up(Instant::now())
+    }
+
     /// Has a command started, unless it is stopped.
     pub(super) fn submit(&self, start: Start) {
-        lock(&self.places).waiting.push_back(start);
+        lock(&self.places).add(start);
         wake(&self.signal);
     }
 
@@ -213,27 +280,25 @@ fn wake(signal: &OwnedFd) {
     let _ = rustix::io::write(signal, &1_u64.to_ne_bytes());
 }
 
-struct Running {
+/// What the thread has.
+struct Starter {
     places: Arc<Mutex<Places>>,
     is_over: Arc<AtomicBool>,
     signal: Arc<OwnedFd>,
     poller: Poller,
-    /// With a descriptor that says its end, unless the system had none.
-    children: HashMap<u32, (Child, Option<OwnedFd>, Start)>,
 }
 
-impl Running {
+impl Starter {
     fn run(&mut self) {
         loop {
-            while !self.is_over.load(Ordering::Acquire)
-                && let Some(start) = self.next()
-            {
+            loop {
+                if self.is_over.load(Ordering::Acquire) {
+                    return;
+                }
+                let Some(start) = lock(&self.places).next() else { break };
                 self.spawn(start);
             }
-            if self.is_over.load(Ordering::Acquire) {
-                return;
-            }
-            let is_unwatched = self.children.values().any(|(_, pidfd, _)| pidfd.is_none());
+            let is_unwatched = !lock(&self.places).unwatched().is_empty();
             // Only a bug of the program fails it; the next turn tries again.
             if self.poller.wait(is_unwatched.then_some(LOOK_EVERY_NS)).is_err() {
                 std::thread::sleep(std::time::Duration::from_millis(10));
@@ -242,14 +307,9 @@ impl Running {
             for token in ready {
                 self.ready(token);
             }
-            self.look();
+            let unwatched = lock(&self.places).unwatched();
+            unwatched.into_iter().for_each(|process| self.ended(process));
         }
-    }
-
-    /// The next command for which there is a place.
-    fn next(&self) -> Option<Start> {
-        let mut places = lock(&self.places);
-        if self.children.len() < places.most { places.waiting.pop_front() } else { None }
     }
 
     fn ready(&mut self, token: u64) {
@@ -258,21 +318,16 @@ impl Running {
             let _ = rustix::io::read(&*self.signal, &mut count);
             return;
         }
-        let number = token as u32;
-        let Some((child, _, _)) = self.children.get_mut(&number) else { return };
-        let status = match child.try_wait() {
-            Ok(Some(status)) => status,
-            Ok(None) => return,
-            // Someone else has taken it: it has ended, and no one knows how.
-            Err(_) => ExitStatus::from_raw(0),
-        };
-        if let Some((_, pidfd, mut start)) = self.children.remove(&number) {
-            if let Some(pidfd) = pidfd {
-                let _ = self.poller.remove(&pidfd);
-            }
-            lock(&self.places).ended(number);
-            (start.notify)(Happened::Ended(number, status));
+        self.ended(token as u32);
+    }
+
+    /// Has it noticed that a command has ended, if it has.
+    fn ended(&mut self, process: u32) {
+        let Some((mut running, status)) = lock(&self.places).ended(process) else { return };
+        if let Some(pidfd) = running.pidfd {
+            let _ = self.poller.remove(&pidfd);
         }
+        (running.start.notify)(Happened::Ended(process, status));
     }
 
     fn spawn(&mut self, mut start: Start) {
@@ -283,23 +338,14 @@ impl Running {
             Ok(child) => child,
             Err(why) => return (start.notify)(Happened::Failed(why)),
         };
-        let number = child.id();
+        let process = child.id();
         (start.notify)(Happened::Started);
-        let pid = Pid::from_raw(number.cast_signed());
+        let pid = Pid::from_raw(process.cast_signed());
         let pidfd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        let token = number.into();
+        let token = process.into();
         let pidfd = pidfd.filter(|one| self.poller.add(one, token, Interest::Read).is_ok());
-        let (kind, path) = (start.kind, start.path.clone());
-        let taken = Taken { kind, path, since: Instant::now() };
-        lock(&self.places).running.insert(number, taken);
-        self.children.insert(number, (child, pidfd, start));
-    }
-
-    /// Looks for the ends of those that no descriptor says.
-    fn look(&mut self) {
-        let unwatched = self.children.iter().filter(|(_, (_, pidfd, _))| pidfd.is_none());
-        let unwatched: Vec<u32> = unwatched.map(|(number, _)| *number).collect();
-        unwatched.into_iter().for_each(|number| self.ready(number.into()));
+        let running = Running { start, since: Instant::now(), child, pidfd };
+        lock(&self.places).started(process, running);
     }
 }
 
@@ -341,30 +387,44 @@ mod tests {
     fn commands_that_take_up_all_places_are_named_once_until_one_is_free() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
-        let taken = |path: &str, seconds| {
-            let (path, since) = (path.to_owned(), at(seconds));
-            Taken { kind: CommandKind::Job, path, since }
+        let start = |path: &str| {
+            let (kind, path, command) = (CommandKind::Job, path.to_owned(), String::new());
+            Start { kind, path, command, notify: Box::new(|_| {}) }
+        };
+        let running = |path: &str, seconds| {
+            let child = Command::new("true").spawn().expect("a process");
+            Running { start: start(path), since: at(seconds), child, pidfd: None }
         };
         let mut places = Places::new(2);
-        places.running.insert(7, taken("/s/a", 0));
-        assert_eq!(places.taken_up(at(100)), None, "one is free");
-        places.running.insert(8, taken("/s/b", 10));
-        assert_eq!(places.taken_up(at(70)), None, "one has run for no more than a minute");
-        let (kind, path) = (CommandKind::Job, "/s/c".to_owned());
-        let (command, notify) = (String::new(), Box::new(|_: Happened| {}));
-        places.waiting.push_back(Start { kind, path, command, notify });
-        let said = places.taken_up(at(71)).unwrap_or_default();
-        let oldest = "the oldest, ECF_JOB_CMD of /s/a (process group 7), has run for 71 s";
-        assert!(said.contains("all 2 places") && said.contains("1 wait"), "{said}");
-        assert!(said.contains(oldest), "{said}");
-        assert_eq!(places.taken_up(at(200)), None, "it was said");
+        places.started(7, running("/s/a", 0));
+        assert_eq!(places.newly_taken_up(at(100)), None, "one is free");
+        places.started(8, running("/s/b", 10));
+        assert_eq!(places.newly_taken_up(at(70)), None, "one has run for no more than a minute");
+        places.add(start("/s/c"));
+        assert!(places.next().is_none());
+        let said = places.newly_taken_up(at(71)).unwrap_or_default();
+        let oldest = "the oldest, ECF_JOB_CMD of /s/a, has run for 71 s; if it hangs, end it and \
+                      what it has started by `kill -- -7`";
+        let all = "all places of jobs' commands (--max-jobs 2)";
+        assert!(
+            said.starts_with(all) && said.contains("1 wait") && said.ends_with(oldest),
+            "{said}"
+        );
+        assert_eq!(places.newly_taken_up(at(71)), None, "it was said");
+        assert_eq!(places.taken_up(at(71)), Some(said), "it is so still");
         let why = places.why("/s/c", at(71)).unwrap_or_default();
-        assert!(why.contains("one of 2 places") && why.contains(oldest), "{why}");
+        assert!(why.contains(all) && why.ends_with(oldest), "{why}");
         let why = places.why("/s/b", at(71)).unwrap_or_default();
-        assert_eq!(why, "its ECF_JOB_CMD (process group 8) has run for 61 s");
-        places.ended(8);
+        assert_eq!(why, "its ECF_JOB_CMD has run for 61 s; if it hangs, end it by `kill -- -8`");
+        while places.ended(8).is_none() {
+            std::thread::yield_now();
+        }
         assert_eq!(places.why("/s/b", at(71)), None);
-        places.running.insert(9, taken("/s/c", 80));
-        assert!(places.taken_up(at(141)).is_some());
+        places.started(9, running("/s/c", 80));
+        assert!(places.newly_taken_up(at(141)).is_some());
+        let kill = Start { kind: CommandKind::Kill, ..start("/s/a") };
+        places.add(kill);
+        let next = places.next().map(|start| start.kind);
+        assert_eq!(next, Some(CommandKind::Kill), "it needs no place of a job");
     }
 }

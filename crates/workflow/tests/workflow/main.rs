@@ -31,6 +31,7 @@ mod rules;
 mod runners;
 mod served;
 mod shown;
+mod signals;
 mod simulated;
 mod statistics;
 mod sync;

@@ -59,11 +59,11 @@ fn of_a_task_whose_command_waits_for_a_place_the_one_that_hangs_is_named() {
     let why = |path: &str| printed(&["why", &at, path]);
     place.until("eight run", || (0..8).all(|at| place.home().join(format!("t{at}")).exists()));
     client.command(Command::Run { paths: vec!["/s/f/last".to_owned()], force: true }).expect("run");
-    let waits = "its ECF_JOB_CMD waits for one of 8 places (--max-jobs): 8 commands run; the \
-                 oldest, ECF_JOB_CMD of /s/t";
+    let waits = "its ECF_JOB_CMD waits, as all places of jobs' commands (--max-jobs 8) are taken: \
+                 the oldest, ECF_JOB_CMD of /s/t";
     place.until("it waits", || why("/s/f/last").contains(waits));
     let runs = why("/s/t0");
-    assert!(runs.contains("its ECF_JOB_CMD (process group "), "{runs}");
+    assert!(runs.contains("its ECF_JOB_CMD has run for "), "{runs}");
     std::fs::remove_file(place.home().join("wait")).expect("removed");
     server.stop(Duration::from_secs(1));
 }
@@ -78,6 +78,11 @@ suite x
       meter m 0 100
       label l \"\"
     task b
+    task c
+      edit ECF_OUT '/nowhere'
+    task d
+      edit ECF_OUT '/nowhere'
+      edit ECF_JOBOUT '/nowhere/d'
   endfamily
 endsuite
 ";
@@ -87,17 +92,19 @@ fn what_is_refused_is_refused_in_ecflow_s_words_and_what_is_cut_says_so() {
     is_as_with_ecflow(|place| {
         let file = place.write("home/x.def", REFUSING).display().to_string();
         place.write("home/x/f/a.0", "1\n2\n3\n4\n5\n");
+        place.write("home/x/f/c.0", "below ECF_HOME\n");
         place.write("home/x/f.man", "%manual\nWhat f is.\n%end\n");
         place.told(&[&format!("--load={file}")]);
         place.told(&["--begin=x"]);
         let commands = [
             "--file /x/f/a jobout 3|--file /x/f/a jobout 5|--file /x/f/a jobout 6",
             "--file /x/f/b jobout|--file /x/f/b job|--file /x/f/b kill|--file /x/f/b stat",
-            "--file /x/f script|--file /x/f jobout",
+            "--file /x/f script|--file /x/f jobout|--file /x/f/c jobout|--file /x/f/d jobout",
             "--file /x/f manual|--file /x manual|--file /x/no script",
             "--query event /x/f/a:no|--query meter /x/f/a:no|--query label /x/f/a:no",
             "--query limit /x:no|--query limit_max /x/f:lim|--query repeat /x|--query repeat /",
             "--query variable /x/f/a:no|--query event /x/f/a:e|--query variable /:no",
+            "--query state /|--query dstate /|--query variable /:ECF_HOME",
             "--begin=no|--run /no /none|--requeue /no|--free-dep all /no|--suspend /no",
             "--force clear /x/f/a:no|--force aborted /x/f/a:e|--force complete /no",
             "--force=active /x/f/a /x/f/b|--replace /x/f FILE|--replace /x FILE",

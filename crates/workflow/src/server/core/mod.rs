@@ -207,6 +207,17 @@ impl Core {
         self.tree.find(path).is_some_and(|id| self.tree.node(id).state == State::Submitted)
     }
 
+    /// What starts a kill or status command that has waited, where it is still meant: for a job,
+    /// by its path and process, of this try and password.
+    pub(super) fn signal(
+        &self,
+        kind: CommandKind,
+        of: (&str, &str),
+        job: (i32, &str),
+    ) -> Option<Submission> {
+        signals::signal(&self.tree, &self.zombies, kind, of, job)
+    }
+
     /// The numbers of the tree's last changes, of states and of structure.
     pub(super) fn numbers(&self) -> (u32, u32) {
         (self.tree.state_change_no(), self.tree.modify_change_no())

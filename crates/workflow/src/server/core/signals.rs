@@ -1,8 +1,9 @@
 //! Jobs that are asked for their status, killed, or decided on as zombies.
 
-use crate::model::{Flag, Kind, NodeId, Rules, State, ZombieAction};
+use crate::model::{Flag, Kind, NodeId, Rules, State, Tree, ZombieAction};
 
-use super::parts::{CommandKind, Effect, Parts, submission};
+use super::parts::{CommandKind, Effect, Parts, Submission, submission};
+use super::zombies::Zombies;
 
 /// Decides what becomes of the zombies of these paths: of one job, or of each path's.
 pub(super) fn zombies(
@@ -68,6 +69,27 @@ pub(super) fn shell(
         }
     }
     Ok(())
+}
+
+/// What starts ECF_KILL_CMD or ECF_STATUS_CMD, which has waited, for a job that is still the task's
+/// own, with this try and password and in this process, where it was known; or for a zombie.
+pub(super) fn signal(
+    tree: &Tree,
+    zombies: &Zombies,
+    kind: CommandKind,
+    (path, process): (&str, &str),
+    (try_no, password): (i32, &str),
+) -> Option<Submission> {
+    let id = tree.find(path).filter(|id| tree.node(*id).kind.is_job())?;
+    let (node, job) = (tree.node(id), tree.node(id).job());
+    let runs = matches!(node.state, State::Submitted | State::Active);
+    let is_own = job.try_no == try_no && *job.password == *password;
+    if runs && is_own && (process.is_empty() || *job.rid == *process) {
+        return Some(submission(tree, id, kind));
+    }
+    let mut start = submission(tree, id, kind);
+    start.scope.set("ECF_RID", process);
+    zombies.has(path, process).then_some(start)
 }
 
 /// Starts ECF_KILL_CMD for a job of a task with this process.

@@ -327,6 +327,11 @@ impl Zombies {
         }
     }
 
+    /// Whether this process is the zombie of a path.
+    pub(super) fn has(&self, path: &str, process: &str) -> bool {
+        !process.is_empty() && self.all.get(path).is_some_and(|zombie| zombie.process == process)
+    }
+
     /// What a snapshot keeps of them.
     pub(super) fn stored(&self) -> impl Iterator<Item = (String, String)> {
         self.all.iter().map(|(path, one)| (format!("{HEAD}{}", escaped(path)), one.encode()))

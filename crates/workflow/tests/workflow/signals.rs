@@ -1,0 +1,101 @@
+//! Commands that end jobs, or ask for them: they need no place of a job, and one that has waited is
+//! run for the job only that it was asked for.
+
+use std::path::Path;
+use std::time::Duration;
+
+use workflow::protocol::{Command, PathsCommand, ServerCommand};
+
+use crate::levels::client;
+use crate::place::Place;
+use crate::served::start;
+
+/// A command that notes its task and try, and hangs for as long as a file is there.
+fn hangs(file: &str) -> String {
+    format!(
+        "touch %ECF_HOME%/{file}.%TASK%.%ECF_TRYNO%; \
+         while test -e %ECF_HOME%/{file}; do sleep 0.05; done"
+    )
+}
+
+fn begin(port: u16, definition: String) {
+    let client = client(port);
+    let file = "s.def".to_owned();
+    client.command(Command::Load { force: false, definition, file }).expect("loaded");
+    client.command(Command::Server(ServerCommand::Restart)).expect("started");
+    client.command(Command::Begin { suite: String::new(), force: false }).expect("begun");
+}
+
+fn ask(port: u16, command: PathsCommand, path: &str) {
+    let paths = vec![path.to_owned()];
+    client(port).command(Command::Paths { command, paths, force: false }).expect("asked");
+}
+
+#[test]
+fn a_job_whose_command_hangs_is_killed_while_such_commands_take_all_places() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    place.write("home/job", "");
+    // The server runs eight at once.
+    let tasks: String = (0..9).map(|at| format!("task t{at}\n")).collect();
+    begin(
+        place.port,
+        format!(
+            "suite s\nedit ECF_NO_SCRIPT 1\nedit ECF_JOB_CMD '{}'\n\
+             edit ECF_KILL_CMD 'touch %ECF_HOME%/killed'\n\
+             edit ECF_STATUS_CMD 'touch %ECF_HOME%/asked'\n{tasks}endsuite\n",
+            hangs("job")
+        ),
+    );
+    let is_there = |name: &str| place.home().join(name).exists();
+    let first = |at| is_there(&format!("job.t{at}.1"));
+    place.until("eight run", || (0..9).filter(|at| first(*at)).count() == 8);
+    ask(place.port, PathsCommand::Kill, "/s/t0");
+    ask(place.port, PathsCommand::Status, "/s/t0");
+    place.until("both are run", || is_there("killed") && is_there("asked"));
+    std::fs::remove_file(place.home().join("job")).expect("removed");
+    server.stop(Duration::from_secs(1));
+}
+
+#[test]
+fn a_kill_that_has_waited_is_not_run_for_a_job_that_has_ended_or_another_try() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    place.write("home/kill", "");
+    // The server runs 32 kills at once; others wait, in the order of their paths.
+    let tasks: String = (0..36).map(|at| format!("task t{at:02}\n")).collect();
+    begin(
+        place.port,
+        format!(
+            "suite s\nedit ECF_NO_SCRIPT 1\nedit ECF_JOB_CMD true\n\
+             edit ECF_KILL_CMD '{}'\n{tasks}endsuite\n",
+            hangs("kill")
+        ),
+    );
+    let has_run = |at: u32| {
+        let one = |attempt: u32| place.home().join(format!("kill.t{at:02}.{attempt}")).exists();
+        (one(1), one(2))
+    };
+    ask(place.port, PathsCommand::Kill, "/s");
+    place.until("32 run", || (0..36).filter(|at| has_run(*at).0).count() == 32);
+    let client = client(place.port);
+    let waits = |at: &u32| !has_run(*at).0;
+    let waiting: Vec<u32> = (0..36).filter(waits).collect();
+    let path = |at: usize| format!("/s/t{:02}", waiting[at]);
+    let word = "complete".to_owned();
+    let (recursive, repeats_to_last, paths) = (false, false, vec![path(0)]);
+    client.command(Command::Force { word, recursive, repeats_to_last, paths }).expect("forced");
+    client.command(Command::Run { paths: vec![path(1)], force: true }).expect("run");
+    std::fs::remove_file(place.home().join("kill")).expect("removed");
+    let log = std::fs::read_dir(place.home()).expect("home").flatten().map(|one| one.path());
+    let log = log.into_iter().find(|one| one.to_string_lossy().ends_with("ecf.log"));
+    let log = log.expect("a log");
+    let is_logged = |path: &str| {
+        let line = format!("ECF_KILL_CMD of {path} is not run: the job that it was asked for");
+        std::fs::read_to_string(Path::new(&log)).is_ok_and(|text| text.contains(&line))
+    };
+    place.until("two are not run", || is_logged(&path(0)) && is_logged(&path(1)));
+    place.until("two are", || has_run(waiting[2]).0 && has_run(waiting[3]).0);
+    assert_eq!([0, 1].map(|at| has_run(waiting[at])), [(false, false); 2]);
+    server.stop(Duration::from_secs(1));
+}
