@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use signal_hook::consts::SIGCHLD;
 use wire::{Interest, Poller};
 
 use super::core::CommandKind;
@@ -214,6 +215,9 @@ impl Spawner {
     /// # Errors
     /// When the system has no descriptor or thread for it.
     pub(super) fn start(most: usize) -> io::Result<Self> {
+        // Where whoever started this process ignores SIGCHLD, the system would forget how commands
+        // end. They have the system's own way again.
+        let _ = signal_hook::flag::register(SIGCHLD, Arc::default());
         let signal = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let poller = Poller::new()?;
         poller.add(&signal, WORK, Interest::Read)?;

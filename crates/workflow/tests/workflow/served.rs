@@ -33,6 +33,13 @@ impl Served {
         Self::serving(place, Command::new(program))
     }
 
+    /// The same, started by a program that ignores SIGCHLD, as some supervisors do.
+    pub(crate) fn ignoring_ends(place: &Place) -> Self {
+        let mut command = Command::new("env");
+        command.arg("--ignore-signal=CHLD").arg(std::env::current_exe().expect("this program"));
+        Self::serving(place, command)
+    }
+
     /// The same, one of whose folders is on a disk of 1 MiB; none where such a one can't be had.
     pub(crate) fn on_small_disk(place: &Place, folder: &Path) -> Option<Self> {
         std::fs::create_dir_all(folder).expect("a folder");

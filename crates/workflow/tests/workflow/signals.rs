@@ -1,14 +1,16 @@
 //! Commands that end jobs, or ask for them: they need no place of a job, and one that has waited is
-//! run for the job only that it was asked for.
+//! run for the job only that it was asked for. And how commands end is known whoever starts the
+//! server.
 
 use std::path::Path;
 use std::time::Duration;
 
 use workflow::protocol::{Command, PathsCommand, ServerCommand};
 
+use crate::commands::printed;
 use crate::levels::client;
 use crate::place::Place;
-use crate::served::start;
+use crate::served::{Served, start};
 
 /// A command that notes its task and try, and hangs for as long as a file is there.
 fn hangs(file: &str) -> String {
@@ -98,4 +100,19 @@ fn a_kill_that_has_waited_is_not_run_for_a_job_that_has_ended_or_another_try() {
     place.until("two are", || has_run(waiting[2]).0 && has_run(waiting[3]).0);
     assert_eq!([0, 1].map(|at| has_run(waiting[at])), [(false, false); 2]);
     server.stop(Duration::from_secs(1));
+}
+
+#[test]
+fn how_commands_end_is_known_where_whoever_starts_the_server_ignores_sigchld() {
+    let place = Place::new();
+    let served = Served::ignoring_ends(&place);
+    begin(
+        place.port,
+        "suite s\nedit ECF_NO_SCRIPT 1\nedit ECF_TRIES 1\nedit ECF_JOB_CMD 'exit 3'\ntask t\n\
+         endsuite\n"
+            .to_owned(),
+    );
+    let at = format!("localhost:{}", place.port);
+    place.until("it is known", || printed(&["why", &at, "/s/t"]).contains("exited with status 3"));
+    served.kill();
 }
