@@ -380,14 +380,12 @@ impl Client {
     }
 
     /// What a server of this program says of the command of a task that is submitted and no more:
-    /// that it waits for a place, or still runs.
+    /// that it waits for a place, or still runs; of `/`, that commands have taken all places for
+    /// long. ecFlow's servers say nothing.
     ///
     /// # Errors
-    /// As of [`is_own`](Self::is_own).
+    /// When it is refused, or as of [`ask`](Self::ask).
     pub fn why_submitted(&self, path: &str) -> Result<Option<String>> {
-        if !self.is_own()? {
-            return Ok(None);
-        }
         match read_answer(&self.ask(Command::Node(NodeCommand::Why, path.to_owned()))?) {
             Ok(Answer::Error(why)) => Err(ClientError::Refused(why.trim_end().to_owned())),
             Ok(Answer::Text(text)) => Ok(Some(text.into_owned())),

@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   loadline workflow why localhost:3141 /x/f/a
   loadline workflow why localhost /x --below 100     what each waiting task of a suite waits for
+  loadline workflow why localhost /                  whether commands that hang take all places
   loadline workflow why localhost /x/f/a --json | jq -r '.why[]'
 
 Exit codes: 0 said why, or that nothing holds it; 1 the server can't be reached; 2 no such node.";
@@ -43,17 +44,26 @@ pub(super) fn run(args: &WhyArgs) -> Outcome {
     let tree = client.tree().map_err(failure)?;
     let id = find(&tree, &args.node)?;
     let state = tree.node(id).displayed().word();
-    let mut why = tree.why(id);
-    if tree.node(id).kind.is_job() && tree.node(id).state == State::Submitted {
-        why.extend(client.why_submitted(&tree.path(id)).map_err(failure)?);
-    }
+    let (mut failed, mut is_own) = (None, None);
+    let mut of_commands = |path: &str| {
+        let is_own = *is_own.get_or_insert_with(|| client.is_own().unwrap_or(false));
+        let said = if is_own { client.why_submitted(path) } else { Ok(None) };
+        said.unwrap_or_else(|why| {
+            failed = Some(why);
+            None
+        })
+    };
+    let why = tree.why(id, &mut of_commands);
     let tasks = tree.walk(id).filter(|at| *at != id && waits(&tree, *at));
     let below: Vec<NodeId> = tasks.collect();
     let listed: Vec<(String, Vec<String>)> = below
         .iter()
         .take(args.below)
-        .map(|id| (tree.path(*id), tree.why_below(*id, REASONS)))
+        .map(|id| (tree.path(*id), tree.why_below(*id, &mut of_commands, REASONS)))
         .collect();
+    if let Some(why) = failed {
+        return Err(failure(why));
+    }
     if args.json {
         let tasks: Vec<_> =
             listed.iter().map(|(path, why)| json!({"path": path, "why": why})).collect();
@@ -93,7 +103,8 @@ fn reasons(text: &mut String, why: &[String]) {
 
 fn waits(tree: &Snapshot, id: NodeId) -> bool {
     let node = tree.node(id);
-    node.kind == Kind::Task && matches!(node.state, State::Unknown | State::Queued | State::Aborted)
+    let waits = [State::Unknown, State::Queued, State::Aborted, State::Submitted];
+    node.kind == Kind::Task && waits.contains(&node.state)
 }
 
 /// The node of a path.

@@ -57,3 +57,4 @@ pub use time::{Date, Duration, Instant, Slot, date_to_julian, julian_to_date};
 pub use tree::{
     AddError, Children, DEPTH_LIMIT, Discarded, NAME_LIMIT, Server, Snapshot, Tree, Walk,
 };
+pub use why::OfCommands;

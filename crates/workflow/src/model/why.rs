@@ -13,30 +13,37 @@ use super::tree::Snapshot;
 /// How many holders of a full limit are named.
 const HOLDERS: usize = 4;
 
+/// What a server says of the command of a submitted task, by its path: that it waits for a place,
+/// or still runs; and of `/`, that commands have taken all places. A tree doesn't have it.
+pub type OfCommands<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
+
 impl Snapshot {
     /// What holds a node: the server first, then from its suite down to itself, a line each. Of a
     /// task that runs, or is complete, the line says that.
     #[must_use]
-    pub fn why(&self, id: NodeId) -> Vec<String> {
+    pub fn why(&self, id: NodeId, of_commands: OfCommands<'_>) -> Vec<String> {
         let mut reasons = Vec::new();
         match self.server().state {
             ServerState::Running => {}
             state => reasons.push(format!("the server is {}", state.word())),
         }
+        if id == NodeId::ROOT {
+            reasons.extend(of_commands("/"));
+        }
         let mut down: Vec<NodeId> = self.upwards(id).collect();
         down.reverse();
         for at in down {
-            self.why_only(at, &mut reasons);
+            self.why_only(at, of_commands, &mut reasons);
         }
         reasons
     }
 
     /// What holds a node and all below it, without what is above it; at most this many lines.
     #[must_use]
-    pub fn why_below(&self, id: NodeId, most: usize) -> Vec<String> {
+    pub fn why_below(&self, id: NodeId, of_commands: OfCommands<'_>, most: usize) -> Vec<String> {
         let mut reasons = Vec::new();
         for at in self.walk(id) {
-            self.why_only(at, &mut reasons);
+            self.why_only(at, of_commands, &mut reasons);
             if reasons.len() >= most {
                 reasons.truncate(most);
                 break;
@@ -45,7 +52,7 @@ impl Snapshot {
         reasons
     }
 
-    fn why_only(&self, id: NodeId, reasons: &mut Vec<String>) {
+    fn why_only(&self, id: NodeId, of_commands: OfCommands<'_>, reasons: &mut Vec<String>) {
         let node = self.node(id);
         let who = format!("{} {}", node.kind.word(), self.path(id));
         if node.kind == Kind::Suite && !node.is_begun {
@@ -57,7 +64,11 @@ impl Snapshot {
         if node.is_suspended {
             reasons.push(format!("{who} is suspended"));
         } else if node.kind.is_job() && !matches!(node.state, State::Queued | State::Aborted) {
-            return reasons.push(format!("{who} is {}", node.state.word()));
+            reasons.push(format!("{who} is {}", node.state.word()));
+            if node.state == State::Submitted {
+                reasons.extend(of_commands(&self.path(id)));
+            }
+            return;
         } else if node.state == State::Complete {
             reasons.push(format!("{who} is complete"));
         }
@@ -199,17 +210,21 @@ mod tests {
                         trigger a == complete and ../f:m eq 3 or /x == complete\n \
                         inlimit /s:l\n endfamily\nendsuite\n";
 
+    fn none(_: &str) -> Option<String> {
+        None
+    }
+
     #[test]
     fn each_thing_that_holds_a_node_is_named_with_what_it_is_now() {
         let mut tree = parse(TEXT, "x.def").expect("a definition").tree;
         let id = tree.find("/s/f/b").expect("a task");
-        assert_eq!(tree.why(id)[0], "suite /s has not begun");
+        assert_eq!(tree.why(id, &mut none)[0], "suite /s has not begun");
         let mut rules = Rules::new(&mut tree, Moment { now: Instant::seconds(0), entropy: 1 });
         rules.begin("s", false).expect("begun");
         let family = rules.tree.find("/s/f").expect("a family");
         rules.suspend(family);
         drop(rules.finish());
-        let reasons = tree.why(id);
+        let reasons = tree.why(id, &mut none);
         assert_eq!(
             reasons,
             [
@@ -220,7 +235,8 @@ mod tests {
             ]
         );
         let task = tree.find("/s/f/a").expect("a task");
-        assert!(tree.why(task)[1].contains("waits for a time, 23:59 next; it is 1970-Jan-01"));
+        let waits = "waits for a time, 23:59 next; it is 1970-Jan-01";
+        assert!(tree.why(task, &mut none)[1].contains(waits));
         let text = "suite s\n task a\n date 1.1.2030\n task b\n date *.2.*\n task c\n day monday\n";
         let mut dates = parse(text, "x.def").expect("a definition").tree;
         let mut rules = Rules::new(&mut dates, Moment { now: Instant::seconds(0), entropy: 1 });
@@ -231,9 +247,9 @@ mod tests {
             ("/s/b", "waits for a date, *.2.*; it is"),
             ("/s/c", "waits for a day, monday; it is"),
         ] {
-            let all = dates.why(dates.find(path).expect("a task"));
+            let all = dates.why(dates.find(path).expect("a task"), &mut none);
             assert!(all.iter().any(|one| one.contains(what)), "{all:?}");
         }
-        assert_eq!(tree.why_below(tree.find("/s").expect("a suite"), 2).len(), 2);
+        assert_eq!(tree.why_below(tree.find("/s").expect("a suite"), &mut none, 2).len(), 2);
     }
 }

@@ -62,6 +62,8 @@ fn of_a_task_whose_command_waits_for_a_place_the_one_that_hangs_is_named() {
     let waits = "its ECF_JOB_CMD waits, as all places of jobs' commands (--max-jobs 8) are taken: \
                  the oldest, ECF_JOB_CMD of /s/t";
     place.until("it waits", || why("/s/f/last").contains(waits));
+    let below = why("/s/f");
+    assert!(below.contains("/s/f/last waits\n") && below.contains(waits), "{below}");
     let runs = why("/s/t0");
     assert!(runs.contains("its ECF_JOB_CMD has run for "), "{runs}");
     std::fs::remove_file(place.home().join("wait")).expect("removed");

@@ -88,7 +88,7 @@ fn reasons(view: &View) -> Vec<String> {
     let Some(id) = view.chosen().and_then(|path| view.tree().find(path)) else {
         return Vec::new();
     };
-    let mut why = view.tree().why(id);
+    let mut why = view.tree().why(id, &mut |_| None);
     if why.is_empty() {
         why.push("nothing holds it".to_owned());
     }

@@ -94,6 +94,16 @@ impl App {
         self.look_since(None).await
     }
 
+    /// What a submitted task's command waits for, or that it still runs.
+    pub(super) fn why_submitted(&self, path: &str) -> Option<String> {
+        self.shared.spawner.why(path)
+    }
+
+    /// That commands have taken all places for long.
+    pub(super) fn taken_up(&self) -> Option<String> {
+        self.shared.spawner.taken_up()
+    }
+
     /// Has the owner carry a user's command out.
     pub(super) async fn user(&self, command: Command) -> Result<Told, Fault> {
         let user = User { name: USER.to_owned(), ..User::default() };

@@ -82,9 +82,9 @@ async fn look_on(follow: Arc<Follow>, app: Arc<App>) {
     let mut known = None;
     while !follow.is_over() {
         let Ok(look) = app.look_since(known.map(|(state, _)| state)).await else { break };
-        let now = numbers(&look);
+        let (now, warning) = (numbers(&look), app.taken_up());
         if known.is_some_and(|known| known != now)
-            && let Ok(event) = App::beside(move || event(&look, known)).await
+            && let Ok(event) = App::beside(move || event(&look, known, warning)).await
         {
             // Whoever was there may have gone.
             let _ = follow.events.send(Arc::new(event));
@@ -98,13 +98,13 @@ const fn numbers(look: &Look) -> Numbers {
     (look.snapshot.state_change_no(), look.snapshot.modify_change_no())
 }
 
-/// What has changed since these numbers.
-fn event(look: &Look, known: Option<Numbers>) -> Result<Event, Fault> {
+/// What has changed since these numbers, and what is to be warned of.
+fn event(look: &Look, known: Option<Numbers>, warning: Option<String>) -> Result<Event, Fault> {
     let tree = &look.snapshot;
     let numbers = numbers(look);
     let is_same = known.is_some_and(|known| known.1 == numbers.1);
     let changed = look.changed.as_ref().filter(|all| is_same && all.len() <= NODES);
-    let mut data = json!({ "server": tree.server().state.word() });
+    let mut data = json!({ "server": tree.server().state.word(), "warning": warning });
     let kind = match changed {
         Some(changed) => {
             let nodes = changed.iter().filter(|(id, _)| **id != NodeId::ROOT);
@@ -193,7 +193,10 @@ pub(super) async fn changes(
     let look = app.look_since(known.map(|(state, _)| state)).await?;
     let now = numbers(&look);
     let first = match known {
-        Some(known) if known != now => App::beside(move || event(&look, Some(known))).await?.text,
+        Some(known) if known != now => {
+            let warning = app.taken_up();
+            App::beside(move || event(&look, Some(known), warning)).await?.text
+        }
         _ => format!("id: {}.{}\nevent: begin\ndata: {{}}\n\n", now.0, now.1).into(),
     };
     let stream = Stream { receiver, known: now, is_over: false, _place: place };

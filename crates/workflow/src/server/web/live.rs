@@ -43,11 +43,11 @@ pub(super) async fn live(
     let from: usize = query.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
     let name = query.get("name").unwrap_or_default().to_lowercase();
     let state = query.get("state").filter(|word| !word.is_empty()).map(str::to_owned);
-    let tree = app.look().await?.snapshot;
+    let (tree, of) = (app.look().await?.snapshot, Arc::clone(&app));
     app.json(None, move || match what.as_str() {
-        "children" => rendered(&children(&tree, &path, from)?),
+        "children" => rendered(&children(&tree, &path, from, of.taken_up())?),
         "find" => rendered(&found(&tree, &path, &name, state.as_deref())?),
-        "node" => rendered(&node(&tree, find(&tree, &path)?)),
+        "node" => rendered(&node(&tree, find(&tree, &path)?, &of)),
         "limits" => rendered(&limits(&tree)),
         _ => {
             let message = "there is no such part of the page";
@@ -61,8 +61,13 @@ fn root(tree: &Snapshot, path: &str) -> Result<NodeId, Fault> {
     if path == "/" { Ok(NodeId::ROOT) } else { find(tree, path) }
 }
 
-/// The rows below a node, from one on, and how many there are.
-fn children(tree: &Snapshot, path: &str, from: usize) -> Result<Value, Fault> {
+/// The rows below a node, from one on, and how many there are; and what is to be warned of.
+fn children(
+    tree: &Snapshot,
+    path: &str,
+    from: usize,
+    warning: Option<String>,
+) -> Result<Value, Fault> {
     let id = root(tree, path)?;
     let all: Vec<NodeId> = tree.children(id).collect();
     let shown = all.iter().skip(from).take(ROWS);
@@ -71,6 +76,7 @@ fn children(tree: &Snapshot, path: &str, from: usize) -> Result<Value, Fault> {
         "count": all.len(),
         "rows": rows,
         "server": tree.server().state.word(),
+        "warning": warning,
         "nodes": tree.count(),
         "number": format!("{}.{}", tree.state_change_no(), tree.modify_change_no()),
     }))
@@ -110,7 +116,7 @@ fn has(name: &str, letters: &str) -> bool {
 }
 
 /// All that is known of a node.
-fn node(tree: &Snapshot, id: NodeId) -> Value {
+fn node(tree: &Snapshot, id: NodeId, app: &App) -> Value {
     let node = tree.node(id);
     let path = tree.path(id);
     let history: Vec<&str> = tree.history(&path).map(|line| line.as_str()).collect();
@@ -123,7 +129,7 @@ fn node(tree: &Snapshot, id: NodeId) -> Value {
         "rid": job.rid.as_str(),
         "abort_reason": job.abort_reason.as_str(),
         "attributes": attributes(tree, id),
-        "why": tree.why(id),
+        "why": tree.why(id, &mut |path| app.why_submitted(path)),
         "history": history,
     })
 }

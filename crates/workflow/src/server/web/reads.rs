@@ -105,17 +105,18 @@ pub(super) async fn definition(
 }
 
 pub(super) async fn status(app: &Arc<App>, path: String, query: &Query) -> Result<Response, Fault> {
-    let tree = app.look().await?.snapshot;
+    let (tree, of) = (app.look().await?.snapshot, Arc::clone(app));
     app.json(query.filter(), move || {
         let id = find(&tree, &path)?;
         let node = tree.node(id);
+        let mut of_commands = |path: &str| of.why_submitted(path);
         rendered(&json!({
             "status": node.displayed().word(),
             "path": path,
             "default_status": node.default.word(),
             "why": {
-                "bottom_up_why": tree.why(id),
-                "top_down_why": tree.why_below(id, WHY_BELOW),
+                "bottom_up_why": tree.why(id, &mut of_commands),
+                "top_down_why": tree.why_below(id, &mut of_commands, WHY_BELOW),
             },
         }))
     })

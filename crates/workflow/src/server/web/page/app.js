@@ -59,6 +59,7 @@ async function fetchRows(node, from) {
     if (node === root) {
       $("server").textContent = seen.server;
       $("server").className = "chip " + seen.server;
+      $("warning").textContent = seen.warning || "";
       $("count").textContent = seen.nodes.toLocaleString("en") + " nodes";
     }
   } catch (error) {
@@ -343,6 +344,7 @@ function happened(text) {
   const data = JSON.parse(event.data);
   $("server").textContent = data.server;
   $("server").className = "chip " + data.server;
+  $("warning").textContent = data.warning || "";
   let isSelected = false;
   for (const row of data.nodes) {
     const node = known.get(row.path);
