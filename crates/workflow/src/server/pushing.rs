@@ -61,10 +61,12 @@ impl Owner {
         let (late, answers) = (slots.clone(), Arc::clone(&self.shared.answers));
         let owner = self.shared.owner.clone();
         let work = move || {
-            let changes = send(late, (&made, write), &answers, numbers);
-            if let Some(changes) = changes.filter(|_| is_first) {
-                keep(&changes, &answers, &owner);
-            }
+            let of_first = Arc::clone(&answers);
+            send(late, (&made, write), &answers, numbers, move |changes| {
+                if is_first {
+                    keep(changes, &of_first, &owner);
+                }
+            });
         };
         if self.shared.in_background(work).is_err() {
             put(&slots, &Reply::error("too many large answers at once: follow again"));
@@ -80,42 +82,51 @@ impl Owner {
         let (numbers, (id, style)) = text.of();
         let made = self.texts.of((self.core.change_no(), numbers), Of::Node(id, style));
         let owner = self.shared.owner.clone();
-        self.shared.later(None, slot, move |answers| {
+        self.shared.put_later(None, slot, move |slot, answers| {
             let (source, reply) = text.made();
-            let Some(text) = made.bytes(answers, |out| source.write(out)) else {
-                return Answer::Reply(answers.refusal());
-            };
-            keep(&text, answers, &owner);
-            let around = reply.around(text.len());
-            Answer::Around(text, around)
+            let late = Arc::clone(answers);
+            made.then(
+                answers,
+                |out| source.write(out),
+                move |text| {
+                    let Some(text) = text else { return slot.put(Answer::Reply(late.refusal())) };
+                    keep(&text, &late, &owner);
+                    let around = reply.around(text.len());
+                    slot.put(Answer::Around(text, around));
+                },
+            );
         });
     }
 }
 
 /// Sends those who are still there what has changed, which `write` appends where it isn't made yet,
-/// and returns it; nothing where it would be no news.
+/// nothing where it would be no news; `sent` is called with it.
 fn send(
     mut slots: Vec<Slot>,
     (made, write): (&Arc<Made>, Write),
     answers: &Arc<Memory>,
     numbers: Numbers,
-) -> Option<Bytes> {
+    sent: impl FnOnce(&Bytes) + Send + 'static,
+) {
     slots.retain(Slot::has_taker);
     if slots.is_empty() {
-        return None;
+        return;
     }
-    let changes = made.bytes(answers, |out| {
+    let write = |out: &mut Vec<u8>| {
         if !write(out) {
             out.clear();
         }
+    };
+    let late = Arc::clone(answers);
+    made.then(answers, write, move |changes| match changes {
+        Some(bytes) => {
+            wake_together(|| {
+                slots.iter().for_each(|slot| slot.put(Answer::Changes(bytes.clone(), numbers)));
+            });
+            sent(&bytes);
+        }
+        None => put(&slots, &late.refusal()),
     });
-    match &changes {
-        Some(bytes) => wake_together(|| {
-            slots.iter().for_each(|slot| slot.put(Answer::Changes(bytes.clone(), numbers)));
-        }),
-        None => put(&slots, &answers.refusal()),
-    }
-    changes
 }
 
 fn put(slots: &[Slot], reply: &Reply) {
@@ -124,6 +135,8 @@ fn put(slots: &[Slot], reply: &Reply) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use wire::Waker;
 
     use super::*;
@@ -132,33 +145,27 @@ mod tests {
     fn who_is_there_is_sent_what_is_news_and_for_who_has_gone_nothing_is_made() {
         let (made, answers) = (Arc::default(), Memory::new(1 << 20));
         let [there, gone] = [(); 2].map(|()| Slot::new(Waker::new(|| {})));
-        let send = |slots: &[&Slot], write: fn(&mut Vec<u8>) -> bool| {
-            let slots = slots.iter().copied().cloned().collect();
-            send(slots, (&made, Box::new(write)), &answers, (1, 1))
+        let send = |slot: Slot, made: &Arc<Made>, write: fn(&mut Vec<u8>) -> bool| {
+            let (tell, told) = channel();
+            let sent = move |bytes: &Bytes| tell.send(bytes.clone()).expect("the test waits");
+            super::send(vec![slot], (made, Box::new(write)), &answers, (1, 1), sent);
+            told.try_recv().ok()
         };
-        let late = vec![gone.clone()];
+        let late = gone.clone();
         drop(gone);
-        let none =
-            super::send(late, (&made, Box::new(|_| panic!("no one takes it"))), &answers, (1, 1));
-        assert!(none.is_none());
-        let sent = send(&[&there], |out| {
+        assert!(send(late, &made, |_| panic!("no one takes it")).is_none());
+        let sent = send(there.clone(), &made, |out| {
             out.push(b'x');
             true
         });
         assert_eq!(sent.as_deref(), Some(&b"x"[..]));
         assert!(matches!(there.take(), Some(Answer::Changes(bytes, (1, 1))) if bytes == "x"));
-        let again = send(&[&there], |_| panic!("it is made"));
+        let again = send(there.clone(), &made, |_| panic!("it is made"));
         assert_eq!(again, sent);
-        let no_news = |out: &mut Vec<u8>| {
+        let nothing = send(there.clone(), &Arc::default(), |out| {
             out.push(b'x');
             false
-        };
-        let nothing = super::send(
-            vec![there.clone()],
-            (&Arc::default(), Box::new(no_news)),
-            &answers,
-            (1, 1),
-        );
+        });
         assert_eq!(nothing.as_deref(), Some(&b""[..]));
     }
 }

@@ -105,10 +105,20 @@ impl Shared {
         slot: &Slot,
         make: impl FnOnce(&Arc<Memory>) -> Answer + Send + 'static,
     ) {
+        self.put_later(scripts, slot, move |slot, answers| slot.put(make(answers)));
+    }
+
+    /// The same of an answer that is put where it is made.
+    pub(super) fn put_later(
+        &self,
+        scripts: Option<&TaskPool>,
+        slot: &Slot,
+        put: impl FnOnce(Slot, &Arc<Memory>) + Send + 'static,
+    ) {
         let (late, answers) = (slot.clone(), Arc::clone(&self.answers));
         let work = move || {
             if late.has_taker() {
-                late.put(make(&answers));
+                put(late, &answers);
             }
         };
         let submitted = match scripts {
@@ -145,7 +155,7 @@ pub(super) fn written(
     let (mut bytes, mut held) = (Vec::new(), Held::none(answers));
     let mut has_room = |bytes| bytes <= SMALL_BYTES || held.reach(bytes);
     match write(&mut bytes, &mut has_room) {
-        true => Answer::Bytes(Bytes::from_owner(Rendered { bytes, _held: held })),
+        true => Answer::Bytes(Bytes::from_owner(Rendered::held(bytes, held))),
         false => Answer::Reply(answers.refusal()),
     }
 }

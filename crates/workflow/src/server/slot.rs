@@ -112,8 +112,8 @@ impl Drop for Held {
 
 /// A rendered answer, whose memory is held until it is sent.
 pub(super) struct Rendered {
-    pub(super) bytes: Vec<u8>,
-    pub(super) _held: Held,
+    bytes: Box<[u8]>,
+    _held: Held,
 }
 
 impl Rendered {
@@ -122,7 +122,13 @@ impl Rendered {
     pub(super) fn counted(bytes: Vec<u8>, memory: &Arc<Memory>) -> Option<Self> {
         let mut held = Held::none(memory);
         let has_room = bytes.len() <= SMALL_BYTES || held.reach(bytes.len());
-        has_room.then_some(Self { bytes, _held: held })
+        has_room.then(|| Self::held(bytes, held))
+    }
+
+    /// Bytes whose memory is counted already. What they have grown by beyond their length isn't,
+    /// and is given back.
+    pub(super) fn held(bytes: Vec<u8>, held: Held) -> Self {
+        Self { bytes: bytes.into_boxed_slice(), _held: held }
     }
 }
 
@@ -181,7 +187,8 @@ impl Slot {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether someone may still take the answer: a connection that is closed has dropped it.
+    /// Whether someone may still take the answer: a connection that is closed has dropped it. It is
+    /// taken for someone, too, who holds another clone for a moment, as while work is passed on.
     pub(super) fn has_taker(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

@@ -1,8 +1,9 @@
 //! Long texts that several clients are sent at a time, made once for all: many take the whole tree
 //! anew at the same change. The one that was sent last is kept for others for a while.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,24 +27,60 @@ pub(super) enum Of {
     First(Header),
 }
 
+/// Called with a text, or without where it is refused.
+type Then = Box<dyn FnOnce(Option<Bytes>) + Send>;
+
 /// A text, which lives for as long as clients wait for it or are sent it: made by the first of them
 /// for all, or refused to all for want of memory.
 #[derive(Default)]
-pub(super) struct Made(OnceLock<Option<Rendered>>);
+pub(super) struct Made {
+    text: OnceLock<Option<Rendered>>,
+    /// While a thread makes it: what it does then for those who have come meanwhile.
+    waiting: Mutex<Option<Vec<Then>>>,
+}
 
 impl Made {
-    /// The text, which `write` appends where no one has; who comes meanwhile waits.
-    pub(super) fn bytes(
+    fn waiting(&self) -> MutexGuard<'_, Option<Vec<Then>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_refused(&self) -> bool {
+        matches!(self.text.get(), Some(None))
+    }
+
+    fn bytes(self: &Arc<Self>) -> Option<Bytes> {
+        let text = self.text.get().and_then(Option::as_ref);
+        text.map(|_| Bytes::from_owner(Sent(Arc::clone(self))))
+    }
+
+    /// Has `then` called with the text, which `write` appends where no one has; where another
+    /// thread is at that, this one doesn't wait for it.
+    pub(super) fn then(
         self: &Arc<Self>,
         answers: &Arc<Memory>,
         write: impl FnOnce(&mut Vec<u8>),
-    ) -> Option<Bytes> {
-        let made = self.0.get_or_init(|| {
-            let mut bytes = Vec::new();
-            write(&mut bytes);
-            Rendered::counted(bytes, answers)
-        });
-        made.as_ref().map(|_| Bytes::from_owner(Sent(Arc::clone(self))))
+        then: impl FnOnce(Option<Bytes>) + Send + 'static,
+    ) {
+        let mut waiting = self.waiting();
+        if self.text.get().is_none() {
+            if let Some(others) = &mut *waiting {
+                return others.push(Box::new(then));
+            }
+            *waiting = Some(Vec::new());
+            drop(waiting);
+            let made = catch_unwind(AssertUnwindSafe(|| {
+                let mut bytes = Vec::new();
+                write(&mut bytes);
+                Rendered::counted(bytes, answers)
+            }));
+            // A panic has been printed; those who wait are refused.
+            let _ = self.text.set(made.unwrap_or(None));
+            waiting = self.waiting();
+        }
+        let others = waiting.take();
+        drop(waiting);
+        then(self.bytes());
+        others.into_iter().flatten().for_each(|then| then(self.bytes()));
     }
 }
 
@@ -52,7 +89,7 @@ struct Sent(Arc<Made>);
 
 impl AsRef<[u8]> for Sent {
     fn as_ref(&self) -> &[u8] {
-        self.0.0.get().and_then(Option::as_ref).map_or(&[], |made| &made.bytes)
+        self.0.text.get().and_then(Option::as_ref).map_or(&[], Rendered::as_ref)
     }
 }
 
@@ -75,7 +112,7 @@ impl Texts {
         let known = self.all.iter().position(|(known, _)| *known == of);
         if let Some(made) = known.and_then(|at| self.all[at].1.upgrade()) {
             // One that was refused is tried again for those who come now.
-            if !matches!(made.0.get(), Some(None)) {
+            if !made.is_refused() {
                 return made;
             }
         }
@@ -96,6 +133,8 @@ pub(super) fn keep(text: &Bytes, answers: &Memory, owner: &Sender<Message>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
     use crate::server::slot::Held;
 
@@ -105,17 +144,57 @@ mod tests {
         out.resize(100_000, b'x');
     }
 
+    /// The text, made here.
+    fn text(
+        made: &Arc<Made>,
+        answers: &Arc<Memory>,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Option<Bytes> {
+        let (send, receive) = channel();
+        made.then(answers, write, move |text| send.send(text).expect("the test waits"));
+        receive.try_recv().expect("it is called at once")
+    }
+
+    #[test]
+    fn who_comes_while_a_text_is_made_is_given_it_by_the_thread_that_makes_it() {
+        let (made, answers) = (Arc::new(Made::default()), Memory::new(200_000));
+        let (send, receive) = channel();
+        let late = send.clone();
+        let write = |out: &mut Vec<u8>| {
+            made.then(
+                &answers,
+                |_| panic!("it is being made"),
+                move |text| {
+                    late.send(("late", text)).expect("the test waits");
+                },
+            );
+            assert!(receive.try_recv().is_err(), "it doesn't wait here");
+            long(out);
+        };
+        made.then(&answers, write, move |text| {
+            send.send(("first", text)).expect("the test waits");
+        });
+        let all: Vec<_> = receive.iter().collect();
+        assert_eq!([all[0].0, all[1].0], ["first", "late"]);
+        assert!(
+            all.iter().all(|(_, text)| text.as_ref().is_some_and(|text| text.len() == 100_000))
+        );
+        let broken = Arc::new(Made::default());
+        assert!(text(&broken, &answers, |_| panic!("on purpose")).is_none());
+        assert!(text(&broken, &answers, long).is_none(), "it is refused to all who wait");
+    }
+
     #[test]
     fn a_text_is_made_and_counted_once_for_as_long_as_someone_is_sent_it() {
         let (made, answers) = (Arc::new(Made::default()), Memory::new(200_000));
-        let first = made.bytes(&answers, long).expect("there is memory");
-        let again = made.bytes(&answers, |_| panic!("it is made")).expect("it");
+        let first = text(&made, &answers, long).expect("there is memory");
+        let again = text(&made, &answers, |_| panic!("it is made")).expect("it");
         assert!(again.len() == 100_000 && again.as_ptr() == first.as_ptr());
         let other = Arc::new(Made::default());
-        assert!(other.bytes(&answers, long).is_some());
+        assert!(text(&other, &answers, long).is_some());
         let refused = Arc::new(Made::default());
-        assert!(refused.bytes(&answers, long).is_none());
-        assert!(refused.bytes(&answers, |_| panic!("it is refused to all who wait")).is_none());
+        assert!(text(&refused, &answers, long).is_none());
+        assert!(text(&refused, &answers, |_| panic!("it is refused to all who wait")).is_none());
         drop((made, first));
         assert!(!Held::none(&answers).grow(1), "one is sent it still");
         drop(again);
@@ -135,7 +214,7 @@ mod tests {
         }
         let key = (2, (2, 1));
         let refused = texts.of(key, WHOLE);
-        assert!(refused.bytes(&Memory::new(1), long).is_none());
+        assert!(text(&refused, &Memory::new(1), long).is_none());
         let retried = texts.of(key, WHOLE);
         assert!(!Arc::ptr_eq(&refused, &retried) && texts.all.len() == 1);
         drop(retried);
@@ -146,9 +225,9 @@ mod tests {
     #[test]
     fn a_text_that_is_kept_makes_room() {
         let answers = Memory::new(1_000_000);
-        let text = Arc::new(Made::default()).bytes(&answers, long).expect("there is memory");
-        assert!(answers.keep(&text));
-        drop(text);
+        let kept = text(&Arc::default(), &answers, long).expect("there is memory");
+        assert!(answers.keep(&kept));
+        drop(kept);
         assert!(Held::none(&answers).grow(900_000));
         assert!(Held::none(&answers).grow(1_000_000), "it is dropped for others");
         for (bytes, is_kept) in [(1_000, false), (250_000, true), (250_001, false)] {

@@ -201,7 +201,7 @@ impl App {
         if !held.grow(bytes.len()) {
             return Err(Fault::busy("answers that are being sent take all memory"));
         }
-        let body = Bytes::from_owner(Rendered { bytes, _held: held });
+        let body = Bytes::from_owner(Rendered::held(bytes, held));
         let kind = [(header::CONTENT_TYPE, "application/json")];
         Ok((status, kind, HttpBody::from(body)).into_response())
     }
