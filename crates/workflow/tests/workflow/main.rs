@@ -27,6 +27,7 @@ mod plugs;
 mod pushed;
 mod random_definition;
 mod recorded;
+mod reference;
 mod rules;
 mod runners;
 mod served;
