@@ -123,6 +123,7 @@ pub(super) const ROWS: &[Row] = &[
     workflow("workflow-children-unsynced", "run suites/workflow-children-unsynced.toml"),
     workflow("workflow-changes", "run suites/workflow-changes.toml"),
     steps("workflow-large", "run suites/workflow-large.toml"),
+    steps("workflow-restart", "run suites/workflow-restart.toml"),
     steps("workflow-commands", "run suites/workflow-commands.toml"),
     steps("workflow-pushed", "run suites/workflow-pushed.toml"),
     steps("workflow-job-files", "run suites/workflow-job-files.toml"),
