@@ -64,6 +64,7 @@ fn whole_trees_and_jobs_are_answered_rightly_by_both_servers() {
     let suite = suite(
         "scale = 0.001\ncommands = 8\njobs = 20\npairs = 100\nsteps = [\"load\", \"begin\", \
          \"sync-cold\", \"evaluate\", \"sync\", \"get\", \"sync-full\", \"checkpoint\", \
+         \"get-at-once\", \"sync-full-at-once\", \
          \"get-text\", \"get-binary\", \"level-0\", \"level-2\", \"suspend\", \"sync-binary\", \
          \"resume\", \"sync-text\", \"suspend\", \"sync\", \"resume\", \"sync\", \"force\", \
          \"sync\", \"requeue\", \"sync\", \"commands\", \"delete\", \"load\", \"restart\", \

@@ -27,8 +27,8 @@ pub(super) fn request(step: Step, made: &Made, state: &State) -> Vec<u8> {
         Step::CheckPoint | Step::CheckPointBusy => {
             Command::CheckPoint { mode: 3, interval: 0, alarm: 0 }
         }
-        Step::Get => Command::Node(NodeCommand::Get, String::new()),
-        Step::SyncFull => return sync(SyncKind::Full, Numbers::default()),
+        Step::Get | Step::GetAtOnce => Command::Node(NodeCommand::Get, String::new()),
+        Step::SyncFull | Step::SyncFullAtOnce => return sync(SyncKind::Full, Numbers::default()),
         Step::SyncCold => return sync(SyncKind::Changes, Numbers::default()),
         Step::Suspend => paths(PathsCommand::Suspend),
         Step::Resume => paths(PathsCommand::Resume),

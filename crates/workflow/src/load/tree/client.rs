@@ -12,7 +12,7 @@ use super::made::Made;
 use super::operations::{OPERATIONS, STEPS, Step};
 use super::others::{Others, percentile};
 use super::site::{Fault, Result, Site};
-use super::{bulk, cut, pushed, starts};
+use super::{at_once, bulk, cut, pushed, starts};
 
 /// What else was measured of a step, by the end of its name.
 type Figures = Vec<(&'static str, f64)>;
@@ -66,6 +66,15 @@ impl Client {
                     starts::meanwhile(&request, sizes, (site, state), figures)
                 })?;
                 bulk::checkpoint((site, before), state, figures)?;
+                Ok(took)
+            }
+            Step::GetAtOnce | Step::SyncFullAtOnce => {
+                let request = bulk::request(step, made, state);
+                let mut answers = Vec::new();
+                let took = beside(site, state, figures, |site, _, _| {
+                    at_once::ask(&request, site.at, &mut answers)
+                })?;
+                at_once::check(&answers, state, figures)?;
                 Ok(took)
             }
             Step::Commands => beside(site, state, figures, |site, state, _| {

@@ -17,11 +17,13 @@
 //! | `others` | pings beside a step |
 //! | `known` | what the server's tree should be |
 //! | `bulk` | steps about all nodes |
+//! | `at_once` | steps by which several clients take the whole tree at once |
 //! | `cut` | steps in this program's own protocol: trees by encoding and by level |
 //! | `pushed` | the step by which another client is sent what changes |
 //! | `starts` | steps that start jobs |
 //! | `client` | the client: a step, its time, its cost and its check |
 
+mod at_once;
 mod bulk;
 mod client;
 mod cut;

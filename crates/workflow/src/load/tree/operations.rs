@@ -55,6 +55,8 @@ steps! {
     Level1 "level-1" Read "Takes the suites."
     Level2 "level-2" Read "Takes the suites and their children."
     Level3 "level-3" Read "Takes three levels of nodes."
+    GetAtOnce "get-at-once" Read "The same as get by eight clients at once, until the last has it."
+    SyncFullAtOnce "sync-full-at-once" Read "The same as sync-full by eight."
     Pushed "pushed" Write "Changes a task, 20 times, until another client that follows has it."
 }
 
