@@ -142,6 +142,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     steps("workflow-ladder-snapshot", "ladder suites/workflow-ladder-snapshot.toml --profiles 0"),
     steps("workflow-ladder-strings", "ladder suites/workflow-ladder-strings.toml --profiles 0"),
+    steps("workflow-ladder-triggers", "ladder suites/workflow-ladder-triggers.toml --profiles 0"),
     steps("workflow-builds", "ladder suites/workflow-builds.toml --profiles 0"),
     rpc("rpc-calls", "run suites/rpc-calls.toml"),
     Row { shown: Shown::Printed, ..rpc("rpc-generator", "run suites/rpc-generator.toml") },
