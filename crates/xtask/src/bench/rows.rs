@@ -129,6 +129,8 @@ pub(super) const ROWS: &[Row] = &[
     steps("workflow-job-files", "run suites/workflow-job-files.toml"),
     steps("workflow-jobs", "run suites/workflow-jobs.toml"),
     steps("workflow-checkpoint", "run suites/workflow-checkpoint.toml"),
+    steps("workflow-disk-slow", "run suites/workflow-disk-slow.toml"),
+    steps("workflow-disk-full", "run suites/workflow-disk-full.toml"),
     steps("workflow-triggers", "run suites/workflow-triggers.toml"),
     steps("workflow-release", "run suites/workflow-release.toml"),
     steps("workflow-parser", "run suites/workflow-parser.toml"),

@@ -24,7 +24,7 @@ pub(super) fn request(step: Step, made: &Made, state: &State) -> Vec<u8> {
         Step::Restart => Command::Server(ServerCommand::Restart),
         Step::Begin => Command::Begin { suite: String::new(), force: false },
         Step::Evaluate => Command::Server(ServerCommand::EvaluateAll),
-        Step::CheckPoint | Step::CheckPointBusy => {
+        Step::CheckPoint | Step::CheckPointBusy | Step::CheckPointFull => {
             Command::CheckPoint { mode: 3, interval: 0, alarm: 0 }
         }
         Step::Get | Step::GetAtOnce => Command::Node(NodeCommand::Get, String::new()),

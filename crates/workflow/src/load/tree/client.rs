@@ -45,7 +45,7 @@ impl Client {
         }
         match step {
             Step::Pushed => pushed::changes(made, (site, state), figures),
-            Step::Dependent => starts::dependent(sizes, site, state),
+            Step::Dependent => Ok(starts::dependent(sizes, site, state)?.dependent),
             Step::LoadJobs => starts::load_jobs(sizes, site, state),
             Step::LoadPairs => starts::load_pairs(sizes, site, state),
             Step::LoadReleased => starts::load_released(sizes, site, state),
@@ -59,13 +59,18 @@ impl Client {
                 starts::hold_started(sizes, site)?;
                 Ok(took)
             }
-            Step::CheckPointBusy => {
+            Step::CheckPointBusy | Step::CheckPointFull => {
                 let request = bulk::request(step, made, state);
                 let before = site.check_file_number();
+                let is_full = step == Step::CheckPointFull;
+                let right =
+                    if is_full { super::exchange::refused } else { super::exchange::agreed };
                 let took = beside(site, state, figures, |site, state, figures| {
-                    starts::meanwhile(&request, sizes, (site, state), figures)
+                    starts::meanwhile((&request, right), sizes, (site, state), figures)
                 })?;
-                bulk::checkpoint((site, before), state, figures)?;
+                if !is_full {
+                    bulk::checkpoint((site, before), state, figures)?;
+                }
                 Ok(took)
             }
             Step::GetAtOnce | Step::SyncFullAtOnce => {

@@ -56,6 +56,17 @@ pub(super) fn agreed(document: &[u8]) -> Result<(), String> {
     }
 }
 
+/// Whether a document is an answer that refuses.
+///
+/// # Errors
+/// What it says instead.
+pub(super) fn refused(document: &[u8]) -> Result<(), String> {
+    match read_answer(document).map_err(|why| why.to_string())? {
+        Answer::Error(_) => Ok(()),
+        other => Err(format!("not refused: {}", short(&other))),
+    }
+}
+
 /// The text that a document brings.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::super::requests::{command, group, report};
-use super::exchange::{agreed, exchange, text};
+use super::exchange::{exchange, text};
 use super::known::{Sizes, State};
 use super::made::{
     JOBS, PAIRS, RELEASED, RELEASES, first, job, jobs, loaded, pairs, released, second, started,
@@ -164,32 +164,40 @@ pub(super) fn hold_started(sizes: &Sizes, site: &Site) -> Result<()> {
     wrong(format!("{} paths of {} jobs were started, {twice} twice", times.len(), sizes.jobs))
 }
 
-/// Ends the first task of the next pair. Returns how long it takes from the answer until the second
-/// one is submitted.
-pub(super) fn dependent(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Duration> {
+/// How long it takes to end the first task of a pair.
+pub(super) struct Ended {
+    /// Until that is answered.
+    complete: Duration,
+    /// From then until the second one is submitted.
+    pub(super) dependent: Duration,
+}
+
+/// Ends the first task of the next pair, and waits until the second one is submitted.
+pub(super) fn dependent(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Ended> {
     let pair = state.pairs;
     if pair == sizes.pairs {
         return wrong(format!("all {pair} pairs are used up: workload.pairs says how many"));
     }
     (state.pairs, state.has_changed) = (pair + 1, true);
-    site.tell(&report(&first(pair), Report::Complete(Vec::new())))?;
+    let complete = site.tell(&report(&first(pair), Report::Complete(Vec::new())))?;
     let begun = Instant::now();
     let path = second(pair);
     loop {
         let found = site.query("state", &path, "")?;
         let took = begun.elapsed();
         match found.as_str() {
-            "submitted" => return Ok(took),
+            "submitted" => return Ok(Ended { complete, dependent: took }),
             "queued" if took < STARTED_WITHIN => {}
             _ => return wrong(format!("{path} is {found} after {took:?}, not submitted")),
         }
     }
 }
 
-/// Sends a request, and ends the first tasks of pairs one after another until it is answered.
-/// Returns how long that took; how long the second tasks took goes to `figures`.
+/// Sends a request, and ends the first tasks of pairs one after another until it is answered, which
+/// has to be as `right` says. Returns how long that took; how long the tasks took goes to
+/// `figures`.
 pub(super) fn meanwhile(
-    request: &[u8],
+    (request, right): (&[u8], fn(&[u8]) -> std::result::Result<(), String>),
     sizes: &Sizes,
     (site, state): (&mut Site, &mut State),
     figures: &mut Vec<(&'static str, f64)>,
@@ -199,13 +207,14 @@ pub(super) fn meanwhile(
         let asked = scope.spawn(|| {
             let mut answer = Vec::new();
             let (took, _) = exchange(at, request, &mut answer)?;
-            agreed(&answer)?;
+            right(&answer)?;
             Ok(took)
         });
         let before = state.pairs;
         while !asked.is_finished() || state.pairs == before {
-            let took = dependent(sizes, site, state)?;
-            figures.push(("dependent_ns", took.as_nanos() as f64));
+            let ended = dependent(sizes, site, state)?;
+            figures.push(("complete_ns", ended.complete.as_nanos() as f64));
+            figures.push(("dependent_ns", ended.dependent.as_nanos() as f64));
         }
         let ended = || Fault::Wrong("the thread that asks ended".to_owned());
         asked.join().unwrap_or_else(|_| Err(ended()))
