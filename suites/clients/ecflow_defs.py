@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 """Reads a definition by ecFlow's own library, prints it, reads that again, compares both.
 
-usage: ecflow_defs.py FILE
+usage: ecflow_defs.py FILE [STYLE]
+
+STYLE is defs, state, or, as unless stated, migrate, which is a checkpoint.
 
 Debian's python3-ecflow is a module of Debian's interpreter. What it prints are the names of
-`loadline workflow print FILE --again`.
+`loadline workflow print FILE --style STYLE --again`.
 """
 
 import os
@@ -26,11 +28,15 @@ def timed(name, call):
 
 
 def main():
-    file = sys.argv[1]
+    file, style = sys.argv[1], (sys.argv[2:] or ["migrate"])[0]
     with tempfile.TemporaryDirectory() as folder:
         printed = os.path.join(folder, "printed")
         defs = timed("parse_ns", lambda: ecflow.Defs(file))
-        timed("print_ns", lambda: defs.save_as_checkpt(printed))
+        if style == "migrate":
+            timed("print_ns", lambda: defs.save_as_checkpt(printed))
+        else:
+            style = getattr(ecflow.Style, style.upper())
+            timed("print_ns", lambda: defs.save_as_defs(printed, style))
         again = timed("reload_ns", lambda: ecflow.Defs(printed))
         print(f"printed_bytes={os.path.getsize(printed)}")
         nodes = len(defs.get_all_nodes())

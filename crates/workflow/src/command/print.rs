@@ -1,5 +1,6 @@
 //! `loadline workflow print`: a definition as servers print it. Control plane.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -7,7 +8,9 @@ use std::time::Instant;
 use service::{Failure, Outcome, out};
 
 use super::input;
+use crate::binary;
 use crate::definition::{Style, parse, print};
+use crate::model::{Marks, Snapshot, Tree};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +25,8 @@ pub(super) struct PrintArgs {
     /// The definition
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// How: defs as people write it, state with what is generated, too, migrate as a checkpoint
+    /// How: defs as people write it, state with what is generated, too, migrate as a checkpoint,
+    /// binary as this server's snapshots
     #[arg(long, value_name = "STYLE", default_value = "defs")]
     style: StyleWord,
     /// Read what was printed again instead, compare both, and print how long each took
@@ -35,50 +39,85 @@ enum StyleWord {
     Defs,
     State,
     Migrate,
+    Binary,
+}
+
+/// What is printed.
+enum Printed {
+    Text(String),
+    Binary(Vec<u8>),
+}
+
+impl Printed {
+    fn of(tree: &Snapshot, word: StyleWord) -> Self {
+        let text = |style| Self::Text(print(tree, style, style != Style::Migrate));
+        match word {
+            StyleWord::Defs => text(Style::Defs),
+            StyleWord::State => text(Style::State),
+            StyleWord::Migrate => text(Style::Migrate),
+            StyleWord::Binary => {
+                let mut out = Vec::new();
+                binary::write(tree, &Marks::new(), true, &mut |some| out.extend_from_slice(some));
+                Self::Binary(out)
+            }
+        }
+    }
+
+    /// Reads it again.
+    fn tree(&self, file: &str) -> Result<Tree, Failure> {
+        match self {
+            Self::Text(text) => Ok(parse(text, file).map_err(Failure::usage)?.tree),
+            Self::Binary(bytes) => Ok(binary::read(bytes).map_err(Failure::usage)?.tree),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Binary(bytes) => bytes,
+        }
+    }
 }
 
 pub(super) fn run(args: &PrintArgs) -> Outcome {
-    let style = match args.style {
-        StyleWord::Defs => Style::Defs,
-        StyleWord::State => Style::State,
-        StyleWord::Migrate => Style::Migrate,
-    };
     let file = args.file.display().to_string();
     if args.again {
-        return again(args, style, &file);
+        return again(args, &file);
     }
     let parsed = parse(&input::text(&args.file)?, &file).map_err(Failure::usage)?;
     if parsed.tree.count() == 0 {
         out::note(format!("{file}: there is no suite in it"));
     }
-    out::print(print(&parsed.tree, style, style != Style::Migrate))?;
+    let mut output = out::stream();
+    output.write_all(Printed::of(&parsed.tree, args.style).bytes())?;
+    output.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Reads, prints, reads that again and compares. Each time is a line of its own; the file is read
 /// with the first.
-fn again(args: &PrintArgs, style: Style, file: &str) -> Outcome {
+fn again(args: &PrintArgs, file: &str) -> Outcome {
     let clock = Instant::now();
-    let first = parse(&input::text(&args.file)?, file).map_err(Failure::usage)?;
+    let first = parse(&input::text(&args.file)?, file).map_err(Failure::usage)?.tree;
     let parse_ns = clock.elapsed().as_nanos();
     let clock = Instant::now();
-    let printed = print(&first.tree, style, style != Style::Migrate);
+    let printed = Printed::of(&first, args.style);
     let print_ns = clock.elapsed().as_nanos();
     let clock = Instant::now();
-    let second = parse(&printed, file).map_err(Failure::usage)?;
+    let second = printed.tree(file)?;
     let reload_ns = clock.elapsed().as_nanos();
-    if print(&second.tree, style, style != Style::Migrate) != printed {
+    if Printed::of(&second, args.style).bytes() != printed.bytes() {
         let why = "what is printed is read as another definition: please report this file";
         return Err(anyhow::anyhow!("{file}: {why}").into());
     }
-    let nodes = second.tree.count();
+    let nodes = second.count();
     let clock = Instant::now();
     drop(second);
     let destroy_ns = clock.elapsed().as_nanos();
     out::print(format_args!(
         "nodes={nodes}\nparse_ns={parse_ns}\nprint_ns={print_ns}\nreload_ns={reload_ns}\n\
          destroy_ns={destroy_ns}\nprinted_bytes={}\n",
-        printed.len()
+        printed.bytes().len()
     ))?;
     Ok(ExitCode::SUCCESS)
 }
