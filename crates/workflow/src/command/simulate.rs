@@ -130,7 +130,7 @@ fn summary(
         let all = json!({
             "schema": 1, "minutes": minute, "jobs": jobs, "tasks_run": runs.len(),
             "never": never.len(), "never_ran": reasons, "events": events,
-            "seconds": seconds, "is_endless": is_endless,
+            "events_per_s": rate, "seconds": seconds, "is_endless": is_endless,
         });
         return writeln!(output, "{all}");
     }

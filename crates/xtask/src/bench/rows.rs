@@ -134,6 +134,7 @@ pub(super) const ROWS: &[Row] = &[
     steps("workflow-triggers", "run suites/workflow-triggers.toml"),
     steps("workflow-release", "run suites/workflow-release.toml"),
     steps("workflow-parser", "run suites/workflow-parser.toml"),
+    steps("workflow-simulate", "run suites/workflow-simulate.toml"),
     steps("workflow-encodings", "run suites/workflow-encodings.toml"),
     steps("workflow-levels", "run suites/workflow-levels.toml"),
     steps("workflow-ladder-log", "ladder suites/workflow-ladder-log.toml --profiles 0"),
