@@ -39,23 +39,32 @@ pub struct ValueFigures {
     pub mean: f64,
     /// The greatest.
     pub max: f64,
+    /// Each of them in order, where there are ten at most. Where there are more, and each trial has
+    /// the same number of at most ten: the median over trials of the first, of the second, and so
+    /// on. Else empty.
+    pub in_order: Vec<f64>,
 }
+
+/// The most values that are shown each.
+const MOST_SHOWN: usize = 10;
 
 impl ValueFigures {
     /// Those of these values by name, of one trial or of several taken together, in the order in
     /// which names first come.
     pub fn merged<'a>(rows: impl Iterator<Item = (&'a str, &'a [f64])>) -> Vec<ValueFigures> {
-        let mut all: Vec<(&str, Vec<f64>)> = Vec::new();
+        let mut all: Vec<(&str, Vec<&[f64]>)> = Vec::new();
         for (name, some) in rows {
             match all.iter_mut().find(|(known, _)| *known == name) {
-                None => all.push((name, some.to_vec())),
-                Some((_, values)) => values.extend(some),
+                None => all.push((name, vec![some])),
+                Some((_, parts)) => parts.push(some),
             }
         }
-        all.into_iter().filter_map(|(name, values)| ValueFigures::of(name, &values)).collect()
+        all.into_iter().filter_map(|(name, parts)| ValueFigures::of(name, &parts)).collect()
     }
 
-    fn of(name: &str, values: &[f64]) -> Option<ValueFigures> {
+    /// Those of the values of trials.
+    fn of(name: &str, trials: &[&[f64]]) -> Option<ValueFigures> {
+        let values = &trials.concat();
         Some(ValueFigures {
             name: name.to_owned(),
             count: values.len() as u64,
@@ -63,6 +72,38 @@ impl ValueFigures {
             median: judge::median(values)?,
             mean: values.iter().sum::<f64>() / values.len() as f64,
             max: values.iter().copied().reduce(f64::max)?,
+            in_order: if values.len() <= MOST_SHOWN { values.clone() } else { medians(trials) },
         })
+    }
+}
+
+/// The median over trials of what is at each place of them; none where they differ in length, have
+/// one value each, or more than can be shown.
+fn medians(trials: &[&[f64]]) -> Vec<f64> {
+    let length = trials[0].len();
+    if !(2..=MOST_SHOWN).contains(&length) || trials.iter().any(|trial| trial.len() != length) {
+        return Vec::new();
+    }
+    let at = |place: usize| trials.iter().map(|trial| trial[place]).collect::<Vec<_>>();
+    (0..length).filter_map(|place| judge::median(&at(place))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_order(trials: &[&[f64]]) -> Vec<f64> {
+        let rows = trials.iter().map(|values| ("load_ns", *values));
+        ValueFigures::merged(rows).remove(0).in_order
+    }
+
+    #[test]
+    fn few_values_are_all_kept_and_of_more_the_median_of_each_place() {
+        assert_eq!(in_order(&[&[3.0, 1.0], &[2.0]]), [3.0, 1.0, 2.0]);
+        let [low, middle, high] = [[1.0, 50.0, 7.0, 7.0], [2.0, 40.0, 8.0, 8.0], [9.0; 4]];
+        assert_eq!(in_order(&[&high, &low, &middle]), [2.0, 40.0, 8.0, 8.0]);
+        assert_eq!(in_order(&[&high, &low, &middle[..3]]), [0.0; 0]);
+        assert_eq!(in_order(&[&[1.0; 11]]), [0.0; 0]);
+        assert_eq!(in_order(&[&[1.0][..]; 11]), [0.0; 0]);
     }
 }

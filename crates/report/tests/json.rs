@@ -101,8 +101,10 @@ fn what_groups_saw_slow_requests_and_figures_of_calls_are_there() {
     assert_eq!(group["lag_ns"]["p99"], 12_007);
     assert_eq!(trial["lag_ns"]["p99"], 12_007);
     assert_eq!(json["trials"][0]["lag_ns"], Value::Null);
-    let wall =
-        json!({"name": "wall_s", "count": 1, "min": 1.5, "median": 1.5, "mean": 1.5, "max": 1.5});
+    let wall = json!({
+        "name": "wall_s", "count": 1, "min": 1.5, "median": 1.5, "mean": 1.5, "max": 1.5,
+        "in_order": [1.5],
+    });
     assert_eq!(trial["values"], json!([wall]));
     let counted = json!({"name": "cmd_get", "grows": true, "value": 500_000.0, "per_op": 0.5});
     assert_eq!(trial["counters"], json!([counted]));

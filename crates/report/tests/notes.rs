@@ -136,9 +136,12 @@ fn answers_that_were_not_checked_are_not_called_right() {
 fn figures_of_calls_are_shown_by_name_over_valid_trials() {
     let mut bench = Bench::new(&["builder"]);
     bench.point("batch", 1);
-    for (value, validity) in
-        [(2.0, Validity::Valid), (4.0, Validity::Valid), (99.0, Validity::Invalid)]
-    {
+    for (value, validity) in [
+        (2.0, Validity::Valid),
+        (4.0, Validity::Valid),
+        (3.0, Validity::Valid),
+        (99.0, Validity::Invalid),
+    ] {
         bench.round();
         let trial = bench.trial(0, 1, 1_000_000_000, |row| row.validity = validity);
         bench.value(trial, 0, "wall_s", value);
@@ -147,7 +150,8 @@ fn figures_of_calls_are_shown_by_name_over_valid_trials() {
     let text = report::text(&bench.finish(), false);
     assert!(
         text.contains(
-            "  builder: wall_s  min 2       median 3       mean 3       max 4       of 2\n"
+            "  builder: wall_s  min 2       median 3       mean 3       max 4       of 3  \
+             in order 2 · 4 · 3\n"
         ),
         "{text}"
     );

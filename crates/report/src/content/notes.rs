@@ -7,7 +7,9 @@ use findings::{
 };
 use judge::Unit;
 
-use crate::document::{Block, Cell, Line, NamedFigure, Role, Sheet, Table, named, number, words};
+use crate::document::{
+    Block, Cell, Line, NamedFigure, Role, Sheet, Table, named, number, words, wrapped,
+};
 use crate::number::{Scale, bytes_per_s, count, duration, in_one_unit, percent, plain, thousands};
 use crate::phrases::{call_figure, event_words, many, unseen};
 
@@ -277,7 +279,18 @@ fn values(summary: &Summary, point: &PointSummary) -> Table {
     let values = |(_, one): &(&String, &ValueFigures)| {
         Cell::from(count(one.count)).terminal_text(format!("of {}", count(one.count)))
     };
-    sheet.with(number("values"), values).without_head()
+    let sheet = sheet.with(number("values"), values);
+    sheet.with(wrapped("in order"), |(_, one)| in_order(one)).without_head()
+}
+
+/// `62.2 ms · 63.1 ms · 79.8 ms`: each value, where there are few, but more than min and max say.
+fn in_order(one: &ValueFigures) -> Cell {
+    if one.in_order.len() < 3 || one.min == one.max {
+        return Cell::default();
+    }
+    let shown = call_figure(&one.name).1;
+    let all = one.in_order.iter().map(|value| shown(*value)).collect::<Vec<_>>().join(" · ");
+    Cell::from(&all[..]).terminal_text(format!("in order {all}"))
 }
 
 /// Number of counters in the text; `--json` has all.
