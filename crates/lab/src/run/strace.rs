@@ -67,10 +67,21 @@ impl Tracer {
 
     pub(super) fn detach(mut self) -> Result<Vec<SystemCall>, String> {
         self.end();
-        let file = File::open(&self.file).map_err(|error| format!("strace: {error}"))?;
-        let lines = BufReader::new(file).lines();
-        Ok(lines.map_while(Result::ok).filter_map(|line| parse(&line)).collect())
+        counted(&self.file)
     }
+}
+
+/// What a command is put behind to have its calls counted, and those of what it starts.
+pub(super) fn wrap(file: &Path) -> Vec<String> {
+    let words = ["strace", "-c", "-f", "-o"].map(str::to_owned);
+    words.into_iter().chain([file.display().to_string()]).collect()
+}
+
+/// The calls of strace's table in a file.
+pub(super) fn counted(file: &Path) -> Result<Vec<SystemCall>, String> {
+    let file = File::open(file).map_err(|error| format!("strace: {error}"))?;
+    let lines = BufReader::new(file).lines();
+    Ok(lines.map_while(Result::ok).filter_map(|line| parse(&line)).collect())
 }
 
 impl Drop for Tracer {

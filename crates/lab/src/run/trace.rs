@@ -1,6 +1,7 @@
 //! The system calls of an operation: each target at each point is loaded for half a second more
-//! with `strace` attached to it and to the load threads. Only counts are kept: each call stops for
-//! the tracer, so the timings are those of strace.
+//! with `strace` attached to it and to the load threads; a batch, of which nothing runs before it
+//! is asked for, is run once more behind `strace`. Only counts are kept: each call stops for the
+//! tracer, so the timings are those of strace.
 
 use std::path::Path;
 
@@ -9,9 +10,9 @@ use wire::clock::MILLISECOND_NS;
 use super::options::RunError;
 use super::persist::RunWriter;
 use super::runner::Runner;
-use super::strace::Tracer;
+use super::strace::{self, Tracer};
 use crate::observe::{floors, group_members, load_threads};
-use crate::plan::Target;
+use crate::plan::{Target, TargetKind};
 
 /// How long calls are counted.
 const TRACED_NS: u64 = 500 * MILLISECOND_NS;
@@ -45,7 +46,13 @@ impl Runner<'_> {
                     0,
                     &format!("counting system calls of {}", target.name),
                 );
-                if let Err(why) = self.trace_one(writer, folder, point, (index, target))? {
+                let traced = match target.kind {
+                    TargetKind::Batch(_) => {
+                        self.trace_batch(writer, folder, point, (index, target))?
+                    }
+                    _ => self.trace_one(writer, folder, point, (index, target))?,
+                };
+                if let Err(why) = traced {
                     let name = &target.name;
                     self.note(&format!("system calls of {name} are not counted: {why}"));
                 }
@@ -85,5 +92,36 @@ impl Runner<'_> {
         writer.calls(point, index, operations, false, &server)?;
         writer.calls(point, index, operations, true, &generator)?;
         Ok(Ok(()))
+    }
+    /// The same of a batch: its last run in that time is counted.
+    fn trace_batch(
+        &mut self,
+        writer: &mut RunWriter<'_>,
+        folder: &Path,
+        point: usize,
+        (index, target): (usize, &Target),
+    ) -> Result<Result<(), String>, RunError> {
+        let file = folder.join("strace-batch");
+        let _ = std::fs::remove_file(&file);
+        let own = target.wrap.iter().flatten().cloned();
+        let wrap = strace::wrap(&file).into_iter().chain(own).collect();
+        let target = Target { wrap: Some(wrap), ..target.clone() };
+        let mut target_run = self.start(index, &target, 0);
+        if target_run.deployed.is_some() {
+            self.make_ready(&mut target_run, point, &target, 0);
+        }
+        let traced = (|| {
+            let session = target_run.session.as_mut().ok_or("it can't be loaded")?;
+            let piece = session.run(TRACED_NS).map_err(|error| error.to_string())?;
+            match piece.counts.operations {
+                0 => Err("no run of it has ended behind strace".to_owned()),
+                _ => strace::counted(&file),
+            }
+        })();
+        self.end(target_run);
+        match traced {
+            Ok(calls) => Ok(Ok(writer.calls(point, index, 1, false, &calls)?)),
+            Err(why) => Ok(Err(why)),
+        }
     }
 }

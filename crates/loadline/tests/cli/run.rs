@@ -412,6 +412,28 @@ fn the_system_calls_of_an_operation_are_counted_where_the_host_lets_them() {
 }
 
 #[test]
+fn the_system_calls_of_a_batch_are_those_of_one_run_of_it() {
+    let place = Place::with(
+        "title = 'Lines'\n[[target]]\nname = 'lines'\n\
+         batch = ['sh', '-c', 'for line in 1 2 3 4 5 6 7; do echo $line; done']\n\
+         [workload]\nservice = 'batch'\noperation = 'run'\n[[clients]]\nconnections = 1\n\
+         [rounds]\nmeasure = '50ms'\nslice = 'none'\nwarm_up = '0ms'\nat_least = 1\n\
+         at_most = 1\n",
+    );
+    let output = place.loadline(&["run", "suite.toml", "--wait", "--json", "--cost"]);
+    let (said, json) = (stderr(&output), stdout(&output));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(!said.contains("no process"), "{said}");
+    if said.contains("not counted") {
+        testing::skip(said.trim());
+        return;
+    }
+    let calls = json["points"][0]["cost"][0]["server_calls"].as_array().expect("calls");
+    let write = calls.iter().find(|call| call["name"] == "write").expect("writes");
+    assert_eq!(write["calls_per_op"], 7.0, "{calls:?}");
+}
+
+#[test]
 fn a_ladder_is_measured_judged_and_decided_about() {
     let rungs = "[[rung]]\nname = 'one'\nnote = 'as it was'\n\
                  [[rung]]\nname = 'two'\noptions = { no_cas = true }\n";
