@@ -6,7 +6,7 @@
 //!
 //! `make soak` runs the long ones, which are ignored otherwise; a short one of each kind is always
 //! run. How long they take: `SOAK_SECONDS`, `SOAK_STARTS`,
-//! `SOAK_CRASHES` from `SOAK_SEED`.
+//! `SOAK_CRASHES` from `SOAK_SEED`. What came of it is appended to the file `SOAK_RESULTS`, if set.
 
 mod abuse;
 mod client;
@@ -15,11 +15,20 @@ mod memory;
 mod starts;
 mod workflow;
 
+use std::io::Write as _;
 use std::time::Duration;
 
 /// A number that the environment may set.
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().expect(name))
+}
+
+/// Prints what came of a soak that held, and appends it to the file of results.
+fn note(result: &str) {
+    println!("{result}");
+    let Some(file) = std::env::var_os("SOAK_RESULTS") else { return };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(file);
+    writeln!(file.expect("SOAK_RESULTS"), "{result}").expect("SOAK_RESULTS");
 }
 
 #[test]
