@@ -16,12 +16,18 @@ use crate::protocol::metadata::{Metadata, from_base64, is_binary, to_base64};
 use crate::protocol::status::{Code, Ended, Status};
 use crate::protocol::{percent, timeout};
 
+/// A first message of at most this many bytes is handed to h2 at once, and leaves by one write with
+/// the head of its call; others wait for room, which h2 has once the head has left.
+const AT_ONCE_BYTES: usize = 1 << 10;
+
 /// Sends the messages of a call. Dropping it before [`Sender::end`] cancels the call.
 #[derive(Debug)]
 pub struct Sender {
     stream: SendStream<Bytes>,
     encoding: Option<Encoding>,
     deadline: Option<Instant>,
+    /// Nothing was sent yet.
+    is_first: bool,
 }
 
 /// Receives those of the answer.
@@ -118,7 +124,7 @@ impl Client {
             in_head: None,
             ended: None,
         };
-        Ok((Sender { stream, encoding, deadline }, receiver))
+        Ok((Sender { stream, encoding, deadline, is_first: true }, receiver))
     }
 
     fn request(&self, path: &str, options: &CallOptions) -> Result<Request<()>, Status> {
@@ -159,6 +165,9 @@ impl Sender {
     /// When the call has ended, or its deadline has passed; [`Receiver::next`] says how.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), Status> {
         let mut rest = frame(message, self.encoding);
+        if std::mem::take(&mut self.is_first) && rest.len() <= AT_ONCE_BYTES {
+            return self.stream.send_data(rest, false).map_err(|error| broken(&error));
+        }
         while !rest.is_empty() {
             self.stream.reserve_capacity(rest.len());
             while self.stream.capacity() == 0 {

@@ -82,6 +82,10 @@ impl Client {
                 at_once::check(&answers, state, figures)?;
                 Ok(took)
             }
+            Step::Rest => beside(site, state, figures, |_, _, _| {
+                std::thread::sleep(REST);
+                Ok(REST)
+            }),
             Step::Commands => beside(site, state, figures, |site, state, _| {
                 bulk::commands(sizes.commands, made, site, state)
             }),
@@ -110,6 +114,9 @@ impl Client {
         }
     }
 }
+
+/// How long a server is left alone: longer than any keeps what it has made for others.
+const REST: Duration = Duration::from_secs(2);
 
 /// Does something while others ping, and until the server is idle again: its CPU time, its memory
 /// then, and how long others waited go to `figures`.

@@ -32,6 +32,7 @@ steps! {
         "The same while the first tasks of pairs end one after another."
     CheckPointFull "checkpoint-full" Write
         "The same where its file finds no room: it has to be refused."
+    Rest "rest" Read "Waits for two seconds, by which time kept texts are given back."
     Get "get" Read "Takes the definition; every node has to be in it."
     SyncFull "sync-full" Read "Takes all that a client that follows needs."
     SyncCold "sync-cold" Read "The same for a client that has nothing yet."
