@@ -323,9 +323,14 @@ fn pace(
         answered.insert(trial, answers_by_second(&rows));
     }
     let mut rate = Thinned::over(length_s, mean);
-    for slice in view.slices.iter().filter(|slice| is_own(&slice.trial_id)) {
+    let own = || view.slices.iter().filter(|slice| is_own(&slice.trial_id));
+    let mut pieces: HashMap<TrialId, usize> = HashMap::new();
+    own().for_each(|slice| *pieces.entry(slice.trial_id).or_default() += 1);
+    for slice in own() {
         let (start_ns, end_ns) = (slice.start_ns, slice.start_ns.saturating_add(slice.duration_ns));
-        let answered = answered.get(&slice.trial_id);
+        // A second may be of two slices, and what was answered in it is known of both together.
+        let is_whole = pieces.get(&slice.trial_id) == Some(&1);
+        let answered = answered.get(&slice.trial_id).filter(|_| is_whole);
         for (at, value) in rates((start_ns, end_ns), slice.operations, answered) {
             rate.push(at, value);
         }
@@ -349,7 +354,8 @@ fn answers_by_second(rows: &[HistogramRow]) -> BTreeMap<u64, u64> {
 }
 
 /// The rates of a slice with the middles of the times that they are of: of one that is longer than
-/// a second a rate for each second of the run, as its arrivals may have several.
+/// a second, and all that a trial has, a rate for each second of the run, as its arrivals may have
+/// several.
 fn rates(
     (start_ns, end_ns): (u64, u64),
     operations: u64,

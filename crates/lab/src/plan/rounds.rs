@@ -68,8 +68,9 @@ pub(super) fn resolve(
         Some(SliceSpec::Length(length)) => Some(length),
         None => Some(SLICE).filter(|slice| may_be_cut(points, *slice)),
     };
-    let one_pass = || points.iter().filter_map(end).max().filter(|_| slice.is_none());
-    let measure = spec.measure.or_else(one_pass).unwrap_or(MEASURE);
+    let one_pass = points.iter().filter_map(end).max();
+    let one_pass = one_pass.filter(|end| slice.is_none_or(|slice| slice >= *end));
+    let measure = spec.measure.or(one_pass).unwrap_or(MEASURE);
     let too_short = |key: &str| {
         let help = "at least 10ms; shorter pieces measure the starting and stopping";
         source.error_at(key, "too short", Some(help.into()))
