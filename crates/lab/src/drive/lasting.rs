@@ -1,5 +1,5 @@
-//! How many requests waited for a slot for long, and not only while a burst was worked off. Pure,
-//! and on the data plane.
+//! Whether requests wait for a slot for long, and not only while a burst is worked off. Pure, and on
+//! the data plane.
 
 use wire::Ns;
 
@@ -8,20 +8,52 @@ use super::arrivals::Schedule;
 /// The stretches of a trace, in which any rate may come and go.
 const TRACE_PARTS: u64 = 10;
 
-/// The fewest requests that waited at once in the second half of a stretch: of each rate of a
-/// schedule that has several, of each tenth of a trace, else of the whole run. It is zero where the
-/// target worked off what came at once before more came, as of bursts of which two fit into the
-/// stretch; and half of what a constant rate that is too high has left at the stretch's end.
+/// What waited in a stretch of a schedule: one rate of several, a tenth of a trace, else the whole
+/// run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// Requests that became due in it.
+    pub offered: u64,
+    /// The fewest that waited at once in its second half. Zero where the target worked off what
+    /// came at once before more came, as of bursts of which two fit into it; of a rate that is too
+    /// high half of what is left at its end.
+    pub fewest: u64,
+}
+
+impl Waited {
+    /// Adds that of another thread at the same time.
+    pub(super) fn add(&mut self, other: Self) {
+        self.offered += other.offered;
+        self.fewest += other.fewest;
+    }
+
+    /// Whether more became due than was answered: what is left at the end is more than a hundredth,
+    /// and than the square root of the requests. Where they come at random, or answers take various
+    /// times, about the root waits for a while at a load of nearly 1: that is the spread of their
+    /// number.
+    pub fn is_overloaded(self) -> bool {
+        self.excess() > 0.0
+    }
+
+    fn excess(self) -> f64 {
+        let offered = self.offered as f64;
+        2.0 * self.fewest as f64 - offered / 100.0 - offered.sqrt()
+    }
+}
+
+/// Finds the stretch in which most waited for long.
 #[derive(Clone, Debug)]
 pub(super) struct Lasting {
     /// When the stretches after the current one end.
     ends: std::vec::IntoIter<Ns>,
     half: Ns,
     end: Ns,
-    /// The fewest in the second half of the current stretch so far.
+    /// Requests of the current stretch so far.
+    offered: u64,
+    /// The fewest in its second half so far.
     fewest: Option<u64>,
-    /// The most of those of the stretches that are over.
-    most: u64,
+    /// Of those that are over that with the greatest excess.
+    worst: Option<Waited>,
 }
 
 impl Lasting {
@@ -37,10 +69,18 @@ impl Lasting {
             let part_ns = until.saturating_sub(start) / TRACE_PARTS;
             ends.extend((1..=TRACE_PARTS).map(|part| start + part_ns * part));
         }
+        let ends = ends.into_iter();
         let mut lasting =
-            Self { ends: ends.into_iter(), half: start, end: start, fewest: None, most: 0 };
+            Self { ends, half: start, end: start, offered: 0, fewest: None, worst: None };
         lasting.next_stretch();
         lasting
+    }
+
+    /// A request becomes due at `at`, before which this many wait.
+    #[inline]
+    pub(super) fn due(&mut self, at: Ns, waiting: u64) {
+        self.note(at, waiting);
+        self.offered += 1;
     }
 
     /// This many wait at `now`, which never goes back, and no fewer did since the last time.
@@ -55,14 +95,18 @@ impl Lasting {
         }
     }
 
-    /// Of the stretch in which it was most.
-    pub(super) fn so_far(&self) -> u64 {
-        self.most.max(self.fewest.unwrap_or(0))
+    /// The stretch with the greatest excess so far.
+    pub(super) fn worst(&self) -> Waited {
+        let now = Waited { offered: self.offered, fewest: self.fewest.unwrap_or(0) };
+        let all = self.worst.into_iter().chain([now]);
+        all.max_by(|a, b| a.excess().total_cmp(&b.excess())).unwrap_or_default()
     }
 
     fn next_stretch(&mut self) {
-        self.most = self.so_far();
-        self.fewest = None;
+        if self.offered > 0 {
+            self.worst = Some(self.worst());
+        }
+        (self.offered, self.fewest) = (0, None);
         let began = self.end;
         (self.half, self.end) = match self.ends.next() {
             Some(end) => (began + (end - began) / 2, end),

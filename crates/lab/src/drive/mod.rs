@@ -39,6 +39,7 @@ pub use arrivals::{Arrivals, Schedule, Spacing, Stretch};
 pub(crate) use busy::{CASES, SampleTimer};
 pub use clients::Clients;
 pub use interval::{Figure, Interval};
+pub use lasting::Waited;
 pub use live_stats::{LiveStats, Second};
 pub use once::once_main;
 pub use overhead::overhead;

@@ -244,7 +244,7 @@ mod tests {
     use ledger::{Cause, CauseKind};
 
     use super::*;
-    use crate::drive::{LoadResult, Pressure};
+    use crate::drive::{LoadResult, Pressure, Waited};
     use crate::observe::Cpu;
     use crate::run::slice::Slice;
 
@@ -258,8 +258,11 @@ mod tests {
                 trial.counts.broken = 1;
                 trial.judge_answers(&[]);
             }
-            let backlog_lasting = if *is_overloaded { 500 } else { 0 };
-            trial.pressure = Pressure { offered: 1_000, backlog_lasting, ..Pressure::default() };
+            let overloaded_slices = u32::from(*is_overloaded);
+            let fewest = if *is_overloaded { 500 } else { 0 };
+            let worst = Waited { offered: 1_000, fewest };
+            let of_slice = Pressure { worst, slices: 1, ..Pressure::default() };
+            trial.pressure = Pressure { offered: 1_000, overloaded_slices, ..of_slice };
             trial
         };
         (1..).zip(of).map(round).collect()
