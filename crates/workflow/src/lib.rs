@@ -25,6 +25,7 @@ pub mod traffic;
 
 mod command;
 mod serve;
+mod slices;
 
 use service::{Service, Subcommand};
 

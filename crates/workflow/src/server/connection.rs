@@ -15,11 +15,11 @@ use super::dispatch::{Dispatch, WITH_NOTHING_ELSE};
 use super::following::Following;
 use super::message::Asked;
 use super::shared::Shared;
-use super::slices;
 use super::slot::{Answer, Held, SMALL_BYTES, Slot};
 use crate::protocol::frame::{self, HEAD_BYTES};
 use crate::protocol::header::{self, Header};
 use crate::protocol::{Body, Command, Reply, Request, ServerCommand, read};
+use crate::slices;
 
 /// The time within which a request has to be whole.
 const REQUEST_WITHIN: Ns = 60 * SECOND_NS;

@@ -30,7 +30,6 @@ mod pushing;
 mod record;
 mod shared;
 mod signals;
-mod slices;
 mod slot;
 mod snapshots;
 mod spawn;

@@ -63,6 +63,9 @@ impl Owner {
             let kept = store::kept(&tree);
             drop(tree);
             let done = check_kept(&kept).and_then(|()| store::write(snapshot, &head, &kept));
+            drop(kept);
+            // The tree that was read again was as large as the server's own.
+            base::memory::give_back();
             let _ = own.send(Message::SnapshotDone(done));
         };
         // The queue has no limit.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::super::requests::command;
 use super::exchange::{agreed, exchange};
 use crate::protocol::{Command, ServerCommand};
+use crate::slices;
 
 /// The interval between pings.
 const EVERY: Duration = Duration::from_millis(2);
@@ -45,6 +46,8 @@ impl Others {
 
 /// Pings until it is over; those that were due by then are sent.
 fn ping(at: SocketAddr, is_over: &AtomicBool) -> Result<Vec<Duration>, String> {
+    // Clients of a step compete for its core: their turns are no time of the server's.
+    slices::shorten();
     let request = command(Command::Server(ServerCommand::Ping));
     let (mut waits, mut answer) = (Vec::new(), Vec::new());
     let mut due = Instant::now();

@@ -1,4 +1,4 @@
-//! How soon threads that answer get a core for which others compete.
+//! How soon threads that answer, or wait for answers, get a core for which others compete.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ thread_local! {
 /// Has this thread ask for its core in slices of 0.1 ms, the least that Linux grants. It gets no
 /// more of the core than before, but its share sooner: when it is woken it runs before those that
 /// have longer slices, where it would wait for one of each. Linux before 6.12 passes over it.
-pub(super) fn shorten() {
+pub(crate) fn shorten() {
     if !IS_SHORT.replace(true) {
         ask();
     }
