@@ -25,7 +25,7 @@ impl<S> Metered<S> {
     }
 
     fn wrote(&self, written: io::Result<usize>) -> Poll<io::Result<usize>> {
-        if let Ok(bytes) = written {
+        if let Ok(bytes @ 1..) = written {
             locked(&self.meter).has_written(bytes);
         }
         Poll::Ready(written)
@@ -82,5 +82,27 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn a_write_that_finds_no_room_is_not_counted() {
+        let meter = Shared::default();
+        let room = io::Cursor::new(vec![0; 2].into_boxed_slice());
+        let mut stream = Metered::new(room, Arc::clone(&meter));
+        let mut write = |bytes: &[u8]| {
+            let written = Pin::new(&mut stream)
+                .poll_write(&mut Context::from_waker(Waker::noop()), bytes)
+                .map(Result::ok);
+            (written, locked(&meter).traffic.writes)
+        };
+        assert_eq!(write(b"ab"), (Poll::Ready(Some(2)), 1));
+        assert_eq!(write(b"c"), (Poll::Ready(Some(0)), 1));
     }
 }
