@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::Carrier;
+use super::{Carrier, Peer};
 use crate::protocol::native::Begin;
 use crate::protocol::status::Status;
 use crate::server::{Settings, native::Local};
@@ -50,6 +50,10 @@ impl Carrier for Here {
     fn wait_for_room(&mut self, _until: Option<Instant>) -> io::Result<bool> {
         // There always is room.
         Ok(false)
+    }
+
+    fn peer(&self) -> Peer {
+        Peer::Here
     }
 }
 

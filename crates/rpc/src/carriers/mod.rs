@@ -98,9 +98,11 @@ pub(crate) fn unconnected(error: io::Error) -> anyhow::Error {
 pub enum Peer {
     /// Nothing is known of it.
     Unknown,
-    /// This process, or one that has its socket.
+    /// This process itself: there is no other one.
+    Here,
+    /// The process of this number, or one that has its socket.
     Process(u32),
-    /// This process, or one that descends from it.
+    /// The process of this number, or one that descends from it.
     Within(u32),
     /// The process with the other end of this process's TCP connection.
     Tcp,

@@ -126,7 +126,7 @@ impl Caller {
             Self::Native(client, _) => client.peer(),
             Self::Future(client, _) => client.peer(),
             Self::Grpc(..) => Peer::Tcp,
-            Self::Within(_) => Peer::Unknown,
+            Self::Within(_) => Peer::Here,
         }
     }
 

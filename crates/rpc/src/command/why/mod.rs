@@ -19,6 +19,7 @@ use super::ping::ToArgs;
 use super::ping::caller::{Caller, Function, Work, is_grpc};
 use super::ping::seen::{Seen, who};
 use super::ping::trial::{Limits, Trial, quantile};
+use crate::carriers::Peer;
 use crate::client::native::Traffic;
 use crate::parts::{self, LookUp, Parts, look_up_ns};
 use crate::protocol::table::{Pause, Place};
@@ -65,18 +66,23 @@ struct Server {
 
 impl Server {
     fn find(caller: &mut Caller) -> anyhow::Result<Self> {
-        let pid = who(caller)?.pid;
-        if pid == std::process::id() {
-            return Ok(Self { pid: None, note: None });
+        Ok(Self::of(who(caller)?.pid, caller.peer()))
+    }
+
+    /// The one that says that it has this number, at the other end of such a connection.
+    fn of(pid: u32, peer: Peer) -> Self {
+        if peer == Peer::Here {
+            return Self { pid: None, note: None };
         }
-        if peer::is_peer(pid, caller.peer()) {
-            return Ok(Self { pid: Some(pid), note: None });
+        // One with this process's own number has it in another namespace, as in two containers.
+        if pid != std::process::id() && peer::is_peer(pid, peer) {
+            return Self { pid: Some(pid), note: None };
         }
         let note = format!(
             "The server says that it is process {pid}. This system doesn't show that one as the \
-             other end (another host or user?), so its figures are left out."
+             other end (another host, user or container?), so its figures are left out."
         );
-        Ok(Self { pid: None, note: Some(note) })
+        Self { pid: None, note: Some(note) }
     }
 
     fn used(&self) -> Option<Used> {
@@ -318,6 +324,20 @@ fn since(before: Traffic, after: Traffic) -> Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_with_the_number_of_this_process_is_in_it_only_where_its_carrier_is() {
+        let own = std::process::id();
+        let known = |pid, peer| {
+            let server = Server::of(pid, peer);
+            (server.pid, server.note.is_none())
+        };
+        assert_eq!(known(own, Peer::Here), (None, true));
+        for peer in [Peer::Tcp, Peer::Process(own), Peer::Within(own), Peer::Unknown] {
+            assert_eq!(known(own, peer), (None, false), "{peer:?}: in another namespace");
+        }
+        assert_eq!(known(own + 1, Peer::Process(own + 1)), (Some(own + 1), true));
+    }
 
     #[test]
     fn a_server_that_counts_nothing_has_no_figures() {

@@ -1,5 +1,5 @@
-//! Whether a process is the other end of this process's connection: what a server says of itself is
-//! believed where the system says so, too.
+//! Whether another process is the other end of this one's connection: what a server says of itself
+//! is believed where the system says so, too.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::carriers::Peer;
 /// Whether this process is at the other end.
 pub(super) fn is_peer(pid: u32, peer: Peer) -> bool {
     match peer {
-        Peer::Unknown => false,
+        Peer::Unknown | Peer::Here => false,
         Peer::Process(other) => other == pid,
         Peer::Within(ancestor) => descends(pid, ancestor),
         Peer::Tcp => has_other_end(pid),
