@@ -41,11 +41,15 @@ fn has_other_end(pid: u32) -> bool {
         .filter_map(|kind| fs::read_to_string(format!("/proc/self/net/{kind}")).ok())
         .flat_map(|table| table.lines().filter_map(row).collect::<Vec<_>>())
         .collect();
+    are_joined(&all, &ours, &theirs)
+}
+
+/// Whether one of these connections has one of our sockets at one end, and one of theirs at the
+/// other.
+fn are_joined(all: &[Row], ours: &HashSet<u64>, theirs: &HashSet<u64>) -> bool {
     let mine = all.iter().filter(|row| ours.contains(&row.inode));
-    let other = |mine: &Row| (mine.remote.clone(), mine.local.clone());
-    let wanted: HashSet<_> = mine.map(other).collect();
-    all.into_iter()
-        .any(|row| theirs.contains(&row.inode) && wanted.contains(&(row.local.clone(), row.remote)))
+    let wanted: HashSet<_> = mine.map(|row| (&row.remote, &row.local)).collect();
+    all.iter().any(|row| theirs.contains(&row.inode) && wanted.contains(&(&row.local, &row.remote)))
 }
 
 /// The numbers of a process's open sockets.
@@ -67,10 +71,19 @@ struct Row {
     inode: u64,
 }
 
-/// A line of /proc/net/tcp.
+/// What an address of IPv4 has before it in the table of IPv6 (::ffff:0:0/96), each word as this
+/// host's memory has it.
+const MAPPED: &str = match cfg!(target_endian = "little") {
+    true => "0000000000000000FFFF0000",
+    false => "00000000000000000000FFFF",
+};
+
+/// A line of /proc/net/tcp, or tcp6. The end of a listener for both kinds of addresses is in the
+/// second, where its client's may be in the first: an address of IPv4 is the same in both here.
 fn row(line: &str) -> Option<Row> {
     let mut fields = line.split_ascii_whitespace().skip(1);
-    let (local, remote) = (fields.next()?.to_owned(), fields.next()?.to_owned());
+    let mut end = || fields.next().map(|end| end.strip_prefix(MAPPED).unwrap_or(end).to_owned());
+    let (local, remote) = (end()?, end()?);
     Some(Row { local, remote, inode: fields.nth(6)?.parse().ok()? })
 }
 
@@ -88,6 +101,28 @@ mod tests {
         let (local, remote) = ("0100007F:C383".to_owned(), "0100007F:A2B4".to_owned());
         assert_eq!(row(line), Some(Row { local, remote, inode: 41_234 }));
         assert_eq!(row("  sl  local_address rem_address   st"), None);
+    }
+
+    #[cfg(target_endian = "little")]
+    #[test]
+    fn a_client_of_ipv4_is_joined_to_a_listener_for_both_kinds_of_addresses() {
+        // Of /proc/net/tcp, and of /proc/net/tcp6: the listener, the connection, and one of IPv6
+        // between the same ports.
+        let table = "
+   1: 0100007F:C51A 0100007F:C2E5 01 0:0 00:0 0  0 0 1512726 2 0000000060069f6d 20 0 0 10 -1
+   0: 00000000000000000000000000000000:C2E5 00000000000000000000000000000000:0000 0A 0:0 00:0 0 \
+         0 0 1512725 1 0000000042970b86 100 0 0 10 0
+   1: 0000000000000000FFFF00000100007F:C2E5 0000000000000000FFFF00000100007F:C51A 01 0:0 00:0 0 \
+         0 0 1512727 1 000000001186b427 20 0 0 10 -1
+   2: 00000000000000000000000001000000:C2E5 00000000000000000000000001000000:C51A 01 0:0 00:0 0 \
+         0 0 1512728 1 000000002186b427 20 0 0 10 -1";
+        let rows: Vec<_> = table.lines().filter_map(row).collect();
+        assert_eq!(rows.len(), 4);
+        let is_joined = |ours, theirs| are_joined(&rows, &[ours].into(), &[theirs].into());
+        assert!(is_joined(1_512_726, 1_512_727) && is_joined(1_512_727, 1_512_726));
+        for other in [1_512_725, 1_512_726, 1_512_728] {
+            assert!(!is_joined(1_512_726, other), "{other}");
+        }
     }
 
     #[test]
