@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write, pipe};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::thread;
@@ -33,7 +34,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// That of all threads of a process; `None` where it isn't there, or isn't ours to see.
+    /// That of all threads of a process; `None` where that isn't known.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let all = Threads::of(pid)?.0.into_values();
         Some(all.fold(Self::default(), |all, one| Self {
@@ -65,22 +66,33 @@ impl Used {
 pub(super) struct Threads(HashMap<OsString, Used>);
 
 impl Threads {
-    /// Reads it; `None` where the process isn't there, or isn't ours to see.
+    /// Reads it; `None` where the process isn't there, isn't ours to see, or the kernel doesn't
+    /// count.
     pub(super) fn of(pid: u32) -> Option<Self> {
+        Self::within(Path::new(&format!("/proc/{pid}/task")))
+    }
+
+    /// Reads it in a folder of threads.
+    fn within(folder: &Path) -> Option<Self> {
         let mut threads = HashMap::new();
-        for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        for task in fs::read_dir(folder).ok()? {
             let task = task.ok()?;
             // A thread may end meanwhile.
             let read = |name: &str| fs::read_to_string(task.path().join(name));
-            let Ok(schedule) = read("schedstat") else { continue };
+            let (Ok(schedule), Ok(status)) = (read("schedstat"), read("status")) else { continue };
             let mut fields = schedule.split_ascii_whitespace().map(str::parse::<u64>);
-            let (cpu_ns, ready_ns) = (fields.next()?.ok()?, fields.next()?.ok()?);
-            let status = read("status").unwrap_or_default();
+            let mut next = || fields.next()?.ok();
+            let (cpu_ns, ready_ns, turns) = (next()?, next()?, next()?);
+            // One that has had no turn yet; and all of them where the kernel doesn't count.
+            if turns == 0 {
+                continue;
+            }
             let switches = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
             let switches = switches.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum();
             threads.insert(task.file_name(), Used { cpu_ns, ready_ns, switches });
         }
-        Some(Self(threads))
+        // A process has a thread that runs: where none could be read, none was counted.
+        (!threads.is_empty()).then_some(Self(threads))
     }
 
     /// Which share of a core they wanted since, all together.
@@ -118,7 +130,7 @@ pub(super) struct Floors {
 }
 
 impl Floors {
-    /// Measures them between these cores, which takes some ten milliseconds.
+    /// Measures them between these cores, which takes some 130 ms.
     pub(super) fn measure(cpus: Cpus) -> anyhow::Result<Self> {
         let cores = two_cores(cpus);
         let line = cores.map(|(near, far)| apart(move || cache_line(near, far)));
@@ -304,6 +316,25 @@ mod tests {
         let is_alone = two_cores(Cpus::default()).is_none();
         assert_eq!(floors.cache_line_ns.is_none(), is_alone, "{floors:?}");
         assert!(floors.cache_line_ns.is_none_or(|floor| floor > 0.0), "{floors:?}");
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_count_is_not_known() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let used = || Threads::within(folder.path()).map(|threads| threads.0.into_values().next());
+        for thread in ["7", "8"] {
+            let place = folder.path().join(thread);
+            fs::create_dir(&place).expect("a folder");
+            let status = "voluntary_ctxt_switches:\t3\nnonvoluntary_ctxt_switches:\t1\n";
+            fs::write(place.join("status"), status).expect("a file");
+        }
+        assert_eq!(used(), None, "without schedstat");
+        let schedule = folder.path().join("7").join("schedstat");
+        fs::write(&schedule, "0 0 0\n").expect("a file");
+        assert_eq!(used(), None, "with one that has no figures");
+        fs::write(&schedule, "900 20 5\n").expect("a file");
+        let right = Used { cpu_ns: 900, ready_ns: 20, switches: 4 };
+        assert_eq!(used(), Some(Some(right)), "the other thread has ended meanwhile");
     }
 
     #[test]
