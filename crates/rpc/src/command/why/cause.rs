@@ -168,8 +168,8 @@ impl Facts {
         if named.is_empty() { vec![self.share_off()] } else { named }
     }
 
-    fn off_share(&self) -> f64 {
-        self.off_cpu_ns().map_or(0.0, |off| off / self.mean_ns.max(1.0))
+    fn off_share(&self) -> Option<f64> {
+        self.off_cpu_ns().map(|off| off / self.mean_ns.max(1.0))
     }
 
     /// A decoder that returns nothing is fast, whatever its figure is.
@@ -191,7 +191,7 @@ impl Facts {
             Some(acks) => acks * DELAYED_NS >= 0.5 * self.median_ns,
             None => self.median_ns < MOST_DELAYED_NS,
         };
-        self.median_ns >= DELAYED_NS && is_long && self.off_share() > 0.8
+        self.median_ns >= DELAYED_NS && is_long && self.off_share().is_some_and(|off| off > 0.8)
     }
 
     fn nagle(&self) -> Option<String> {
@@ -229,18 +229,14 @@ impl Facts {
 
     fn busy_wait(&self) -> Option<String> {
         let sides = [("this side", self.idle.here), ("the server", self.idle.server)];
-        let busy = |(side, share): &(&'static str, Option<f64>)| {
-            share.filter(|share| *share >= 0.5).map(|share| (*side, share))
-        };
-        let busy: Vec<_> = sides.iter().filter_map(busy).collect();
-        let (_, most) = busy.first()?;
-        let sides: Vec<_> = busy.iter().map(|(side, _)| *side).collect();
-        Some(format!(
-            "busy wait: {:.0} % of a core while idle ({}). --wait hybrid waits on the CPU for some \
-             microseconds only.",
-            most * 100.0,
-            sides.join(", ")
-        ))
+        let busy = sides.into_iter().filter_map(|(side, share)| {
+            let percent = share.filter(|share| *share >= 0.5)? * 100.0;
+            Some(format!("{percent:.0} % of a core while idle ({side})"))
+        });
+        let busy = busy.collect::<Vec<_>>().join(", ");
+        (!busy.is_empty()).then(|| {
+            format!("busy wait: {busy}. --wait hybrid waits on the CPU for some microseconds only.")
+        })
     }
 
     fn future(&self) -> Option<String> {
@@ -367,7 +363,11 @@ impl Facts {
     }
 
     fn share_off(&self) -> String {
-        let off = self.off_share();
+        let Some(off) = self.off_share() else {
+            return "Where the time goes isn't known: this host's kernel doesn't say how long this \
+                    side was on a CPU (/proc/PID/task/TID/schedstat)."
+                .to_owned();
+        };
         if !self.is_whole {
             return format!(
                 "{:.0} % of the time is not on this side's CPU: the server's work, wake-ups and \
@@ -495,6 +495,8 @@ mod tests {
         };
         assert!(idle(1.0, 0.0).starts_with("busy wait: 100 % of a core while idle (this side)"));
         assert!(idle(0.1, 0.9).starts_with("busy wait: 90 % of a core while idle (the server)"));
+        let both = "busy wait: 60 % of a core while idle (this side), 100 % of a core while idle (the";
+        assert!(idle(0.6, 1.0).starts_with(both), "{}", idle(0.6, 1.0));
         assert!(!idle(0.1, 0.1).contains("busy"));
         let worked = facts(15e3, 1.0, 4e3);
         let cores = |cores| first(Facts { cores: Some(cores), ..worked });
@@ -516,6 +518,8 @@ mod tests {
         assert_eq!(first(shared), "4 reads per answer. Read all that has come at once.");
         let unseen = Facts { server: None, is_whole: false, ..plain };
         assert!(first(unseen).contains("is not on this side's CPU: the server's work"));
+        let unknown = first(Facts { here: None, ..unseen });
+        assert!(unknown.starts_with("Where the time goes isn't known"), "{unknown}");
         let ready = Side { cpu_ns: 2e3, ready_ns: 5e3, switches: 1.0 };
         let busy = Facts { here: Some(ready), ..plain };
         assert!(first(busy).starts_with("others run: for 33 % of the time"));

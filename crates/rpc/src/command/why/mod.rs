@@ -244,7 +244,9 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
         idle,
         ..facts(args, &counted, &parts)
     };
-    let facts = Facts { is_whole: is_elsewhere || server.note.is_none(), ..facts };
+    // What is another process is seen where its use of a CPU is.
+    let is_whole = server.note.is_none() && is_elsewhere == counted.server.is_some();
+    let facts = Facts { is_whole, ..facts };
     let (address, note) = (&args.to.address, server.note.as_deref());
     let shown = Shown { facts: &facts, floors: &floors, steps: &steps, seen: &seen, note };
     out::print(match json {
