@@ -117,13 +117,13 @@ fn idle(caller: &mut Caller, server: &Server) -> anyhow::Result<Idle> {
         return Ok(Idle::default());
     }
     let (after, took) = (now(), begun.elapsed().as_nanos() as f64);
-    let who = who(caller)?;
+    let reads_after = who(caller)?.reads;
     let share =
         |before: Option<Threads>, after: Option<Threads>| Some(after?.wanted(&before?, took));
     // Each write of this side may be read by itself.
     let passed = traffic.zip(caller.traffic()).map(|(before, after)| since(before, after));
     let most = passed.map_or(0, |passed| passed.writes).max(2) * 2;
-    let theirs = share(before.1, after.1).filter(|_| is_alone(reads, who.reads, most));
+    let theirs = share(before.1, after.1).filter(|_| is_alone(reads, reads_after, most));
     Ok(Idle { here: share(before.0, after.0), server: theirs })
 }
 
@@ -141,6 +141,18 @@ struct Counted {
     here: Option<Used>,
     server: Option<Used>,
     did: Option<Place>,
+}
+
+/// What was measured besides the calls of the trial.
+struct Beside {
+    /// All that takes part in a call is known.
+    is_whole: bool,
+    cores: Option<Cores>,
+    idle: Idle,
+    parts: Parts,
+    /// Of one call.
+    allocations: f64,
+    futex_ns: f64,
 }
 
 /// What the server has counted between two of its answers: nothing where it counts nothing, as one
@@ -186,7 +198,7 @@ fn count(
     // Within this process nothing passes.
     let passed = passed.filter(|passed| passed.writes > 0);
     let handed = handed.zip(caller.handed_ns()).map(|(before, after)| after - before);
-    let since = |before: Option<Used>, after: Option<Used>| Some(after?.since(before?));
+    let used = |before: Option<Used>, after: Option<Used>| Some(after?.since(before?));
     let done = who(caller)?;
     Ok(Counted {
         calls: work.calls() - calls,
@@ -197,8 +209,8 @@ fn count(
         handed_ns: handed,
         handed_median_ns: handed.map(|_| quantile(&each_handed, 0.5)),
         delayed_acks: delayed.map(|(before, after)| after.saturating_sub(before)),
-        here: since(before.0, after.0),
-        server: since(before.1, after.1),
+        here: used(before.0, after.0),
+        server: used(before.1, after.1),
         did: server.pid.and_then(|_| served(&did, done)),
     })
 }
@@ -222,33 +234,26 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
     seen.look(&mut caller, LOOKS)?;
     let counted = count(args, &mut caller, &mut work, &server)?;
     seen.look(&mut caller, LOOKS)?;
-    let idle = idle(&mut caller, &server)?;
-    let parts = Parts::measure(work.request(), args.decode)?;
+    let is_elsewhere = server.pid.is_some();
+    let beside = Beside {
+        // What is another process is seen where its use of a CPU is.
+        is_whole: server.note.is_none() && is_elsewhere == counted.server.is_some(),
+        cores: cores(&seen).filter(|_| is_elsewhere),
+        idle: idle(&mut caller, &server)?,
+        parts: Parts::measure(work.request(), args.decode)?,
+        allocations: allocations(args, &mut caller, &mut work)?,
+        futex_ns: floors.futex_ns,
+    };
     caller.note_steps();
     work.once(&mut caller)?;
-    let steps = caller.take_steps();
-    let mut failed = None;
-    let allocated = base::allocations::measure(|| {
-        for _ in 0..COUNTED {
-            parts::allocate(args.allocate);
-            failed = work.once(&mut caller).err().or(failed.take());
-        }
-    });
-    failed.map_or(Ok(()), Err)?;
-    let is_elsewhere = server.pid.is_some();
-    let facts = Facts {
-        allocations: allocated.count as f64 / f64::from(COUNTED),
-        allocation_ns: parts::allocation_ns(),
-        futex_ns: floors.futex_ns,
-        cores: cores(&seen).filter(|_| is_elsewhere),
-        idle,
-        ..facts(args, &counted, &parts)
+    let shown = Shown {
+        facts: &facts(args, &counted, &beside),
+        floors: &floors,
+        steps: &caller.take_steps(),
+        seen: &seen,
+        note: server.note.as_deref(),
     };
-    // What is another process is seen where its use of a CPU is.
-    let is_whole = server.note.is_none() && is_elsewhere == counted.server.is_some();
-    let facts = Facts { is_whole, ..facts };
-    let (address, note) = (&args.to.address, server.note.as_deref());
-    let shown = Shown { facts: &facts, floors: &floors, steps: &steps, seen: &seen, note };
+    let address = &args.to.address;
     out::print(match json {
         true => show::json(address, &shown),
         false => show::text(address, &shown),
@@ -256,8 +261,21 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was counted, as of one call.
-fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
+/// How often this thread allocates for a call.
+fn allocations(args: &WhyArgs, caller: &mut Caller, work: &mut Work) -> anyhow::Result<f64> {
+    let mut failed = None;
+    let allocated = base::allocations::measure(|| {
+        for _ in 0..COUNTED {
+            parts::allocate(args.allocate);
+            failed = work.once(caller).err().or(failed.take());
+        }
+    });
+    failed.map_or(Ok(()), Err)?;
+    Ok(allocated.count as f64 / f64::from(COUNTED))
+}
+
+/// What was measured, as of one call.
+fn facts(args: &WhyArgs, counted: &Counted, beside: &Beside) -> Facts {
     // As all that is divided by the calls, the mean is of all of them.
     let per_call = |sum: u64| sum as f64 / counted.calls.max(1) as f64;
     let side = |used: Used| Side {
@@ -278,9 +296,10 @@ fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
     };
     // Own frames have the number that the greeting gives a name once.
     let look_up = if is_grpc(&args.to.address) { LookUp::ByName } else { LookUp::ByNumber };
+    let Parts { encode_ns, decode_ns, elements } = beside.parts;
     Facts {
         has_nagle: args.to.nagle,
-        is_whole: false,
+        is_whole: beside.is_whole,
         calls: counted.calls,
         median_ns: counted.median_ns,
         slow: counted.slow,
@@ -302,14 +321,14 @@ fn facts(args: &WhyArgs, counted: &Counted, parts: &Parts) -> Facts {
         future_median_ns: counted.handed_median_ns,
         look_up,
         look_up_ns: look_up_ns(look_up),
-        encode_ns: parts.encode_ns,
-        decode_ns: parts.decode_ns,
-        elements: parts.elements,
-        allocations: 0.0,
-        allocation_ns: 0.0,
-        cores: None,
-        futex_ns: 0.0,
-        idle: Idle::default(),
+        encode_ns,
+        decode_ns,
+        elements,
+        allocations: beside.allocations,
+        allocation_ns: parts::allocation_ns(),
+        cores: beside.cores,
+        futex_ns: beside.futex_ns,
+        idle: beside.idle,
     }
 }
 
