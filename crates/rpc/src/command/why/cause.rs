@@ -18,7 +18,7 @@ const LEAST_SHARE: f64 = 0.2;
 const LEAST_FUTURE: f64 = 0.05;
 
 /// What one side uses for a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Side {
     pub(super) cpu_ns: f64,
     pub(super) ready_ns: f64,
@@ -140,12 +140,7 @@ impl Facts {
     pub(super) fn off(&self) -> Option<Off> {
         let (here, server) = (self.here?, self.server?);
         let off_cpu_ns = self.off_cpu_ns()?;
-        // On one core a side is also ready while the other one works.
-        let beside = |side: Side, other: Side| match self.cores {
-            Some(Cores::One(_)) => (side.ready_ns - other.cpu_ns).max(0.0),
-            _ => side.ready_ns,
-        };
-        let core_ns = (beside(here, server) + beside(server, here)).min(off_cpu_ns);
+        let core_ns = self.kept_ns().iter().sum::<f64>().min(off_cpu_ns);
         let server_ns = server.cpu_ns.min((self.mean_ns - here.cpu_ns).max(0.0));
         Some(Off { server_ns, core_ns, wake_up_ns: off_cpu_ns - core_ns })
     }
@@ -303,22 +298,26 @@ impl Facts {
         })
     }
 
-    /// The share of the time for which a side was ready, and others ran: that of the side that
-    /// waited longer.
-    fn ready_share(&self) -> f64 {
-        let sides = [self.here, self.server].into_iter().flatten();
-        sides.map(|side| side.ready_ns).fold(0.0, f64::max) / self.mean_ns.max(1.0)
+    /// How long each side was ready while others than the two had its core, at the least.
+    fn kept_ns(&self) -> [f64; 2] {
+        let (here, server) = (self.here.unwrap_or_default(), self.server.unwrap_or_default());
+        // Where they may share a core, a side is also ready while the other one works; so are the
+        // two threads of this side that hand an answer over.
+        let of_other = |other: Side| if self.cores == Some(Cores::Two) { 0.0 } else { other.cpu_ns };
+        let own = if self.future_ns.is_some() { here.cpu_ns } else { 0.0 };
+        let kept = [here.ready_ns - of_other(server) - own, server.ready_ns - of_other(here)];
+        kept.map(|ns| ns.max(0.0))
     }
 
+    /// That of the side that waited longer. A server that isn't seen may have this side's core.
     fn others(&self) -> Option<String> {
-        let ready = self.ready_share();
-        // On one core each side is ready while the other runs.
-        let is_one = matches!(self.cores, Some(Cores::One(_)));
-        (ready >= LEAST_SHARE && !is_one).then(|| {
+        let kept_ns = self.kept_ns().into_iter().fold(0.0, f64::max);
+        let share = kept_ns / self.mean_ns.max(1.0);
+        (self.is_whole && share >= LEAST_SHARE).then(|| {
             format!(
                 "others run: for {:.0} % of the time a side was ready, and something else had its \
                  CPU (a busy host).",
-                ready * 100.0
+                share * 100.0
             )
         })
     }
@@ -434,6 +433,31 @@ mod tests {
         assert_eq!(of(side(20e3, 0.0), None, two), None);
     }
 
+    #[test]
+    fn a_host_is_busy_where_others_than_both_sides_have_their_cores() {
+        let ready = |ready_ns| Some(Side { cpu_ns: 4e3, ready_ns, switches: 1.0 });
+        let busy = |cores, ready_ns| {
+            let facts = Facts { here: ready(ready_ns), cores, ..facts(15e3, 1.0, 4e3) };
+            (facts, first(facts))
+        };
+        let (apart, words) = busy(Some(Cores::Two), 5e3);
+        assert!(words.starts_with("others run: for 33 % of the time"), "{words}");
+        // The other side had the core, for all that is known.
+        for cores in [Some(Cores::One(0)), Some(Cores::Changing), None] {
+            let (_, words) = busy(cores, 5e3);
+            assert!(!words.contains("others run"), "{cores:?}: {words}");
+            let (_, words) = busy(cores, 10e3);
+            assert!(words.starts_with("others run: for 40 % of the time"), "{cores:?}: {words}");
+        }
+        let unseen = Facts { server: None, is_whole: false, cores: None, ..apart };
+        assert!(!first(unseen).contains("others run"), "{}", first(unseen));
+        // The thread that reads an answer waits for the one that spins for it.
+        let spun = Facts { future_ns: Some(1e3), ..apart };
+        assert!(!first(spun).contains("others run"), "{}", first(spun));
+        let within = Facts { server: None, cores: None, ..apart };
+        assert!(first(within).starts_with("others run: for 33 % of"), "{}", first(within));
+    }
+
     fn first(facts: Facts) -> String {
         facts.causes().swap_remove(0)
     }
@@ -520,9 +544,6 @@ mod tests {
         assert!(first(unseen).contains("is not on this side's CPU: the server's work"));
         let unknown = first(Facts { here: None, ..unseen });
         assert!(unknown.starts_with("Where the time goes isn't known"), "{unknown}");
-        let ready = Side { cpu_ns: 2e3, ready_ns: 5e3, switches: 1.0 };
-        let busy = Facts { here: Some(ready), ..plain };
-        assert!(first(busy).starts_with("others run: for 33 % of the time"));
         let mut samples = vec![10e3; 98];
         samples.extend([200e6; 2]);
         let stalled = Facts { slow: Slow::of(&samples), ..plain };
