@@ -1,8 +1,7 @@
 //! What the figures of a call come to in words.
 
 use super::super::ping::show::time;
-use super::super::ping::trial::quantile;
-use crate::parts::LookUp;
+use super::facts::{Cores, Facts, Side, Slow};
 
 /// A delayed acknowledgement of Linux takes 40 ms at least.
 const DELAYED_NS: f64 = 38e6;
@@ -17,134 +16,7 @@ const LEAST_SHARE: f64 = 0.2;
 /// has none of it.
 const LEAST_FUTURE: f64 = 0.05;
 
-/// What one side uses for a call.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Side {
-    pub(super) cpu_ns: f64,
-    pub(super) ready_ns: f64,
-    pub(super) switches: f64,
-}
-
-/// What the server has done for a call, by its own count.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Did {
-    pub(super) reads: f64,
-    pub(super) writes: f64,
-    pub(super) system_calls: f64,
-}
-
-/// Where both sides ran.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Cores {
-    /// Both on this one.
-    One(usize),
-    Two,
-    /// Now so, now so.
-    Changing,
-}
-
-/// Samples that take ten times the median, or more.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Slow {
-    /// Their share of all.
-    pub(super) share: f64,
-    /// Their share of the time.
-    pub(super) of_time: f64,
-    pub(super) p99_ns: f64,
-    pub(super) max_ns: f64,
-}
-
-impl Slow {
-    /// Of sorted samples.
-    pub(super) fn of(sorted: &[f64]) -> Self {
-        let median = quantile(sorted, 0.5);
-        let slow = &sorted[sorted.partition_point(|one| *one < 10.0 * median)..];
-        let sum = |samples: &[f64]| samples.iter().sum::<f64>();
-        Self {
-            share: slow.len() as f64 / sorted.len().max(1) as f64,
-            of_time: sum(slow) / sum(sorted).max(1e-9),
-            p99_ns: quantile(sorted, 0.99),
-            max_ns: quantile(sorted, 1.0),
-        }
-    }
-}
-
-/// Which share of a core a side wanted while a call waited.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Idle {
-    pub(super) here: Option<f64>,
-    pub(super) server: Option<f64>,
-}
-
-/// What becomes of the time that this side is not on its CPU.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Off {
-    /// The server works.
-    pub(super) server_ns: f64,
-    /// A side could run, and its core has something else to do.
-    pub(super) core_ns: f64,
-    /// Neither can: one of them is being woken, or bytes are on their way.
-    pub(super) wake_up_ns: f64,
-}
-
-/// A call, in the mean; what isn't known is `None`. Times are compared with the median: what others
-/// take of a busy host is in the means of all.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Facts {
-    /// Nagle's algorithm is on at this side.
-    pub(super) has_nagle: bool,
-    /// All that takes part in a call is known: the server is, or there is no other process.
-    pub(super) is_whole: bool,
-    pub(super) calls: u64,
-    pub(super) median_ns: f64,
-    pub(super) slow: Slow,
-    pub(super) mean_ns: f64,
-    pub(super) writes: Option<f64>,
-    pub(super) write_bytes: Option<f64>,
-    pub(super) reads: Option<f64>,
-    pub(super) read_bytes: Option<f64>,
-    pub(super) system_calls: Option<f64>,
-    pub(super) here: Option<Side>,
-    pub(super) server: Option<Side>,
-    pub(super) server_did: Option<Did>,
-    /// Acknowledgements that were delayed, of all that this host's connections have.
-    pub(super) delayed_acks: Option<f64>,
-    /// From the thread that has read an answer to the one that waits for it.
-    pub(super) future_ns: Option<f64>,
-    pub(super) future_median_ns: Option<f64>,
-    /// How the server finds the function, and what that takes.
-    pub(super) look_up: LookUp,
-    pub(super) look_up_ns: f64,
-    pub(super) encode_ns: f64,
-    pub(super) decode_ns: f64,
-    /// How many elements decoding has returned at the least, and how many it had to.
-    pub(super) elements: (usize, usize),
-    /// Allocations of the thread that calls, and what one of them takes.
-    pub(super) allocations: f64,
-    pub(super) allocation_ns: f64,
-    pub(super) cores: Option<Cores>,
-    /// Two threads of this host that wake each other, there and back.
-    pub(super) futex_ns: f64,
-    pub(super) idle: Idle,
-}
-
 impl Facts {
-    /// The time that neither side spends on a CPU.
-    pub(super) fn off_cpu_ns(&self) -> Option<f64> {
-        let server = self.server.map_or(0.0, |side| side.cpu_ns);
-        self.here.map(|here| (self.mean_ns - here.cpu_ns - server).max(0.0))
-    }
-
-    /// The same by its cause, with the server's work; nothing where there is no server, or it
-    /// isn't seen.
-    pub(super) fn off(&self) -> Option<Off> {
-        let (here, server) = (self.here?, self.server?);
-        let off_cpu_ns = self.off_cpu_ns()?;
-        let core_ns = self.kept_ns().iter().sum::<f64>().min(off_cpu_ns);
-        let server_ns = server.cpu_ns.min((self.mean_ns - here.cpu_ns).max(0.0));
-        Some(Off { server_ns, core_ns, wake_up_ns: off_cpu_ns - core_ns })
-    }
-
     /// What takes the time, as far as the figures show it: what matters most comes first.
     pub(super) fn causes(&self) -> Vec<String> {
         let named = [
@@ -161,10 +33,6 @@ impl Facts {
         ];
         let named: Vec<_> = named.into_iter().flatten().collect();
         if named.is_empty() { vec![self.share_off()] } else { named }
-    }
-
-    fn off_share(&self) -> Option<f64> {
-        self.off_cpu_ns().map(|off| off / self.mean_ns.max(1.0))
     }
 
     /// A decoder that returns nothing is fast, whatever its figure is.
@@ -298,17 +166,6 @@ impl Facts {
         })
     }
 
-    /// How long each side was ready while others than the two had its core, at the least.
-    fn kept_ns(&self) -> [f64; 2] {
-        let (here, server) = (self.here.unwrap_or_default(), self.server.unwrap_or_default());
-        // Where they may share a core, a side is also ready while the other one works; so are the
-        // two threads of this side that hand an answer over.
-        let of_other = |other: Side| if self.cores == Some(Cores::Two) { 0.0 } else { other.cpu_ns };
-        let own = if self.future_ns.is_some() { here.cpu_ns } else { 0.0 };
-        let kept = [here.ready_ns - of_other(server) - own, server.ready_ns - of_other(here)];
-        kept.map(|ns| ns.max(0.0))
-    }
-
     /// That of the side that waited longer. A server that isn't seen may have this side's core.
     fn others(&self) -> Option<String> {
         let kept_ns = self.kept_ns().into_iter().fold(0.0, f64::max);
@@ -384,60 +241,14 @@ impl Facts {
 
 #[cfg(test)]
 mod tests {
+    use super::super::facts::{Did, Idle};
     use super::*;
-
-    fn facts(median_ns: f64, writes: f64, cpu_ns: f64) -> Facts {
-        Facts {
-            has_nagle: true,
-            is_whole: true,
-            calls: 10,
-            median_ns,
-            slow: Slow::default(),
-            mean_ns: median_ns,
-            writes: Some(writes),
-            write_bytes: Some(34.0),
-            reads: Some(1.0),
-            read_bytes: Some(34.0),
-            system_calls: Some(2.0),
-            here: Some(Side { cpu_ns, ready_ns: 0.0, switches: 1.0 }),
-            server: Some(Side { cpu_ns, ready_ns: 0.0, switches: 1.0 }),
-            server_did: None,
-            delayed_acks: None,
-            future_ns: None,
-            future_median_ns: None,
-            look_up: LookUp::ByName,
-            look_up_ns: 25.0,
-            encode_ns: 20.0,
-            decode_ns: 30.0,
-            elements: (8, 8),
-            allocations: 4.0,
-            allocation_ns: 20.0,
-            cores: None,
-            futex_ns: 1e3,
-            idle: Idle::default(),
-        }
-    }
-
-    #[test]
-    fn the_time_off_the_cpu_is_divided_by_its_cause() {
-        let side = |cpu_ns, ready_ns| Some(Side { cpu_ns, ready_ns, switches: 1.0 });
-        let of = |here, server, cores| Facts { here, server, cores, ..facts(60e3, 1.0, 0.0) }.off();
-        let off = |server_ns, core_ns, wake_up_ns| Some(Off { server_ns, core_ns, wake_up_ns });
-        let two = Some(Cores::Two);
-        assert_eq!(of(side(20e3, 3e3), side(15e3, 2e3), two), off(15e3, 5e3, 20e3));
-        // The rest of the time on one core is what neither side's work explains.
-        let one = Some(Cores::One(0));
-        assert_eq!(of(side(20e3, 18e3), side(15e3, 9e3), one), off(15e3, 3e3, 22e3));
-        // Two clocks may say more than there is.
-        assert_eq!(of(side(50e3, 30e3), side(15e3, 0.0), two), off(10e3, 0.0, 0.0));
-        assert_eq!(of(side(20e3, 0.0), None, two), None);
-    }
 
     #[test]
     fn a_host_is_busy_where_others_than_both_sides_have_their_cores() {
         let ready = |ready_ns| Some(Side { cpu_ns: 4e3, ready_ns, switches: 1.0 });
         let busy = |cores, ready_ns| {
-            let facts = Facts { here: ready(ready_ns), cores, ..facts(15e3, 1.0, 4e3) };
+            let facts = Facts { here: ready(ready_ns), cores, ..Facts::of_test(15e3, 1.0, 4e3) };
             (facts, first(facts))
         };
         let (apart, words) = busy(Some(Cores::Two), 5e3);
@@ -464,23 +275,24 @@ mod tests {
 
     #[test]
     fn the_cause_is_named_by_what_shows_it() {
-        let planted = facts(44e6, 2.0, 10e3);
+        let planted = Facts::of_test(44e6, 2.0, 10e3);
         let words = "44 ms = Nagle + delayed acknowledgement: 2 writes per request.";
         assert!(first(planted).starts_with(words), "{}", first(planted));
         let did = Some(Did { reads: 2.0, writes: 2.0, system_calls: 4.0 });
-        let both = first(Facts { server_did: did, ..facts(88e6, 2.0, 10e3) });
+        let both = first(Facts { server_did: did, ..Facts::of_test(88e6, 2.0, 10e3) });
         assert!(both.contains("2 writes per request, and 2 of the server per answer"), "{both}");
         // One write has nothing to wait for, whatever else takes 44 ms.
-        assert!(!first(facts(44e6, 1.0, 10e3)).contains("Nagle"));
+        assert!(!first(Facts::of_test(44e6, 1.0, 10e3)).contains("Nagle"));
         // A server that works for 44 ms.
-        assert!(!first(facts(44e6, 2.0, 21e6)).contains("Nagle"));
+        assert!(!first(Facts::of_test(44e6, 2.0, 21e6)).contains("Nagle"));
         // A long way, not Nagle's algorithm.
         let far = Facts { has_nagle: false, ..planted };
         assert!(!first(far).contains("acknowledgement"), "{}", first(far));
         let answered = Facts { reads: Some(2.0), ..far };
         assert!(first(answered).contains("may wait"), "{}", first(answered));
         // They are counted: a busy host makes a call longer, and other waits have none.
-        let acks = |acks, median| Facts { delayed_acks: Some(acks), ..facts(median, 2.0, 10e3) };
+        let acks =
+            |acks, median| Facts { delayed_acks: Some(acks), ..Facts::of_test(median, 2.0, 10e3) };
         assert!(first(acks(1.0, 70e6)).contains("Nagle"), "{}", first(acks(1.0, 70e6)));
         assert!(first(acks(2.0, 130e6)).contains("Nagle"), "{}", first(acks(2.0, 130e6)));
         for other in [acks(0.1, 44e6), acks(1.0, 130e6)] {
@@ -494,14 +306,14 @@ mod tests {
             let causes = Facts { cores: Some(cores), ..planted }.causes();
             assert!(!causes.iter().any(|cause| cause.contains("core")), "{causes:?}");
         }
-        assert!(first(facts(12e3, 8.0, 1e3)).contains("8 writes per request"));
-        assert!(first(facts(12e3, 1.0, 1e3)).contains("wake-ups"));
-        assert_eq!(facts(10.0, 1.0, 2.5).off_cpu_ns(), Some(5.0));
+        assert!(first(Facts::of_test(12e3, 8.0, 1e3)).contains("8 writes per request"));
+        assert!(first(Facts::of_test(12e3, 1.0, 1e3)).contains("wake-ups"));
+        assert_eq!(Facts::of_test(10.0, 1.0, 2.5).off_cpu_ns(), Some(5.0));
     }
 
     #[test]
     fn each_part_of_a_call_is_a_cause_from_a_fifth_of_its_time_on() {
-        let plain = facts(15e3, 1.0, 2e3);
+        let plain = Facts::of_test(15e3, 1.0, 2e3);
         let reads = Facts { reads: Some(4.0), system_calls: Some(5.0), ..plain };
         assert!(first(reads).starts_with("4 reads per answer: each is"), "{}", first(reads));
         let did = Some(Did { reads: 1.0, writes: 3.0, system_calls: 4.0 });
@@ -519,10 +331,11 @@ mod tests {
         };
         assert!(idle(1.0, 0.0).starts_with("busy wait: 100 % of a core while idle (this side)"));
         assert!(idle(0.1, 0.9).starts_with("busy wait: 90 % of a core while idle (the server)"));
-        let both = "busy wait: 60 % of a core while idle (this side), 100 % of a core while idle (the";
+        let both =
+            "busy wait: 60 % of a core while idle (this side), 100 % of a core while idle (the";
         assert!(idle(0.6, 1.0).starts_with(both), "{}", idle(0.6, 1.0));
         assert!(!idle(0.1, 0.1).contains("busy"));
-        let worked = facts(15e3, 1.0, 4e3);
+        let worked = Facts::of_test(15e3, 1.0, 4e3);
         let cores = |cores| first(Facts { cores: Some(cores), ..worked });
         assert!(cores(Cores::One(1)).starts_with("both ends on one core (1)"));
         let woken = Facts { cores: Some(Cores::Two), futex_ns: 9e3, ..plain };
@@ -549,7 +362,7 @@ mod tests {
         let stalled = Facts { slow: Slow::of(&samples), ..plain };
         let words = "few slow calls: 2.0 % of them take 100 % of the time, up to 200.000 ms";
         assert!(first(stalled).starts_with(words), "{}", first(stalled));
-        let empty = Facts { elements: (0, 8), ..facts(44e6, 2.0, 10e3) };
+        let empty = Facts { elements: (0, 8), ..Facts::of_test(44e6, 2.0, 10e3) };
         let causes = empty.causes();
         assert!(causes[0].starts_with("empty decode: decode returned 0 of 8 elements"));
         assert!(causes[1].contains("Nagle"), "all causes are named: {causes:?}");

@@ -2,6 +2,7 @@
 //! what neither side spends on a CPU is waiting. Control plane.
 
 mod cause;
+mod facts;
 mod host;
 mod peer;
 mod show;
@@ -23,7 +24,7 @@ use crate::carriers::Peer;
 use crate::client::native::Traffic;
 use crate::parts::{self, LookUp, Parts, look_up_ns};
 use crate::protocol::table::{Pause, Place};
-use cause::{Cores, Did, Facts, Idle, Side, Slow};
+use facts::{Cores, Did, Facts, Idle, Side, Slow};
 use host::{Floors, Threads, Used};
 use show::Shown;
 
@@ -247,7 +248,7 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
     caller.note_steps();
     work.once(&mut caller)?;
     let shown = Shown {
-        facts: &facts(args, &counted, &beside),
+        facts: &of_one_call(args, &counted, &beside),
         floors: &floors,
         steps: &caller.take_steps(),
         seen: &seen,
@@ -274,8 +275,8 @@ fn allocations(args: &WhyArgs, caller: &mut Caller, work: &mut Work) -> anyhow::
     Ok(allocated.count as f64 / f64::from(COUNTED))
 }
 
-/// What was measured, as of one call.
-fn facts(args: &WhyArgs, counted: &Counted, beside: &Beside) -> Facts {
+/// What was measured, for one call.
+fn of_one_call(args: &WhyArgs, counted: &Counted, beside: &Beside) -> Facts {
     // As all that is divided by the calls, the mean is of all of them.
     let per_call = |sum: u64| sum as f64 / counted.calls.max(1) as f64;
     let side = |used: Used| Side {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::ping::caller::is_grpc;
 use super::super::ping::seen::Seen;
 use super::super::ping::show::time;
-use super::cause::{Cores, Facts, Off, Side};
+use super::facts::{Cores, Facts, Off, Side};
 use super::host::Floors;
 use crate::client::native::Step;
 use crate::parts::LookUp;
