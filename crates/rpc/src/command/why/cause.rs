@@ -16,12 +16,20 @@ const LEAST_SHARE: f64 = 0.2;
 /// has none of it.
 const LEAST_FUTURE: f64 = 0.05;
 
+/// What takes the time of a call.
+struct Cause {
+    /// Nanoseconds of a call, as far as they are known; `None` where it has no time of its own.
+    takes_ns: Option<f64>,
+    words: String,
+}
+
 impl Facts {
-    /// What takes the time, as far as the figures show it: what matters most comes first.
+    /// What takes the time, as far as the figures show it: what takes most of a call comes first,
+    /// and last what has no time that is known.
     pub(super) fn causes(&self) -> Vec<String> {
         let named = [
             self.empty_decode(),
-            self.nagle(),
+            self.nagle().map(|words| Cause { takes_ns: Some(self.median_ns), words }),
             self.busy_wait(),
             self.future(),
             self.allocation(),
@@ -31,20 +39,24 @@ impl Facts {
             self.others(),
             self.placement(),
         ];
-        let named: Vec<_> = named.into_iter().flatten().collect();
+        let mut named: Vec<_> = named.into_iter().flatten().collect();
+        let takes_ns = |cause: &Cause| cause.takes_ns.unwrap_or(-1.0);
+        named.sort_by(|one, other| takes_ns(other).total_cmp(&takes_ns(one)));
+        let named: Vec<_> = named.into_iter().map(|cause| cause.words).collect();
         if named.is_empty() { vec![self.share_off()] } else { named }
     }
 
     /// A decoder that returns nothing is fast, whatever its figure is.
-    fn empty_decode(&self) -> Option<String> {
+    fn empty_decode(&self) -> Option<Cause> {
         let (came, right) = self.elements;
-        (came < right).then(|| {
+        let words = || {
             format!(
                 "empty decode: decode returned {came} of {right} elements, and its {} are not what \
                  decoding takes. Decode from the whole message each time, and compare the result.",
                 time(self.decode_ns)
             )
-        })
+        };
+        (came < right).then(|| Cause { takes_ns: None, words: words() })
     }
 
     /// Whether a call takes as long as delayed acknowledgements do: as many as were counted, where
@@ -90,47 +102,53 @@ impl Facts {
         ))
     }
 
-    fn busy_wait(&self) -> Option<String> {
+    /// It takes CPU time while a call waits, and none of a call.
+    fn busy_wait(&self) -> Option<Cause> {
         let sides = [("this side", self.idle.here), ("the server", self.idle.server)];
         let busy = sides.into_iter().filter_map(|(side, share)| {
             let percent = share.filter(|share| *share >= 0.5)? * 100.0;
             Some(format!("{percent:.0} % of a core while idle ({side})"))
         });
         let busy = busy.collect::<Vec<_>>().join(", ");
-        (!busy.is_empty()).then(|| {
-            format!("busy wait: {busy}. --wait hybrid waits on the CPU for some microseconds only.")
-        })
+        let words = format!(
+            "busy wait: {busy}. --wait hybrid waits on the CPU for some microseconds only."
+        );
+        (!busy.is_empty()).then_some(Cause { takes_ns: None, words })
     }
 
-    fn future(&self) -> Option<String> {
+    fn future(&self) -> Option<Cause> {
         let took = self.future_median_ns.filter(|took| *took >= LEAST_FUTURE * self.median_ns)?;
-        Some(format!(
+        let words = format!(
             "the future: {} of {}, from the thread that reads an answer to the one that waits for \
              it. A caller that reads its answer itself (--future caller) has no such way.",
             time(took),
             time(self.median_ns)
-        ))
+        );
+        Some(Cause { takes_ns: Some(took), words })
     }
 
-    fn allocation(&self) -> Option<String> {
+    fn allocation(&self) -> Option<Cause> {
         let took = self.allocations * self.allocation_ns;
-        (took >= LEAST_SHARE * self.median_ns).then(|| {
+        let words = || {
             format!(
                 "allocations: {:.0} per call, about {} of {}. Use buffers again.",
                 self.allocations,
                 time(took),
                 time(self.median_ns)
             )
-        })
+        };
+        let is_much = took >= LEAST_SHARE * self.median_ns;
+        is_much.then(|| Cause { takes_ns: Some(took), words: words() })
     }
 
-    fn several_writes(&self) -> Option<String> {
+    fn several_writes(&self) -> Option<Cause> {
         let writes = self.writes.filter(|writes| *writes >= 1.5)?;
         let each = if self.are_system_calls(writes) { "is a system call, and " } else { "" };
-        Some(format!(
+        let words = format!(
             "{writes:.0} writes per request: each {each}may wake the server. Write each request at \
              once."
-        ))
+        );
+        Some(Cause { takes_ns: calls_ns(self.here, writes - 1.0, self.system_calls), words })
     }
 
     /// Whether this many reads or writes can be system calls: over shared memory few are.
@@ -138,23 +156,26 @@ impl Facts {
         self.system_calls.is_none_or(|calls| calls >= count)
     }
 
-    fn several_reads(&self) -> Option<String> {
+    fn several_reads(&self) -> Option<Cause> {
         let reads = self.reads?;
-        let their_writes = self.server_did.map_or(1.0, |did| did.writes);
-        if their_writes >= 1.5 {
-            return Some(format!(
-                "the server sends an answer by {their_writes:.0} writes, which this side takes by \
-                 {reads:.1} reads: it should write each answer at once."
-            ));
+        if let Some(did) = self.server_did.filter(|did| did.writes >= 1.5) {
+            let words = format!(
+                "the server sends an answer by {:.0} writes, which this side takes by {reads:.1} \
+                 reads: it should write each answer at once.",
+                did.writes
+            );
+            let takes_ns = calls_ns(self.server, did.writes - 1.0, Some(did.system_calls));
+            return Some(Cause { takes_ns, words });
         }
         let each = if self.are_system_calls(reads) { ": each is a system call" } else { "" };
-        (reads >= 1.5)
-            .then(|| format!("{reads:.0} reads per answer{each}. Read all that has come at once."))
+        let words = format!("{reads:.0} reads per answer{each}. Read all that has come at once.");
+        let takes_ns = calls_ns(self.here, reads - 1.0, self.system_calls);
+        (reads >= 1.5).then_some(Cause { takes_ns, words })
     }
 
-    fn few_slow_ones(&self) -> Option<String> {
+    fn few_slow_ones(&self) -> Option<Cause> {
         let Slow { share, of_time, max_ns, .. } = self.slow;
-        (of_time >= 0.5).then(|| {
+        let words = || {
             format!(
                 "few slow calls: {:.1} % of them take {:.0} % of the time, up to {}; the others \
                  take {} in the median. The figures above are means of all.",
@@ -163,28 +184,35 @@ impl Facts {
                 time(max_ns),
                 time(self.median_ns)
             )
-        })
+        };
+        let takes_ns = Some(of_time * self.mean_ns);
+        (of_time >= 0.5).then(|| Cause { takes_ns, words: words() })
     }
 
     /// That of the side that waited longer. A server that isn't seen may have this side's core.
-    fn others(&self) -> Option<String> {
+    fn others(&self) -> Option<Cause> {
         let kept_ns = self.kept_ns().into_iter().fold(0.0, f64::max);
         let share = kept_ns / self.mean_ns.max(1.0);
-        (self.is_whole && share >= LEAST_SHARE).then(|| {
+        let words = || {
             format!(
                 "others run: for {:.0} % of the time a side was ready, and something else had its \
                  CPU (a busy host).",
                 share * 100.0
             )
-        })
+        };
+        let is_much = self.is_whole && share >= LEAST_SHARE;
+        is_much.then(|| Cause { takes_ns: Some(kept_ns), words: words() })
     }
 
-    fn placement(&self) -> Option<String> {
+    fn placement(&self) -> Option<Cause> {
         match self.cores? {
-            Cores::One(core) if self.is_work() => Some(format!(
-                "both ends on one core ({core}): a call is two switches between them, and neither \
-                 works while the other does."
-            )),
+            Cores::One(core) if self.is_work() => {
+                let words = format!(
+                    "both ends on one core ({core}): a call is two switches between them, and \
+                     neither works while the other does."
+                );
+                Some(Cause { takes_ns: None, words })
+            }
             Cores::Two => self.wake_ups(),
             Cores::One(_) | Cores::Changing => None,
         }
@@ -197,7 +225,7 @@ impl Facts {
     }
 
     /// What waking another core takes, by what it takes between two threads on the same cores.
-    fn wake_ups(&self) -> Option<String> {
+    fn wake_ups(&self) -> Option<Cause> {
         let is_woken = |side: Option<Side>| side.is_some_and(|side| side.switches >= 0.5);
         // Ends that wait on the CPU aren't.
         let (who, took) = match (is_woken(self.here), is_woken(self.server)) {
@@ -207,15 +235,17 @@ impl Facts {
             (false, false) => return None,
         };
         let share = took / self.median_ns.max(1.0);
-        // Where that took longer than a call does, calls have met cores in another state.
-        (LEAST_SHARE..=1.0).contains(&share).then(|| {
+        let words = || {
             format!(
                 "two cores: waking {who} takes {} here (futex), of {}. Ends that wait on the CPU \
                  (--wait) or share a core have less of it.",
                 time(took),
                 time(self.median_ns)
             )
-        })
+        };
+        // Where that took longer than a call does, calls have met cores in another state.
+        let is_part = (LEAST_SHARE..=1.0).contains(&share);
+        is_part.then(|| Cause { takes_ns: Some(took), words: words() })
     }
 
     fn share_off(&self) -> String {
@@ -237,6 +267,13 @@ impl Facts {
             false => format!("{share}: the rest is work of both sides."),
         }
     }
+}
+
+/// What this many of a side's system calls take of its time on a CPU, at most: their share of all,
+/// as if it did nothing else. `None` where they aren't counted, or most are none.
+fn calls_ns(side: Option<Side>, count: f64, all: Option<f64>) -> Option<f64> {
+    let all = all.filter(|all| *all > count)?;
+    Some(side?.cpu_ns * count / all)
 }
 
 #[cfg(test)]
@@ -362,9 +399,40 @@ mod tests {
         let stalled = Facts { slow: Slow::of(&samples), ..plain };
         let words = "few slow calls: 2.0 % of them take 100 % of the time, up to 200.000 ms";
         assert!(first(stalled).starts_with(words), "{}", first(stalled));
-        let empty = Facts { elements: (0, 8), ..Facts::of_test(44e6, 2.0, 10e3) };
-        let causes = empty.causes();
-        assert!(causes[0].starts_with("empty decode: decode returned 0 of 8 elements"));
-        assert!(causes[1].contains("Nagle"), "all causes are named: {causes:?}");
+    }
+
+    #[test]
+    fn what_takes_most_of_a_call_comes_first_and_what_has_no_time_last() {
+        let named = |facts: Facts, right: &[&str]| {
+            let causes = facts.causes();
+            assert_eq!(causes.len(), right.len(), "{causes:?}");
+            for (cause, right) in causes.iter().zip(right) {
+                assert!(cause.starts_with(right), "{right}: {causes:?}");
+            }
+        };
+        let quick = Facts { future_median_ns: Some(1e3), ..Facts::of_test(20e3, 1.0, 9e3) };
+        // Seven of nine system calls of 9 μs.
+        let written = Facts { writes: Some(8.0), system_calls: Some(9.0), ..quick };
+        named(written, &["8 writes per request", "the future: 1.000 μs of 20"]);
+        let slower = Facts { future_median_ns: Some(8e3), ..written };
+        named(slower, &["the future: 8.000 μs of 20", "8 writes per request"]);
+        let did = Some(Did { reads: 1.0, writes: 2.0, system_calls: 4.0 });
+        let answered = Facts { server_did: did, ..slower };
+        let right = ["the future", "8 writes", "the server sends an answer by 2 writes"];
+        named(answered, &right);
+        let here = Some(Side { cpu_ns: 2e3, ready_ns: 12e3, switches: 1.0 });
+        let busy = Facts { here, cores: Some(Cores::Two), futex_ns: 5e3, ..quick };
+        named(busy, &["others run: for 60 %", "two cores: waking both sides", "the future"]);
+        let slow = Slow { share: 0.01, of_time: 0.9, p99_ns: 20e3, max_ns: 9e6 };
+        named(Facts { slow, ..quick }, &["few slow calls", "the future"]);
+        let idle = Idle { here: Some(1.0), server: None };
+        let cores = Some(Cores::One(0));
+        let rest = Facts { idle, cores, elements: (0, 8), allocations: 500.0, ..quick };
+        named(
+            rest,
+            &["allocations", "the future", "empty decode", "busy wait", "both ends on one"],
+        );
+        let ring = Facts { system_calls: Some(1.0), ..written };
+        named(ring, &["the future", "8 writes per request: each may"]);
     }
 }
