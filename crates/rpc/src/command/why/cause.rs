@@ -3,11 +3,20 @@
 use super::super::ping::show::time;
 use super::facts::{Cores, Facts, Side, Slow};
 
-/// A delayed acknowledgement of Linux takes 40 ms at least.
-const DELAYED_NS: f64 = 38e6;
+/// A delayed acknowledgement of Linux takes 40 ms at least (TCP_DELACK_MIN).
+const DELAYED_NS: f64 = 40e6;
+
+/// What one takes by the clock of a call: the kernel's timer counts in ticks of 1 to 10 ms, the
+/// first of which may have begun before, and the last may be late.
+const LEAST_DELAYED_NS: f64 = 38e6;
+const MOST_DELAYED_NS: f64 = 50e6;
 
 /// Two of them, and what a busy host adds, where they aren't counted.
-const MOST_DELAYED_NS: f64 = 120e6;
+const MOST_UNCOUNTED_NS: f64 = 120e6;
+
+/// As many have to be counted per call for each that it is said to wait for: a few calls may be
+/// acknowledged at once.
+const LEAST_COUNTED: f64 = 0.9;
 
 /// From this share of the time on, a part of a call is a cause.
 const LEAST_SHARE: f64 = 0.2;
@@ -23,13 +32,21 @@ struct Cause {
     words: String,
 }
 
+/// What delayed acknowledgements take of a call.
+struct Delayed {
+    count: f64,
+    takes_ns: f64,
+    /// The time of a call, or the part of it.
+    words: String,
+}
+
 impl Facts {
     /// What takes the time, as far as the figures show it: what takes most of a call comes first,
     /// and last what has no time that is known.
     pub(super) fn causes(&self) -> Vec<String> {
         let named = [
             self.empty_decode(),
-            self.nagle().map(|words| Cause { takes_ns: Some(self.median_ns), words }),
+            self.nagle(),
             self.busy_wait(),
             self.future(),
             self.allocation(),
@@ -59,47 +76,72 @@ impl Facts {
         (came < right).then(|| Cause { takes_ns: None, words: words() })
     }
 
-    /// Whether a call takes as long as delayed acknowledgements do: as many as were counted, where
-    /// that is known, make up half of it.
-    fn is_delayed(&self, acks: Option<f64>) -> bool {
-        let is_long = match acks {
-            Some(acks) => acks * DELAYED_NS >= 0.5 * self.median_ns,
-            None => self.median_ns < MOST_DELAYED_NS,
+    /// What delayed acknowledgements take of a call that may wait for this many: as many of them as
+    /// were counted, and as the time on no CPU has room for. Where they aren't counted, one that
+    /// takes about as long may wait for them.
+    fn delayed(&self, counted: Option<f64>, most: f64) -> Option<Delayed> {
+        let (median_ns, ms) = (self.median_ns, self.median_ns / 1e6);
+        let room_ns = self.off_cpu_ns()?.min(median_ns);
+        let Some(counted) = counted else {
+            let is_about = (LEAST_DELAYED_NS..MOST_UNCOUNTED_NS).contains(&median_ns)
+                && room_ns > 0.8 * median_ns;
+            let words = format!("{ms:.0} ms");
+            return is_about.then_some(Delayed { count: 1.0, takes_ns: median_ns, words });
         };
-        self.median_ns >= DELAYED_NS && is_long && self.off_share().is_some_and(|off| off > 0.8)
+        let possible = most.min((room_ns / LEAST_DELAYED_NS).floor());
+        let count = (counted / LEAST_COUNTED).floor().min(possible);
+        let part_ns = count * DELAYED_NS;
+        let (takes_ns, words) = match median_ns <= count * MOST_DELAYED_NS {
+            true => (median_ns, format!("{ms:.0} ms")),
+            // The rest is something else.
+            false => (part_ns, format!("{:.0} of {ms:.0} ms", part_ns / 1e6)),
+        };
+        let is_cause = count >= 1.0 && takes_ns >= LEAST_SHARE * median_ns;
+        is_cause.then_some(Delayed { count, takes_ns, words })
     }
 
-    fn nagle(&self) -> Option<String> {
-        let writes = self.writes.unwrap_or(1.0);
-        let ms = self.median_ns / 1e6;
+    fn nagle(&self) -> Option<Cause> {
+        self.delayed_request().or_else(|| self.delayed_answer())
+    }
+
+    /// All but the first write of a request wait for its acknowledgement, and so do those of an
+    /// answer.
+    fn delayed_request(&self) -> Option<Cause> {
+        let writes = self.writes.filter(|writes| self.has_nagle && *writes >= 1.5)?;
+        let theirs = self.server_did.map(|did| did.writes).filter(|writes| *writes >= 1.5);
         // The server's host delays them: it is this one where the server is seen.
-        let acks = self.delayed_acks.filter(|_| self.is_whole);
-        if self.has_nagle && writes >= 1.5 && self.is_delayed(acks) {
-            if !self.is_whole {
-                return Some(format!(
-                    "{ms:.0} ms, with Nagle's algorithm and {writes:.0} writes per request: the \
-                     last may wait for a delayed acknowledgement, or the way is long. If a call is \
-                     quick without --nagle, write each request at once, or set TCP_NODELAY.",
-                ));
-            }
-            let theirs = self.server_did.map_or(1.0, |did| did.writes);
-            let theirs = match theirs >= 1.5 {
-                true => format!(", and {theirs:.0} of the server per answer"),
-                false => String::new(),
-            };
-            return Some(format!(
-                "{ms:.0} ms = Nagle + delayed acknowledgement: {writes:.0} writes per \
-                 request{theirs}. Write each request at once, or set TCP_NODELAY.",
-            ));
-        }
-        // These are this side's.
-        let is_delayed = self.is_delayed(self.delayed_acks);
-        let reads = self.reads.filter(|reads| is_delayed && *reads >= 1.5)?;
-        Some(format!(
-            "{ms:.0} ms, and {reads:.0} reads per answer: the server's writes may wait for a \
-             delayed acknowledgement. If --quickack ends it, that is the cause: the server should \
-             write each answer at once, or set TCP_NODELAY.",
-        ))
+        let counted = self.delayed_acks.filter(|_| self.is_whole);
+        let delayed = self.delayed(counted, if theirs.is_some() { 2.0 } else { 1.0 })?;
+        let Delayed { count, takes_ns, words } = delayed;
+        let words = if counted.is_none() {
+            format!(
+                "{words}, with Nagle's algorithm and {writes:.0} writes per request: the last may \
+                 wait for a delayed acknowledgement, or the way or the server takes long. If a \
+                 call is quick without --nagle, write each request at once, or set TCP_NODELAY."
+            )
+        } else {
+            let theirs = theirs.filter(|_| count >= 2.0);
+            let theirs = theirs
+                .map(|writes| format!(", and {writes:.0} of the server per answer"))
+                .unwrap_or_default();
+            format!(
+                "{words} = Nagle + delayed acknowledgement: {writes:.0} writes per request{theirs}. \
+                 Write each request at once, or set TCP_NODELAY."
+            )
+        };
+        Some(Cause { takes_ns: Some(takes_ns), words })
+    }
+
+    /// Those that this side delays.
+    fn delayed_answer(&self) -> Option<Cause> {
+        let reads = self.reads.filter(|reads| *reads >= 1.5)?;
+        let Delayed { takes_ns, words, .. } = self.delayed(self.delayed_acks, 1.0)?;
+        let words = format!(
+            "{words}, and {reads:.0} reads per answer: the server's writes may wait for a delayed \
+             acknowledgement. If --quickack ends it, that is the cause: the server should write \
+             each answer at once, or set TCP_NODELAY."
+        );
+        Some(Cause { takes_ns: Some(takes_ns), words })
     }
 
     /// It takes CPU time while a call waits, and none of a call.
@@ -312,32 +354,42 @@ mod tests {
 
     #[test]
     fn the_cause_is_named_by_what_shows_it() {
-        let planted = Facts::of_test(44e6, 2.0, 10e3);
+        let acks =
+            |acks, median| Facts { delayed_acks: Some(acks), ..Facts::of_test(median, 2.0, 10e3) };
+        let planted = acks(1.0, 44e6);
         let words = "44 ms = Nagle + delayed acknowledgement: 2 writes per request.";
         assert!(first(planted).starts_with(words), "{}", first(planted));
         let did = Some(Did { reads: 2.0, writes: 2.0, system_calls: 4.0 });
-        let both = first(Facts { server_did: did, ..Facts::of_test(88e6, 2.0, 10e3) });
+        let both = first(Facts { server_did: did, ..acks(2.0, 88e6) });
+        assert!(both.starts_with("88 ms = Nagle"), "{both}");
         assert!(both.contains("2 writes per request, and 2 of the server per answer"), "{both}");
+        let one = first(Facts { server_did: did, ..planted });
+        assert!(one.starts_with(words), "only one of them waits: {one}");
         // One write has nothing to wait for, whatever else takes 44 ms.
-        assert!(!first(Facts::of_test(44e6, 1.0, 10e3)).contains("Nagle"));
+        assert!(!first(Facts { writes: Some(1.0), ..planted }).contains("Nagle"));
         // A server that works for 44 ms.
-        assert!(!first(Facts::of_test(44e6, 2.0, 21e6)).contains("Nagle"));
+        let works = Some(Side { cpu_ns: 43e6, ready_ns: 0.0, switches: 1.0 });
+        assert!(!first(Facts { server: works, ..planted }).contains("Nagle"));
+        // And one that works, or waits, for 45 ms more.
+        for (server, call) in [(works, acks(1.0, 85e6)), (planted.server, acks(2.0, 85e6))] {
+            let part = first(Facts { server, ..call });
+            assert!(part.starts_with("40 of 85 ms = Nagle"), "{part}");
+        }
         // A long way, not Nagle's algorithm.
         let far = Facts { has_nagle: false, ..planted };
         assert!(!first(far).contains("acknowledgement"), "{}", first(far));
         let answered = Facts { reads: Some(2.0), ..far };
         assert!(first(answered).contains("may wait"), "{}", first(answered));
-        // They are counted: a busy host makes a call longer, and other waits have none.
-        let acks =
-            |acks, median| Facts { delayed_acks: Some(acks), ..Facts::of_test(median, 2.0, 10e3) };
-        assert!(first(acks(1.0, 70e6)).contains("Nagle"), "{}", first(acks(1.0, 70e6)));
-        assert!(first(acks(2.0, 130e6)).contains("Nagle"), "{}", first(acks(2.0, 130e6)));
-        for other in [acks(0.1, 44e6), acks(1.0, 130e6)] {
+        // They are counted, those of other connections, too, and other waits have none.
+        for other in [acks(0.1, 44e6), acks(0.8, 44e6), acks(9.0, 30e6), acks(1.0, 300e6)] {
             assert!(!first(other).contains("Nagle"), "{}", first(other));
         }
-        // Those of another host are not this one's, and its work isn't seen.
+        // Where they aren't, or are those of another host, whose work isn't seen.
         let unseen = Facts { is_whole: false, server: None, ..acks(0.0, 44e6) };
-        assert!(first(unseen).starts_with("44 ms, with Nagle's"), "{}", first(unseen));
+        for unknown in [unseen, Facts { delayed_acks: None, ..planted }] {
+            let words = first(unknown);
+            assert!(words.starts_with("44 ms, with Nagle's") && words.contains("may"), "{words}");
+        }
         // Whatever cores they are on, it isn't they that a call waits for.
         for cores in [Cores::One(0), Cores::Two] {
             let causes = Facts { cores: Some(cores), ..planted }.causes();
