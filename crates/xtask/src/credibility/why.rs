@@ -27,13 +27,15 @@ struct Plant {
     flags: &'static str,
     /// Those of the server.
     served: &'static str,
+    /// What starts it: a command of the shell, in which `SERVER` is its own.
+    shell: &'static str,
     words: &'static str,
     /// By which others are found that are there as well.
     with: &'static [&'static str],
 }
 
 const fn plant(flags: &'static str, served: &'static str, words: &'static str) -> Plant {
-    Plant { flags, served, words, with: CORES }
+    Plant { flags, served, shell: "exec SERVER", words, with: ANYWHERE }
 }
 
 const fn plant_with(with: &'static [&'static str], plant: Plant) -> Plant {
@@ -42,7 +44,7 @@ const fn plant_with(with: &'static [&'static str], plant: Plant) -> Plant {
 
 static PLANTS: &[Plant] = &[
     plant_with(
-        &[TWO_WRITES],
+        &[TWO_WRITES, FEW_SLOW, OTHERS],
         plant(
             "--writes struct --nagle",
             "",
@@ -50,7 +52,7 @@ static PLANTS: &[Plant] = &[
         ),
     ),
     plant_with(
-        &[TWO_WRITES, THEIR_WRITES],
+        &[TWO_WRITES, THEIR_WRITES, FEW_SLOW, OTHERS],
         plant(
             "--writes struct --nagle",
             "--writes struct --nagle",
@@ -67,25 +69,36 @@ static PLANTS: &[Plant] = &[
     plant("--decode consumed", "", "empty decode: decode returned 0 of 8 elements"),
     plant("--cpus 0", "", ONE_CORE),
     plant("--cpus 0,1", "", TWO_CORES),
+    Plant {
+        shell: "SERVER & while sleep 0.05; do kill -STOP $!; sleep 0.2; kill -CONT $!; done",
+        ..plant("", "", FEW_SLOW)
+    },
+    Plant {
+        shell: "while :; do :; done & exec nice -n 10 SERVER",
+        ..plant("--cpus 0,1", "", OTHERS)
+    },
 ];
 
 const TWO_WRITES: &str = "2 writes per request: each";
 const THEIR_WRITES: &str = "the server sends an answer by 2 writes";
 const ONE_CORE: &str = "both ends on one core (0)";
 const TWO_CORES: &str = "two cores: ";
+const FEW_SLOW: &str = "few slow calls";
+const OTHERS: &str = "others run";
 
-/// Where both ends run may take a part of any call that doesn't wait for something else.
-const CORES: &[&str] = &[ONE_CORE, TWO_CORES];
+/// Where both ends run may take a part of any call that doesn't wait for something else, and others
+/// may keep any call from its core.
+const ANYWHERE: &[&str] = &[ONE_CORE, TWO_CORES, FEW_SLOW, OTHERS];
 
 impl Plant {
     /// As it is typed.
     fn typed(&self) -> String {
-        let Self { flags, served, .. } = self;
-        match (flags.is_empty(), served.is_empty()) {
-            (_, true) => format!("`{flags}`"),
-            (true, _) => format!("`serve rpc {served}`"),
-            _ => format!("`{flags}`; `serve rpc {served}`"),
-        }
+        let Self { flags, served, shell, .. } = self;
+        let server = format!("serve rpc {served}");
+        let server = shell.replace("exec ", "").replace("SERVER", server.trim_end());
+        let parts = [*flags, &server[..]];
+        let typed = parts.iter().filter(|part| !["", "serve rpc"].contains(part));
+        typed.map(|part| format!("`{part}`")).collect::<Vec<_>>().join("; ")
     }
 
     /// Whether the cause of these words is there, too.
@@ -96,9 +109,9 @@ impl Plant {
     /// The causes that one run names.
     fn causes(&self) -> Result<Vec<String>> {
         let program = program();
-        let served = self.served;
-        let server =
-            format!("exec '{}' serve rpc --listen 127.0.0.1:0 {served}", program.display());
+        let Self { served, shell, .. } = self;
+        let server = format!("'{}' serve rpc --listen 127.0.0.1:0 {served}", program.display());
+        let server = shell.replace("SERVER", &server);
         let mut command = Command::new(program);
         command.args(["rpc", "why", "tcp:", "--json", "--time", "300ms", "--server", &server]);
         command.args(self.flags.split_whitespace());
@@ -218,7 +231,15 @@ mod tests {
         assert_eq!(seen.mistaken, 2, "those that wait 40 ms for something else");
         assert!(!seen.holds());
         assert!(seen.text().contains("It does not hold"), "{}", seen.text());
-        assert!(seen.text().contains("was named in 2 of 132"), "{}", seen.text());
+        let rows = [
+            "| `--writes field` | 8 writes per request: each | 11 |",
+            "| `serve rpc --writes struct` | the server sends",
+            "| `--cpus 0,1`; `while :; do :; done & nice -n 10 serve rpc` | others run | 11 |",
+        ];
+        for row in rows {
+            assert!(seen.text().contains(row), "{row}: {}", seen.text());
+        }
+        assert!(seen.text().contains("was named in 2 of 154"), "{}", seen.text());
     }
 
     #[test]
