@@ -423,6 +423,26 @@ fn a_server_that_names_another_process_is_not_believed() {
 }
 
 #[test]
+fn a_server_that_has_calls_of_others_has_no_figures_of_a_call() {
+    let server = Served::start(&[]);
+    let address = format!("tcp:{}", server.address());
+    let mut other = std::process::Command::new(PROGRAM);
+    other.args(["rpc", "ping", &address, "--function", "echo", "--time", "90s"]);
+    let other = other.args(["--count", "10000000"]).stdout(std::process::Stdio::null());
+    let mut other = other.spawn().expect("it starts");
+    at_last(|| {
+        let out = rpc(&["why", &address, "--time", "100ms", "--json"]);
+        assert!(out.status.success(), "{}", said(&out));
+        let found = &lines(&out)[0];
+        let is_noted = found["note"].as_str().is_some_and(|note| note.contains("calls of others"));
+        let is_right = is_noted && found["server"].is_null() && found["server_did"].is_null();
+        is_right.then_some(()).ok_or(found.to_string())
+    });
+    other.kill().expect("killed");
+    other.wait().expect("it ends");
+}
+
+#[test]
 fn a_server_that_a_command_has_started_ends_with_it_even_when_that_is_killed() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("pid");

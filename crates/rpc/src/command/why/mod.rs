@@ -86,6 +86,12 @@ impl Server {
         Self { pid: None, note: Some(note) }
     }
 
+    /// One whose figures are not those of this process's calls.
+    fn of_others() -> Self {
+        let note = "The server has had calls of others meanwhile, so its figures are left out.";
+        Self { pid: None, note: Some(note.to_owned()) }
+    }
+
     fn used(&self) -> Option<Used> {
         self.pid.and_then(Used::of)
     }
@@ -142,6 +148,8 @@ struct Counted {
     here: Option<Used>,
     server: Option<Used>,
     did: Option<Place>,
+    /// The server has had no other calls.
+    is_ours: bool,
 }
 
 /// What was measured besides the calls of the trial.
@@ -201,6 +209,12 @@ fn count(
     let handed = handed.zip(caller.handed_ns()).map(|(before, after)| after - before);
     let used = |before: Option<Used>, after: Option<Used>| Some(after?.since(before?));
     let done = who(caller)?;
+    let written = traffic.zip(caller.traffic());
+    let written = written.map_or(0, |(before, after)| after.writes - before.writes);
+    // Of a ring head and message of a write may be read apart. Few calls of others are no matter.
+    let is_ring = ["shm:", "mpi:"].iter().any(|scheme| args.to.address.starts_with(scheme));
+    let most = if is_ring { 2 * written } else { written + written / 10 };
+    let is_ours = is_alone(did.reads, done.reads, most + 1);
     Ok(Counted {
         calls: work.calls() - calls,
         took_ns: took.as_nanos() as u64,
@@ -211,8 +225,9 @@ fn count(
         handed_median_ns: handed.map(|_| quantile(&each_handed, 0.5)),
         delayed_acks: delayed.map(|(before, after)| after.saturating_sub(before)),
         here: used(before.0, after.0),
-        server: used(before.1, after.1),
-        did: server.pid.and_then(|_| served(&did, done)),
+        server: used(before.1, after.1).filter(|_| is_ours),
+        did: server.pid.filter(|_| is_ours).and_then(|_| served(&did, done)),
+        is_ours,
     })
 }
 
@@ -234,6 +249,8 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
     let mut seen = Seen::default();
     seen.look(&mut caller, LOOKS)?;
     let counted = count(args, &mut caller, &mut work, &server)?;
+    let is_shared = server.pid.is_some() && !counted.is_ours;
+    let server = if is_shared { Server::of_others() } else { server };
     seen.look(&mut caller, LOOKS)?;
     let is_elsewhere = server.pid.is_some();
     let beside = Beside {
