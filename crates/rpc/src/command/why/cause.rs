@@ -1,4 +1,13 @@
-//! What the figures of a call come to in words.
+//! What the figures of a call come to in words. Each cause has its own basis:
+//!
+//! - Nagle: the delayed acknowledgements of a call, a mean, and the median.
+//! - The future: its median, of the median of a call. Allocations and two cores: what one
+//!   allocation takes by itself, or a futex, of the median, which others' turns don't reach.
+//! - Several writes or reads: mean counts. One core: both sides' mean work, of the median.
+//! - Few slow calls: a share of the time of all. Others run: a share of the mean.
+//! - A busy wait: a share of a core, while one call sleeps. An empty decode: elements.
+//!
+//! `cargo xtask credibility rpc-why` plants each, but none of the words that say "may wait".
 
 use super::super::ping::show::time;
 use super::facts::{Cores, Facts, Side, Slow};
@@ -120,13 +129,12 @@ impl Facts {
                  call is quick without --nagle, write each request at once, or set TCP_NODELAY."
             )
         } else {
-            let theirs = theirs.filter(|_| count >= 2.0);
-            let theirs = theirs
-                .map(|writes| format!(", and {writes:.0} of the server per answer"))
-                .unwrap_or_default();
+            let theirs = theirs.filter(|_| count >= 2.0).map_or_else(String::new, |writes| {
+                format!(", and {writes:.0} of the server per answer")
+            });
             format!(
-                "{words} = Nagle + delayed acknowledgement: {writes:.0} writes per request{theirs}. \
-                 Write each request at once, or set TCP_NODELAY."
+                "{words} = Nagle + delayed acknowledgement: {writes:.0} writes per \
+                 request{theirs}. Write each request at once, or set TCP_NODELAY."
             )
         };
         Some(Cause { takes_ns: Some(takes_ns), words })

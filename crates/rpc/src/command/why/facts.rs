@@ -73,8 +73,7 @@ pub(super) struct Off {
     pub(super) wake_up_ns: f64,
 }
 
-/// A call, in the mean; what isn't known is `None`. Times are compared with the median: what others
-/// take of a busy host is in the means of all.
+/// A call, in the mean but where it is a median; what isn't known is `None`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     /// Nagle's algorithm is on at this side.
@@ -93,7 +92,7 @@ pub(super) struct Facts {
     pub(super) here: Option<Side>,
     pub(super) server: Option<Side>,
     pub(super) server_did: Option<Did>,
-    /// Acknowledgements that were delayed, of all that this host's connections have.
+    /// Acknowledgements that were delayed, of all connections of this network namespace.
     pub(super) delayed_acks: Option<f64>,
     /// From the thread that has read an answer to the one that waits for it.
     pub(super) future_ns: Option<f64>,
