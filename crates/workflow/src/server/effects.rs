@@ -9,8 +9,10 @@ use super::core::{CommandKind, Effect, Submission};
 use super::log::{Category, unix_us};
 use super::message::{CommandEnd, CommandWhat, Message};
 use super::owner::Owner;
-use super::signals::{MOST_RUNNING, MOST_WAITING, Signals};
+use super::places::Happened;
+use super::signals::{MOST_WAITING, Signals};
 use super::{filing, job};
+use crate::protocol::{Body, Command, PathsCommand, Request, ZombieAction};
 use crate::script::may_be_printed;
 
 /// How many commands are started at a time.
@@ -28,7 +30,13 @@ impl Owner {
                 {
                     self.not_started(at_us, &submission);
                 }
-                Effect::Start(submission) => starts.extend(self.signal(submission)),
+                Effect::Start(submission) => {
+                    if let Some(mut submission) = self.signal(submission) {
+                        self.submitted += 1;
+                        submission.number = self.submitted;
+                        starts.push_back(submission);
+                    }
+                }
                 Effect::File(filing) => {
                     let owner = self.shared.owner.clone();
                     // The queue has no limit but the number of suites and families.
@@ -85,6 +93,7 @@ impl Owner {
         }
     }
 
+    /// The kill or status commands, if it is one of these kinds.
     fn signals(&mut self, kind: CommandKind) -> Option<&mut Signals> {
         match kind {
             CommandKind::Kill => Some(&mut self.kills),
@@ -93,26 +102,40 @@ impl Owner {
         }
     }
 
-    /// Has a kill or status command started; gives back any other.
-    pub(super) fn signal(&mut self, submission: Box<Submission>) -> Option<Box<Submission>> {
-        let kind = submission.kind;
-        let Some(signals) = self.signals(kind) else { return Some(submission) };
-        if signals.running < MOST_RUNNING {
-            signals.running += 1;
-            self.start_signal(*submission);
-            return None;
+    /// Why no kill or status command is taken, where a request asks for some.
+    pub(super) fn refused_signals(&self, request: &Request) -> Option<String> {
+        let Body::User(_, command) = &request.body else { return None };
+        let (signals, kind) = match command {
+            Command::Group(all) => return all.iter().find_map(|one| self.refused_signals(one)),
+            Command::Paths { command: PathsCommand::Kill, .. }
+            | Command::Zombie { action: ZombieAction::Kill, .. } => {
+                (&self.kills, CommandKind::Kill)
+            }
+            Command::Paths { command: PathsCommand::Status, .. } => {
+                (&self.statuses, CommandKind::Status)
+            }
+            _ => return None,
+        };
+        let kind = kind.variable();
+        signals.is_full().then(|| format!("{MOST_WAITING} of {kind} wait: try again"))
+    }
+
+    /// Has a kill or status command started; gives back any other. A kill of a task whose job's
+    /// command is made and not started takes that back, and has nothing to end. A job that is still
+    /// being made is started all the same, and its kill command may find nothing.
+    fn signal(&mut self, submission: Box<Submission>) -> Option<Box<Submission>> {
+        let Submission { kind, path, is_for_zombie, .. } = &*submission;
+        if *kind == CommandKind::Kill && !is_for_zombie {
+            let job = (submission.try_no, &*submission.password);
+            if let Some(mut start) = self.shared.spawner.take_out(path, job) {
+                (start.notify)(Happened::Killed);
+                return None;
+            }
         }
-        let process = submission.scope.any("ECF_RID").unwrap_or_default().to_owned();
-        let Submission { path, try_no, password, .. } = *submission;
-        if signals.waiting.len() < MOST_WAITING {
-            signals.waiting.insert((path, process), (try_no, password));
-            return None;
+        let Some(signals) = self.signals(*kind) else { return Some(submission) };
+        if let Some(submission) = signals.add(*submission) {
+            self.start_signal(submission);
         }
-        let what = CommandWhat::NotStarted(format!(
-            "{} of {path} is not run: {MOST_WAITING} such commands wait",
-            kind.variable()
-        ));
-        self.command_end(CommandEnd { kind, path, try_no, password, what });
         None
     }
 
@@ -124,23 +147,49 @@ impl Owner {
 
     /// Where a kill or status command is over, the next one that is still meant has its place.
     pub(super) fn signal_over(&mut self, end: &CommandEnd) {
-        let kind = end.kind;
-        let is_over = matches!(end.what, CommandWhat::NotStarted(_) | CommandWhat::Ended { .. });
-        let Some(signals) = self.signals(kind).filter(|_| is_over) else { return };
-        signals.running = signals.running.saturating_sub(1);
-        while let Some(((path, process), (try_no, password))) =
-            self.signals(kind).and_then(|signals| signals.waiting.pop_first())
-        {
-            let of = (try_no, &*password);
-            if let Some(submission) = self.core.signal(kind, (&path, &process), of) {
-                drop(self.signal(Box::new(submission)));
-                return;
-            }
-            let line = format!(
-                "{} of {path} is not run: the job that it was asked for has ended since",
-                kind.variable()
-            );
+        let is_over = matches!(
+            end.what,
+            CommandWhat::NotStarted(_) | CommandWhat::Ended { .. } | CommandWhat::Lost(_)
+        );
+        if let Some(signals) = self.signals(end.kind).filter(|_| is_over) {
+            signals.over();
+            self.next_signals(end.kind);
+        }
+    }
+
+    /// Has kill or status commands started that have waited and are still meant: some, and the
+    /// others later.
+    pub(super) fn next_signals(&mut self, kind: CommandKind) {
+        let Self { core, kills, statuses, .. } = self;
+        let signals = if kind == CommandKind::Kill { kills } else { statuses };
+        let looked = signals
+            .look(|path, job| core.signal(kind, (path, &job.process), (job.try_no, &job.password)));
+        looked.starts.into_iter().for_each(|submission| self.start_signal(submission));
+        for path in looked.gone {
+            let why = "is not run: the job that it was asked for has ended since";
+            let line = format!("{} of {path} {why}", kind.variable());
             self.say(unix_us(), Category::Warning, &line);
+        }
+        if looked.has_more {
+            // Its thread reads until the owner's end.
+            let _ = self.shared.owner.send(Message::Signals(kind));
+        }
+    }
+
+    /// Has jobs' commands started that have waited for places, where their jobs are still the
+    /// tasks' own: some, and the spawner asks again where there are more.
+    pub(super) fn next_places(&mut self) {
+        let spawner = Arc::clone(&self.shared.spawner);
+        for mut start in spawner.take_waiting() {
+            if self.core.is_submitted_as(&start.path, (start.job.0, &start.job.1)) {
+                spawner.submit_taken(start);
+                continue;
+            }
+            spawner.free();
+            let why = "is not run: its task isn't submitted any more, or was submitted again";
+            let line = format!("{} of {} {why}", start.kind.variable(), start.path);
+            self.say(unix_us(), Category::Warning, &line);
+            (start.notify)(Happened::Stale);
         }
     }
 }

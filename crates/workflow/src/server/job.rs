@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use super::core::{CommandKind, Edited, NO_SCRIPT, NOT_MADE, Submission, said, submissions};
 use super::disk::Disk;
 use super::message::{CommandEnd, CommandWhat, Message};
-use super::spawn::{Happened, Spawner, Start};
+use super::places::{Happened, Start};
+use super::spawn::Spawner;
 use crate::model::{NodeId, Snapshot};
 use crate::protocol::Reply;
 use crate::script::{Origin, Scope, Source, job, locate, substitute};
@@ -57,15 +58,24 @@ pub(super) fn start(
         let why = format!("{} of {} is empty.", kind.variable(), submission.path);
         return tell(CommandWhat::NotStarted(why));
     }
-    let (shown, path) = (command.clone(), submission.path.clone());
-    let notify = move |happened| match happened {
-        Happened::Started => tell(CommandWhat::Started),
-        Happened::Failed(why) => tell(CommandWhat::NotStarted(why.to_string())),
-        Happened::Ended(process, status) => {
-            tell(CommandWhat::Ended { process, status, command: shown.clone() });
-        }
+    let Submission { path, try_no, password, number, .. } = submission;
+    let (shown, of) = (command.clone(), format!("{} of {path}", kind.variable()));
+    let notify = move |happened| {
+        tell(match happened {
+            Happened::Started => CommandWhat::Started,
+            Happened::Failed(why) => CommandWhat::NotStarted(why.to_string()),
+            Happened::Killed => CommandWhat::Killed,
+            Happened::Stale => CommandWhat::Stale,
+            Happened::Ended(process, Ok(status)) => {
+                CommandWhat::Ended { process, status, command: shown.clone() }
+            }
+            Happened::Ended(process, Err(why)) => CommandWhat::Lost(format!(
+                "{of} (process {process}) has ended, and how is unknown: {why}"
+            )),
+        });
     };
-    spawner.submit(Start { kind, path, command, notify: Box::new(notify) });
+    let notify = Box::new(notify);
+    spawner.submit(Start { kind, path, job: (try_no, password), number, command, notify });
 }
 
 /// What came of writing jobs.

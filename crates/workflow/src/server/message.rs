@@ -77,8 +77,14 @@ pub(super) enum CommandWhat {
     Started,
     /// The process could not be started.
     NotStarted(String),
+    /// The command of a job has waited for a place, and is not started: its task was killed.
+    Killed,
+    /// The same: its job isn't the task's own any more.
+    Stale,
     /// It has ended.
     Ended { process: u32, status: ExitStatus, command: String },
+    /// It has ended, and how is unknown: what the log says of it.
+    Lost(String),
 }
 
 /// What a server has counted since it started.
@@ -118,6 +124,10 @@ pub(super) enum Message {
     Request(Box<Request>, Asked),
     /// Commands that are still to be started, of a change that has asked for many.
     Start(VecDeque<Box<Submission>>),
+    /// Kill or status commands have waited, and there may be places for them.
+    Signals(CommandKind),
+    /// The same of jobs' commands.
+    Places,
     /// A client is to be sent what changes; one that has just come, or one that has been sent all
     /// that its header says.
     Follow { header: Header, follower: Follower, is_new: bool },

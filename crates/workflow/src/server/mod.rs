@@ -17,6 +17,7 @@ mod flush;
 mod followers;
 mod following;
 mod job;
+mod keyed_queue;
 mod lists;
 mod log;
 mod message;
@@ -26,6 +27,7 @@ mod own_commands;
 mod owner;
 mod passwords;
 mod pending;
+mod places;
 mod pushing;
 mod record;
 mod shared;
@@ -196,6 +198,9 @@ impl BoundWorkflow {
         let access = Access::read(&environment).map_err(anyhow::Error::msg)?;
         let log = Log::open(environment.log.clone(), limits.log_flush)
             .with_context(|| format!("the log {}", environment.log.display()))?;
+        let of_places = messages.clone();
+        // The owner outlives it.
+        let freed = move || drop(of_places.send(Message::Places));
         let shared = Arc::new(Shared {
             owner: messages.clone(),
             access: RwLock::new(access),
@@ -207,7 +212,7 @@ impl BoundWorkflow {
             answers: slot::Memory::new(limits.send_memory),
             followers: slot::Memory::new((limits.max_connections as u64 / 4).max(1)),
             silence: limits.send_timeout.div_f64(3.0).min(header::SILENCE),
-            spawner: Arc::new(Spawner::start(limits.max_jobs)?),
+            spawner: Arc::new(Spawner::start(limits.max_jobs, freed)?),
         });
         let dispatch = Arc::new(Dispatch::new(messages));
         let mut core = Core::new(Arc::clone(&environment));
@@ -235,6 +240,7 @@ impl BoundWorkflow {
             mover: mover::Mover::default(),
             kills: Signals::default(),
             statuses: Signals::default(),
+            submitted: 0,
             logged,
             is_snapshotting: false,
             terminate: Box::new(terminate),

@@ -66,6 +66,8 @@ pub(super) struct Owner {
     pub(super) mover: Mover,
     pub(super) kills: Signals,
     pub(super) statuses: Signals,
+    /// How many jobs were submitted.
+    pub(super) submitted: u64,
     /// What is behind the snapshot.
     pub(super) logged: Logged,
     pub(super) is_snapshotting: bool,
@@ -142,6 +144,8 @@ impl Owner {
                 | Message::Follow { .. }
                 | Message::Users(..)
                 | Message::Start(_)
+                | Message::Signals(_)
+                | Message::Places
                 | Message::Stop => {}
                 message => self.take_one(message),
             }
@@ -185,7 +189,12 @@ impl Owner {
             Message::Kept => self.clock.forget = Some(Instant::now() + KEPT),
             Message::LogIn(file) => self.core.log_file = file,
             Message::Start(starts) => self.start_some(starts),
+            Message::Signals(kind) => self.next_signals(kind),
+            Message::Places => self.next_places(),
             Message::Command(end) => {
+                if let CommandWhat::Lost(text) = &end.what {
+                    self.say(unix_us(), Category::Warning, text);
+                }
                 self.signal_over(&end);
                 self.command_end(end);
             }
@@ -227,7 +236,7 @@ impl Owner {
 
     fn counts(&self) -> Counts {
         let (running, waiting) = self.shared.spawner.counts();
-        let signals = self.kills.waiting.len() + self.statuses.waiting.len();
+        let signals = self.kills.waiting() + self.statuses.waiting();
         let waiting = waiting + signals as u64;
         let counts = Counts { groups: self.groups, running, waiting, ..Counts::default() };
         Counts { pending: self.pending.len() as u64, ..self.checkpoints.counted(counts) }
@@ -278,6 +287,9 @@ impl Owner {
         }
         if !self.core.changes(&request) {
             return self.carry_out(at_us, random(), &request, asked);
+        }
+        if let Some(why) = self.refused_signals(&request) {
+            return self.refuse(&request, &asked, &why);
         }
         // Behind those that are held, in their order.
         let is_held = !self.pending.held.is_empty();
@@ -504,7 +516,7 @@ impl Owner {
         if now >= self.clock.tick {
             self.count_pings();
             self.core.statistics.look();
-            if let Some(text) = self.shared.spawner.newly_taken_up() {
+            for text in self.shared.spawner.newly_taken_up() {
                 self.say(unix_us(), Category::Warning, &text);
             }
             let (at_us, random) = (unix_us(), random());

@@ -2,7 +2,6 @@
 //! run for the job only that it was asked for. And how commands end is known whoever starts the
 //! server.
 
-use std::path::Path;
 use std::time::Duration;
 
 use workflow::protocol::{Command, PathsCommand, ServerCommand};
@@ -60,16 +59,69 @@ fn a_job_whose_command_hangs_is_killed_while_such_commands_take_all_places() {
 }
 
 #[test]
+fn a_job_that_has_waited_for_a_place_is_started_only_where_it_is_still_its_task_s_own() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    place.write("home/job", "");
+    // The server runs eight at once.
+    let tasks: String = (0..12).map(|at| format!("task t{at}\n")).collect();
+    begin(
+        place.port,
+        format!(
+            "suite s\nedit ECF_NO_SCRIPT 1\nedit ECF_JOB_CMD '{}'\n\
+             edit ECF_KILL_CMD 'touch %ECF_HOME%/killed'\n{tasks}endsuite\n",
+            hangs("job")
+        ),
+    );
+    let has_run =
+        |at: usize, attempt: u32| place.home().join(format!("job.t{at}.{attempt}")).exists();
+    place.until("eight run", || (0..12).filter(|at| has_run(*at, 1)).count() == 8);
+    let waiting: Vec<usize> = (0..12).filter(|at| !has_run(*at, 1)).collect();
+    let path = |at: usize| format!("/s/t{}", waiting[at]);
+    let address = format!("localhost:{}", place.port);
+    let says = |at: usize, what: &str| printed(&["why", &address, &path(at)]).contains(what);
+    place.until("four wait", || (0..4).all(|at| says(at, "its ECF_JOB_CMD waits")));
+    ask(place.port, PathsCommand::Kill, &path(0));
+    let why = "is not started: its task was killed while it waited for a place";
+    place.until("it is aborted", || says(0, why));
+    let client = client(place.port);
+    let word = "complete".to_owned();
+    let (recursive, repeats_to_last, paths) = (false, false, vec![path(1)]);
+    client.command(Command::Force { word, recursive, repeats_to_last, paths }).expect("forced");
+    for _ in 0..2 {
+        client.command(Command::Run { paths: vec![path(2)], force: true }).expect("run");
+    }
+    place.until("the last try waits", || says(2, "its ECF_JOB_CMD waits"));
+    std::fs::remove_file(place.home().join("job")).expect("removed");
+    place.until("two are run", || has_run(waiting[2], 3) && has_run(waiting[3], 1));
+    place.until("one is not", || {
+        is_logged(&place, &format!("ECF_JOB_CMD of {} is not run", path(1)))
+    });
+    for (at, attempt) in [(0, 1), (1, 1), (2, 1), (2, 2)] {
+        assert!(!has_run(waiting[at], attempt), "{at} {attempt}");
+    }
+    assert!(!place.home().join("killed").exists(), "there was nothing to end");
+    server.stop(Duration::from_secs(1));
+}
+
+/// Whether a text is in the server's log.
+fn is_logged(place: &Place, what: &str) -> bool {
+    let files = std::fs::read_dir(place.home()).expect("home").flatten().map(|one| one.path());
+    let log = files.into_iter().find(|one| one.to_string_lossy().ends_with("ecf.log"));
+    std::fs::read_to_string(log.expect("a log")).is_ok_and(|text| text.contains(what))
+}
+
+#[test]
 fn a_kill_that_has_waited_is_not_run_for_a_job_that_has_ended_or_another_try() {
     let place = Place::new();
     let server = start(&place.home(), place.port);
     place.write("home/kill", "");
-    // The server runs 32 kills at once; others wait, in the order of their paths.
+    // The server runs 32 kills at once; others wait, in the order of time.
     let tasks: String = (0..36).map(|at| format!("task t{at:02}\n")).collect();
     begin(
         place.port,
         format!(
-            "suite s\nedit ECF_NO_SCRIPT 1\nedit ECF_JOB_CMD true\n\
+            "suite s\nedit ECF_NO_SCRIPT 1\nedit ECF_JOB_CMD 'touch %ECF_HOME%/begun.%TASK%'\n\
              edit ECF_KILL_CMD '{}'\n{tasks}endsuite\n",
             hangs("kill")
         ),
@@ -78,6 +130,8 @@ fn a_kill_that_has_waited_is_not_run_for_a_job_that_has_ended_or_another_try() {
         let one = |attempt: u32| place.home().join(format!("kill.t{at:02}.{attempt}")).exists();
         (one(1), one(2))
     };
+    let has_begun = |at: u32| place.home().join(format!("begun.t{at:02}")).exists();
+    place.until("all are started", || (0..36).all(has_begun));
     ask(place.port, PathsCommand::Kill, "/s");
     place.until("32 run", || (0..36).filter(|at| has_run(*at).0).count() == 32);
     let client = client(place.port);
@@ -89,14 +143,11 @@ fn a_kill_that_has_waited_is_not_run_for_a_job_that_has_ended_or_another_try() {
     client.command(Command::Force { word, recursive, repeats_to_last, paths }).expect("forced");
     client.command(Command::Run { paths: vec![path(1)], force: true }).expect("run");
     std::fs::remove_file(place.home().join("kill")).expect("removed");
-    let log = std::fs::read_dir(place.home()).expect("home").flatten().map(|one| one.path());
-    let log = log.into_iter().find(|one| one.to_string_lossy().ends_with("ecf.log"));
-    let log = log.expect("a log");
-    let is_logged = |path: &str| {
-        let line = format!("ECF_KILL_CMD of {path} is not run: the job that it was asked for");
-        std::fs::read_to_string(Path::new(&log)).is_ok_and(|text| text.contains(&line))
+    let is_not_run = |path: &str| {
+        let why = "is not run: the job that it was asked for";
+        is_logged(&place, &format!("ECF_KILL_CMD of {path} {why}"))
     };
-    place.until("two are not run", || is_logged(&path(0)) && is_logged(&path(1)));
+    place.until("two are not run", || is_not_run(&path(0)) && is_not_run(&path(1)));
     place.until("two are", || has_run(waiting[2]).0 && has_run(waiting[3]).0);
     assert_eq!([0, 1].map(|at| has_run(waiting[at])), [(false, false); 2]);
     server.stop(Duration::from_secs(1));

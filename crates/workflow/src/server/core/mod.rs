@@ -207,6 +207,12 @@ impl Core {
         self.tree.find(path).is_some_and(|id| self.tree.node(id).state == State::Submitted)
     }
 
+    /// Whether a job, by its try and password, is its task's own, and has not begun.
+    pub(super) fn is_submitted_as(&self, path: &str, job: (i32, &str)) -> bool {
+        self.is_submitted(path)
+            && self.tree.find(path).is_some_and(|id| signals::is_own(&self.tree, id, job))
+    }
+
     /// What starts a kill or status command that has waited, where it is still meant: for a job,
     /// by its path and process, of this try and password.
     pub(super) fn signal(
@@ -327,7 +333,14 @@ impl Core {
                 (WRITTEN, format!("job_size:{size}"))
             }
             (CommandWhat::Written(None), CommandKind::Job) => (WRITTEN, String::new()),
-            (CommandWhat::Started, CommandKind::Job) => (STARTED, String::new()),
+            // Of one that has waited too long, too, nothing is to be started any more.
+            (CommandWhat::Started | CommandWhat::Stale, CommandKind::Job) => {
+                (STARTED, String::new())
+            }
+            (CommandWhat::Killed, CommandKind::Job) => {
+                let why = "is not started: its task was killed while it waited for a place";
+                (JOB_FAILED, format!("{} of {path} {why} (--max-jobs)", end.kind.variable()))
+            }
             (CommandWhat::Written(_), CommandKind::Script) => (SCRIPT_WRITTEN, String::new()),
             (CommandWhat::ScriptNotWritten(why), _) => (SCRIPT_NOT_WRITTEN, why.clone()),
             (CommandWhat::Filed, _) => (ARCHIVED, String::new()),
@@ -336,7 +349,14 @@ impl Core {
             (CommandWhat::NotRead(why), _) => (NOT_RESTORED, why.clone()),
             (CommandWhat::Moved, _) => (MOVED, String::new()),
             (CommandWhat::NotMoved(why), _) => (NOT_MOVED, why.clone()),
-            (CommandWhat::Written(_) | CommandWhat::Started, _) => return None,
+            (
+                CommandWhat::Written(_)
+                | CommandWhat::Started
+                | CommandWhat::Killed
+                | CommandWhat::Stale
+                | CommandWhat::Lost(_),
+                _,
+            ) => return None,
             (CommandWhat::NoScript(why), _) => (NO_SCRIPT, why.clone()),
             (CommandWhat::NotMade(why), _) => (NOT_MADE, why.clone()),
             (CommandWhat::NotStarted(why), CommandKind::Job) => (NOT_STARTED, why.clone()),

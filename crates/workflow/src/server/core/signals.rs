@@ -78,26 +78,38 @@ pub(super) fn signal(
     zombies: &Zombies,
     kind: CommandKind,
     (path, process): (&str, &str),
-    (try_no, password): (i32, &str),
+    job: (i32, &str),
 ) -> Option<Submission> {
     let id = tree.find(path).filter(|id| tree.node(*id).kind.is_job())?;
-    let (node, job) = (tree.node(id), tree.node(id).job());
-    let runs = matches!(node.state, State::Submitted | State::Active);
-    let is_own = job.try_no == try_no && *job.password == *password;
-    if runs && is_own && (process.is_empty() || *job.rid == *process) {
+    let runs = matches!(tree.node(id).state, State::Submitted | State::Active);
+    let is_same = process.is_empty() || *tree.node(id).job().rid == *process;
+    if runs && is_same && is_own(tree, id, job) {
         return Some(submission(tree, id, kind));
     }
-    let mut start = submission(tree, id, kind);
-    start.scope.set("ECF_RID", process);
-    zombies.has(path, process).then_some(start)
+    zombies.has(path, process).then(|| of_zombie(tree, id, kind, process))
 }
 
-/// Starts ECF_KILL_CMD for a job of a task with this process.
+/// Whether a job, by its try and password, is the task's own.
+pub(super) fn is_own(tree: &Tree, id: NodeId, (try_no, password): (i32, &str)) -> bool {
+    let job = tree.node(id).job();
+    job.try_no == try_no && *job.password == *password
+}
+
+/// What starts a command for a zombie of a task, with this process.
+fn of_zombie(tree: &Tree, id: NodeId, kind: CommandKind, process: &str) -> Submission {
+    let mut start = submission(tree, id, kind);
+    start.scope.set("ECF_RID", process);
+    process.clone_into(&mut start.process);
+    start.is_for_zombie = true;
+    start
+}
+
+/// Starts ECF_KILL_CMD for a job of a task: its own one, or the zombie with this process.
 pub(super) fn kill(parts: &mut Parts<'_>, rules: &mut Rules<'_>, id: NodeId, process: &str) {
     rules.alter_flag(id, Flag::Killed, true);
-    let mut start = submission(rules.tree, id, CommandKind::Kill);
-    if !process.is_empty() {
-        start.scope.set("ECF_RID", process);
-    }
+    let start = match process {
+        "" => submission(rules.tree, id, CommandKind::Kill),
+        _ => of_zombie(rules.tree, id, CommandKind::Kill, process),
+    };
     parts.effects.push(Effect::Start(Box::new(start)));
 }

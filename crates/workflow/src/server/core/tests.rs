@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::super::environment::Environment;
 use super::super::record::{Record, What};
 use super::super::store::{self, Restore as _, Stored};
-use super::{Core, Effect, JOB_FAILED, NUMBERS_LIMIT, STARTED, Told, WRITING};
+use super::{CommandKind, Core, Effect, JOB_FAILED, NUMBERS_LIMIT, STARTED, Told, WRITING};
 use crate::definition::{Style, print};
 use crate::model::{NodeId, State, State::Active, State::Complete, State::Submitted};
 use crate::protocol::{
-    Body, Child, Command, Edit, News, NodeCommand, PathsCommand, Reply, Report, Request, Requeue,
-    ServerCommand, SyncKind, User, ZombieAction, write,
+    Alteration, Body, Child, Command, Edit, News, NodeCommand, PathsCommand, Reply, Report,
+    Request, Requeue, ServerCommand, SyncKind, User, ZombieAction, write,
 };
 
 const SUITE: &str = "suite s\n task a\n task b\n  trigger a == complete\nendsuite\n";
@@ -279,6 +279,29 @@ fn a_task_that_a_group_submits_twice_is_started_once() {
         }
     }
     assert_eq!(tries, [(3, server.password())]);
+}
+
+#[test]
+fn a_kill_is_for_the_process_that_the_job_has_named_whatever_a_user_s_variable_says() {
+    let mut server = Server::new();
+    let paths = || vec!["/s/a".to_owned()];
+    let (name, value) = ("ECF_RID".to_owned(), "x".to_owned());
+    let alteration = Alteration::Add("variable");
+    server.user(Command::Alter { paths: paths(), alteration, name, value });
+    server.job(&server.password(), Report::Init(Vec::new()));
+    server.core.effects();
+    let (command, force) = (PathsCommand::Kill, false);
+    server.user(Command::Paths { command, paths: paths(), force });
+    let start = |effect| match effect {
+        Effect::Start(start) => Some(start),
+        _ => None,
+    };
+    let kill = server.core.effects().into_iter().find_map(start).expect("a kill");
+    assert_eq!((&*kill.process, kill.is_for_zombie), ("7", false));
+    let (of, job) = (("/s/a", &*kill.process), (kill.try_no, &*kill.password));
+    assert!(server.core.signal(CommandKind::Kill, of, job).is_some(), "it is meant still");
+    assert!(server.core.signal(CommandKind::Kill, ("/s/a", "8"), job).is_none());
+    assert!(!server.core.is_submitted_as("/s/a", job), "it is active");
 }
 
 #[test]
