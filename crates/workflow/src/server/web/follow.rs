@@ -49,7 +49,16 @@ type Numbers = (u32, u32);
 
 struct Event {
     numbers: Numbers,
+    /// Whether what is to be warned of is something else than before.
+    warns: bool,
     text: Bytes,
+}
+
+impl Event {
+    /// Whether it brings nothing to a client that has these numbers.
+    fn is_known(&self, numbers: Numbers) -> bool {
+        self.numbers < numbers || self.numbers == numbers && !self.warns
+    }
 }
 
 impl Follow {
@@ -77,17 +86,20 @@ impl Follow {
     }
 }
 
-/// Makes events of what changes, as long as anybody follows.
+/// Makes events of what changes, and of what is to be warned of, as long as anybody follows.
 async fn look_on(follow: Arc<Follow>, app: Arc<App>) {
-    let mut known = None;
+    let mut known: Option<(Numbers, Option<String>)> = None;
     while !follow.is_over() {
-        let Ok(look) = app.look_since(known.map(|(state, _)| state)).await else { break };
-        let (now, warning) = (numbers(&look), app.taken_up());
-        if known.is_some_and(|known| known != now)
-            && let Ok(event) = App::beside(move || event(&look, known, warning)).await
-        {
-            // Whoever was there may have gone.
-            let _ = follow.events.send(Arc::new(event));
+        let since = known.as_ref().map(|((state, _), _)| *state);
+        let Ok(look) = app.look_since(since).await else { break };
+        let now = (numbers(&look), app.taken_up());
+        if let Some((before, warned)) = known.filter(|known| *known != now) {
+            let (warning, warns) = (now.1.clone(), warned != now.1);
+            let event = App::beside(move || event(&look, Some(before), warning));
+            if let Ok(event) = event.await {
+                // Whoever was there may have gone.
+                let _ = follow.events.send(Arc::new(Event { warns, ..event }));
+            }
         }
         known = Some(now);
         sleep(EVERY).await;
@@ -127,7 +139,7 @@ fn event(look: &Look, known: Option<Numbers>, warning: Option<String>) -> Result
     let data = String::from_utf8(rendered(&data)?).unwrap_or_default();
     let (state, modify) = numbers;
     let text = format!("id: {state}.{modify}\nevent: {kind}\ndata: {data}\n\n");
-    Ok(Event { numbers, text: text.into() })
+    Ok(Event { numbers, warns: false, text: text.into() })
 }
 
 /// The numbers that a client names: its last event's, or those of `since`.
@@ -158,7 +170,7 @@ impl Stream {
         while !self.is_over {
             match timeout(SILENCE, self.receiver.recv()).await {
                 Err(_) => return Some(Bytes::from_static(b": still here\n\n")),
-                Ok(Ok(event)) if event.numbers <= self.known => {}
+                Ok(Ok(event)) if event.is_known(self.known) => {}
                 Ok(Ok(event)) => {
                     self.known = event.numbers;
                     return Some(event.text.clone());
@@ -197,7 +209,10 @@ pub(super) async fn changes(
             let warning = app.taken_up();
             App::beside(move || event(&look, Some(known), warning)).await?.text
         }
-        _ => format!("id: {}.{}\nevent: begin\ndata: {{}}\n\n", now.0, now.1).into(),
+        _ => {
+            let data = json!({ "warning": app.taken_up() });
+            format!("id: {}.{}\nevent: begin\ndata: {data}\n\n", now.0, now.1).into()
+        }
     };
     let stream = Stream { receiver, known: now, is_over: false, _place: place };
     let stream = unfold((Some(first), stream), async |(first, mut stream)| {

@@ -340,11 +340,12 @@ function happened(text) {
   if (event.event === "cut") return;
   if (event.id) number = event.id;
   if (event.event === "reset") return reset();
-  if (event.event !== "changes") return;
+  if (event.event !== "changes" && event.event !== "begin") return;
   const data = JSON.parse(event.data);
+  $("warning").textContent = data.warning || "";
+  if (event.event === "begin") return;
   $("server").textContent = data.server;
   $("server").className = "chip " + data.server;
-  $("warning").textContent = data.warning || "";
   let isSelected = false;
   for (const row of data.nodes) {
     const node = known.get(row.path);
