@@ -89,7 +89,10 @@ impl Owner {
                 answers,
                 |out| source.write(out),
                 move |text| {
-                    let Some(text) = text else { return slot.put(Answer::Reply(late.refusal())) };
+                    let text = match text {
+                        Ok(text) => text,
+                        Err(why) => return slot.put(Answer::Reply(why)),
+                    };
                     keep(&text, &late, &owner);
                     let around = reply.around(text.len());
                     slot.put(Answer::Around(text, around));
@@ -117,15 +120,14 @@ fn send(
             out.clear();
         }
     };
-    let late = Arc::clone(answers);
     made.then(answers, write, move |changes| match changes {
-        Some(bytes) => {
+        Ok(bytes) => {
             wake_together(|| {
                 slots.iter().for_each(|slot| slot.put(Answer::Changes(bytes.clone(), numbers)));
             });
             sent(&bytes);
         }
-        None => put(&slots, &late.refusal()),
+        Err(why) => put(&slots, &why),
     });
 }
 

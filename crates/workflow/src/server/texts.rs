@@ -12,7 +12,7 @@ use super::message::Message;
 use super::slot::{Memory, Numbers, Rendered};
 use crate::definition::Style;
 use crate::model::NodeId;
-use crate::protocol::Header;
+use crate::protocol::{Header, Reply};
 
 /// How long a text is kept after it was sent last: those who all take it anew at one change come
 /// within this time.
@@ -27,14 +27,17 @@ pub(super) enum Of {
     First(Header),
 }
 
-/// Called with a text, or without where it is refused.
-type Then = Box<dyn FnOnce(Option<Bytes>) + Send>;
+/// A text, or what is answered in its place.
+pub(super) type Text = Result<Bytes, Reply>;
+
+/// Called with a text.
+type Then = Box<dyn FnOnce(Text) + Send>;
 
 /// A text, which lives for as long as clients wait for it or are sent it: made by the first of them
-/// for all, or refused to all for want of memory.
+/// for all, or refused to all for want of memory or by a bug.
 #[derive(Default)]
 pub(super) struct Made {
-    text: OnceLock<Option<Rendered>>,
+    text: OnceLock<Result<Rendered, Reply>>,
     /// While a thread makes it: what it does then for those who have come meanwhile.
     waiting: Mutex<Option<Vec<Then>>>,
 }
@@ -45,12 +48,16 @@ impl Made {
     }
 
     fn is_refused(&self) -> bool {
-        matches!(self.text.get(), Some(None))
+        matches!(self.text.get(), Some(Err(_)))
     }
 
-    fn bytes(self: &Arc<Self>) -> Option<Bytes> {
-        let text = self.text.get().and_then(Option::as_ref);
-        text.map(|_| Bytes::from_owner(Sent(Arc::clone(self))))
+    /// The text, once it is made.
+    fn bytes(self: &Arc<Self>) -> Text {
+        match self.text.get() {
+            Some(Ok(_)) => Ok(Bytes::from_owner(Sent(Arc::clone(self)))),
+            Some(Err(reply)) => Err(reply.clone()),
+            None => Err(broken()),
+        }
     }
 
     /// Has `then` called with the text, which `write` appends where no one has; where another
@@ -59,7 +66,7 @@ impl Made {
         self: &Arc<Self>,
         answers: &Arc<Memory>,
         write: impl FnOnce(&mut Vec<u8>),
-        then: impl FnOnce(Option<Bytes>) + Send + 'static,
+        then: impl FnOnce(Text) + Send + 'static,
     ) {
         let mut waiting = self.waiting();
         if self.text.get().is_none() {
@@ -71,17 +78,27 @@ impl Made {
             let made = catch_unwind(AssertUnwindSafe(|| {
                 let mut bytes = Vec::new();
                 write(&mut bytes);
-                Rendered::counted(bytes, answers)
+                Rendered::counted(bytes, answers).ok_or_else(|| answers.refusal())
             }));
             // A panic has been printed; those who wait are refused.
-            let _ = self.text.set(made.unwrap_or(None));
+            let _ = self.text.set(made.unwrap_or_else(|_| Err(broken())));
             waiting = self.waiting();
         }
-        let others = waiting.take();
+        let others = waiting.take().unwrap_or_default();
         drop(waiting);
-        then(self.bytes());
-        others.into_iter().flatten().for_each(|then| then(self.bytes()));
+        let first: Then = Box::new(then);
+        for then in std::iter::once(first).chain(others) {
+            // One that panics, which is printed, leaves the others answered.
+            let _ = catch_unwind(AssertUnwindSafe(|| then(self.bytes())));
+        }
     }
+}
+
+/// The answer where the text can't be made.
+fn broken() -> Reply {
+    Reply::error(
+        "the server made an error and has no answer: look into its messages, and report it",
+    )
 }
 
 /// A text on its way to a client.
@@ -89,7 +106,7 @@ struct Sent(Arc<Made>);
 
 impl AsRef<[u8]> for Sent {
     fn as_ref(&self) -> &[u8] {
-        self.0.text.get().and_then(Option::as_ref).map_or(&[], Rendered::as_ref)
+        self.0.text.get().and_then(|text| text.as_ref().ok()).map_or(&[], Rendered::as_ref)
     }
 }
 
@@ -116,7 +133,9 @@ impl Texts {
                 return made;
             }
         }
-        known.map(|at| self.all.swap_remove(at));
+        if let Some(at) = known {
+            self.all.swap_remove(at);
+        }
         let made = Arc::default();
         self.all.push((of, Arc::downgrade(&made)));
         made
@@ -152,7 +171,34 @@ mod tests {
     ) -> Option<Bytes> {
         let (send, receive) = channel();
         made.then(answers, write, move |text| send.send(text).expect("the test waits"));
-        receive.try_recv().expect("it is called at once")
+        receive.try_recv().expect("it is called at once").ok()
+    }
+
+    #[test]
+    fn who_waits_is_answered_though_one_before_or_the_text_breaks_off() {
+        let (made, answers) = (Arc::new(Made::default()), Memory::new(200_000));
+        let (send, receive) = channel();
+        let write = |out: &mut Vec<u8>| {
+            made.then(&answers, |_| panic!("it is being made"), |_| panic!("on purpose"));
+            let send = send.clone();
+            let last = move |text: Text| send.send(text.is_ok()).expect("the test waits");
+            made.then(&answers, |_| panic!("it is being made"), last);
+            long(out);
+        };
+        made.then(&answers, write, |_| panic!("on purpose"));
+        assert_eq!(receive.try_recv(), Ok(true));
+        let said = |made: &Arc<Made>, write: fn(&mut Vec<u8>)| {
+            let (send, receive) = channel();
+            made.then(&answers, write, move |text| send.send(text).expect("the test waits"));
+            match receive.try_recv() {
+                Ok(Err(Reply::Error(why))) => why,
+                _ => String::new(),
+            }
+        };
+        let (broken, refused) = (Arc::default(), Arc::default());
+        assert!(said(&broken, |_| panic!("on purpose")).contains("the server made an error"));
+        let longer = |out: &mut Vec<u8>| out.resize(300_000, b'x');
+        assert!(said(&refused, longer).contains("--send-memory"));
     }
 
     #[test]
@@ -176,9 +222,7 @@ mod tests {
         });
         let all: Vec<_> = receive.iter().collect();
         assert_eq!([all[0].0, all[1].0], ["first", "late"]);
-        assert!(
-            all.iter().all(|(_, text)| text.as_ref().is_some_and(|text| text.len() == 100_000))
-        );
+        assert!(all.iter().all(|(_, text)| text.as_ref().is_ok_and(|text| text.len() == 100_000)));
         let broken = Arc::new(Made::default());
         assert!(text(&broken, &answers, |_| panic!("on purpose")).is_none());
         assert!(text(&broken, &answers, long).is_none(), "it is refused to all who wait");
