@@ -32,12 +32,15 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// meanwhile: waking the thread for each costs more than a small request.
 const GATHER: Duration = Duration::from_millis(2);
 
+/// Called with the path of the file, and whether it is written.
+type Then = Box<dyn FnOnce(&Path, &io::Result<()>) + Send>;
+
 /// What the thread does, in order.
 enum Work {
     Lines(String),
-    /// Calls back once all before is in the file.
-    Flush(Box<dyn FnOnce(&Path) + Send>),
-    Clear,
+    /// Calls back once all before is in the file, or can't be.
+    Flush(Then),
+    Clear(Then),
     /// Goes on in another file; reports whether it can be written.
     New(PathBuf, Box<dyn FnOnce(io::Result<()>) + Send>),
 }
@@ -202,14 +205,14 @@ impl Log {
         }
     }
 
-    /// Calls `then` with the file's path once all that was added is in it.
-    pub(super) fn flushed(&self, then: impl FnOnce(&Path) + Send + 'static) {
+    /// Calls `then` with the file's path once all that was added is in it, or can't be.
+    pub(super) fn flushed(&self, then: impl FnOnce(&Path, &io::Result<()>) + Send + 'static) {
         self.change(|state| state.push(Work::Flush(Box::new(then))));
     }
 
-    /// Empties the file.
-    pub(super) fn clear(&self) {
-        self.change(|state| state.push(Work::Clear));
+    /// Empties the file, and calls `then` with its path once it is, or can't be.
+    pub(super) fn clear(&self, then: impl FnOnce(&Path, &io::Result<()>) + Send + 'static) {
+        self.change(|state| state.push(Work::Clear(Box::new(then))));
     }
 
     /// Goes on in another file, and calls `then` with what came of it.
@@ -367,12 +370,14 @@ fn run(mut file: File, mut path: PathBuf, shared: &Shared) {
             Work::Lines(lines) => backlog.write(&lines, &mut file),
             Work::Flush(then) => {
                 let done = backlog.write("", &mut file);
-                then(&path);
+                then(&path, &done);
                 done
             }
-            Work::Clear => {
+            Work::Clear(then) => {
                 backlog = Backlog::default();
-                file.set_len(0)
+                let done = file.set_len(0);
+                then(&path, &done);
+                done
             }
             Work::New(other, then) => {
                 let opened = append(&other);
@@ -452,7 +457,10 @@ mod tests {
         log.add(Category::Message, 1_000_000, "--ping :me@here");
         log.add(Category::Change, 1_000_000, " aborted: /t\n   why\n");
         let (sender, receiver) = channel();
-        log.flushed(move |path| sender.send(path.to_owned()).expect("the test waits"));
+        log.flushed(move |path, done| {
+            assert!(done.is_ok(), "{done:?}");
+            sender.send(path.to_owned()).expect("the test waits");
+        });
         assert_eq!(receiver.recv().as_ref(), Ok(&first));
         let text = std::fs::read_to_string(&first).expect("read");
         let [one, two, three] = [1, 2, 3].map(stamp);
@@ -463,7 +471,7 @@ mod tests {
         ];
         assert_eq!(text, lines.concat());
         assert_eq!(last_lines(&first, 1).expect("read"), lines[2]);
-        log.clear();
+        log.clear(|_, done| assert!(done.is_ok(), "{done:?}"));
         log.add(Category::Error, 2_000_000, "");
         log.go_on_in(second.clone(), |opened| opened.expect("open"));
         log.add(Category::Warning, 3_000_000, "new");
@@ -493,7 +501,7 @@ mod tests {
             let (sender, receiver) = channel();
             // Unlike `flushed`, this waits only for what the thread has been passed.
             log.change(|state| {
-                state.work.push_back(super::Work::Flush(Box::new(move |path| {
+                state.work.push_back(super::Work::Flush(Box::new(move |path, _| {
                     sender.send(std::fs::read_to_string(path)).expect("the test waits");
                 })));
                 state.is_due(true)
@@ -554,6 +562,9 @@ mod tests {
         // It takes nothing, for want of room.
         let log = Log::open("/dev/full".into(), flush).expect("open");
         log.add(Category::Message, 1_000_000, "first");
+        let (sender, receiver) = channel();
+        log.flushed(move |_, done| sender.send(done.is_err()).expect("the test waits"));
+        assert_eq!(receiver.recv(), Ok(true), "it is said");
         let large = "x".repeat(super::MAX_WAITING_BYTES);
         log.add(Category::Message, 1_000_000, &large);
         log.go_on_in(path.clone(), |opened| opened.expect("open"));

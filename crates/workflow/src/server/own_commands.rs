@@ -1,5 +1,7 @@
 //! Commands of users to the server itself: its log, the files of its users, its end.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,6 +35,14 @@ fn remember_log(shared: &Shared, slot: Slot, (host, user): (String, User), file:
     asked.send(request, &shared.owner);
 }
 
+/// The answer once the log is written, or can't be.
+fn written(log: &Path, done: &io::Result<()>) -> Reply {
+    match done {
+        Ok(()) => Reply::OK,
+        Err(why) => Reply::Error(format!("{}: the log can't be written: {why}", log.display())),
+    }
+}
+
 impl Owner {
     /// Answers what is asked of the log.
     pub(super) fn of_the_log(&mut self, request: &Request, asked: &Asked) -> bool {
@@ -41,14 +51,15 @@ impl Owner {
         let put = move |reply| shared.answer(&slot, reply);
         match command {
             LogCommand::Path => put(Reply::Text(self.core.log_file.clone())),
-            LogCommand::Flush => self.shared.log.flushed(move |_| put(Reply::OK)),
+            LogCommand::Flush => {
+                self.shared.log.flushed(move |path, done| put(written(path, done)));
+            }
             LogCommand::Clear => {
-                self.shared.log.clear();
-                put(Reply::OK);
+                self.shared.log.clear(move |path, done| put(written(path, done)));
             }
             LogCommand::Get(lines) => {
                 let most = usize::try_from(*lines).unwrap_or(0);
-                self.shared.log.flushed(move |path| {
+                self.shared.log.flushed(move |path, _| {
                     put(match last_lines(path, most) {
                         Ok(text) => Reply::Text(text),
                         Err(why) => Reply::Error(format!("{}: {why}", path.display())),
