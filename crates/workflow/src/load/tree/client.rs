@@ -11,7 +11,7 @@ use super::known::{Known, Sizes, State};
 use super::made::Made;
 use super::operations::{OPERATIONS, STEPS, Step};
 use super::others::{Others, percentile};
-use super::site::{Fault, Result, Site};
+use super::site::{Fault, Result, Site, wrong};
 use super::{at_once, bulk, cut, pushed, starts};
 
 /// What else was measured of a step, by the end of its name.
@@ -64,12 +64,15 @@ impl Client {
                 let before = site.check_file_number();
                 let is_full = step == Step::CheckPointFull;
                 let right =
-                    if is_full { super::exchange::refused } else { super::exchange::agreed };
+                    if is_full { super::exchange::no_room } else { super::exchange::agreed };
                 let took = beside(site, state, figures, |site, state, figures| {
                     starts::meanwhile((&request, right), sizes, (site, state), figures)
                 })?;
                 if !is_full {
                     bulk::checkpoint((site, before), state, figures)?;
+                } else if site.is_own && site.check_file_number() != before {
+                    // ecFlow's server has given the old one its second name before it fails.
+                    return wrong("the checkpoint that was there is another one, or gone");
                 }
                 Ok(took)
             }
@@ -79,7 +82,7 @@ impl Client {
                 let took = beside(site, state, figures, |site, _, _| {
                     at_once::ask(&request, site.at, &mut answers)
                 })?;
-                at_once::check(&answers, state, figures)?;
+                at_once::check(answers, (site, state), figures)?;
                 Ok(took)
             }
             Step::Rest => beside(site, state, figures, |_, _, _| {

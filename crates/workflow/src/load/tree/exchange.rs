@@ -56,13 +56,17 @@ pub(super) fn agreed(document: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Whether a document is an answer that refuses.
+/// How servers refuse a checkpoint for which there is no room: by the system's words, and ecFlow's.
+const NO_ROOM: [&str; 2] = ["No space left", "file system full"];
+
+/// Whether a document is an answer that refuses for want of room.
 ///
 /// # Errors
 /// What it says instead.
-pub(super) fn refused(document: &[u8]) -> Result<(), String> {
+pub(super) fn no_room(document: &[u8]) -> Result<(), String> {
     match read_answer(document).map_err(|why| why.to_string())? {
-        Answer::Error(_) => Ok(()),
+        Answer::Error(why) if NO_ROOM.iter().any(|words| why.contains(words)) => Ok(()),
+        Answer::Error(why) => Err(format!("refused, and not for want of room: {why}")),
         other => Err(format!("not refused: {}", short(&other))),
     }
 }

@@ -1,6 +1,7 @@
 //! Steps that start jobs: each job's command has to be carried out once.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Makes the folder of the jobs with their scripts, and loads their suite.
 pub(super) fn load_jobs(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Duration> {
-    let folder = prepared(site, (0..sizes.jobs).map(|number| format!("t{number}.ecf")))?;
+    let folder = prepared(site, JOBS, (0..sizes.jobs).map(|number| format!("t{number}.ecf")))?;
     let text = jobs(&folder, sizes.jobs);
     state.names = state.names + Names::of(&text);
     state.has_changed = true;
@@ -42,7 +43,7 @@ pub(super) fn load_jobs(sizes: &Sizes, site: &mut Site, state: &mut State) -> Re
 
 /// The same for the pairs, which begin at once, for the server runs.
 pub(super) fn load_pairs(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Duration> {
-    let folder = prepared(site, (0..sizes.pairs).map(|pair| format!("b{pair}.ecf")))?;
+    let folder = prepared(site, PAIRS, (0..sizes.pairs).map(|pair| format!("b{pair}.ecf")))?;
     let text = pairs(&folder, sizes.pairs);
     state.names = state.names + Names::of(&text);
     state.has_changed = true;
@@ -53,7 +54,8 @@ pub(super) fn load_pairs(sizes: &Sizes, site: &mut Site, state: &mut State) -> R
 
 /// The same for tasks that one task releases.
 pub(super) fn load_released(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Duration> {
-    let folder = prepared(site, (0..sizes.released).map(|number| format!("r{number}.ecf")))?;
+    let scripts = (0..sizes.released).map(|number| format!("r{number}.ecf"));
+    let folder = prepared(site, RELEASED, scripts)?;
     let text = released(&folder, sizes.released);
     state.names = state.names + Names::of(&text);
     state.has_changed = true;
@@ -62,8 +64,8 @@ pub(super) fn load_released(sizes: &Sizes, site: &mut Site, state: &mut State) -
     site.tell(&group(vec![load, begin, Command::Server(ServerCommand::Restart)]))
 }
 
-/// Ends the task that releases them. Returns how long it takes from the answer until none of the
-/// others is queued any more, by looks at the last one, and then at all.
+/// Ends the task that releases them. Returns how long it takes from the answer until each of the
+/// others is submitted, or further, by looks at the last one, and then at all.
 pub(super) fn release(sizes: &Sizes, site: &mut Site, state: &mut State) -> Result<Duration> {
     state.has_changed = true;
     site.tell(&report(RELEASES, Report::Complete(Vec::new())))?;
@@ -76,15 +78,16 @@ pub(super) fn release(sizes: &Sizes, site: &mut Site, state: &mut State) -> Resu
             site.ask(&all)?;
             let tree = text(&site.answer)?;
             let of_tasks = tree.lines().filter(|line| line.trim_start().starts_with("task r"));
-            let (mut count, mut queued) = (0, 0);
-            for line in of_tasks {
-                count += 1;
-                queued += u64::from(line.contains("state:queued"));
-            }
+            let states: Vec<&str> = of_tasks.map(state_of).collect();
+            let count = states.len() as u64;
             if count != sizes.released {
                 return wrong(format!("{count} of {} tasks are there", sizes.released));
             }
-            if queued == 0 {
+            if let Some(other) = states.iter().find(|one| !FREE.contains(one) && **one != "queued")
+            {
+                return wrong(format!("a task is {other} once it is released"));
+            }
+            if states.iter().all(|one| FREE.contains(one)) {
                 return Ok(begun.elapsed());
             }
         }
@@ -96,16 +99,42 @@ pub(super) fn release(sizes: &Sizes, site: &mut Site, state: &mut State) -> Resu
     }
 }
 
-/// A folder with one script under these names.
-fn prepared(site: &Site, scripts: impl Iterator<Item = String>) -> Result<PathBuf> {
+/// The states of a task that was released.
+const FREE: [&str; 3] = ["submitted", "active", "complete"];
+
+/// The state of a task, by its line of a definition with states.
+fn state_of(line: &str) -> &str {
+    let state = line.split_once(" state:").map_or("unknown", |(_, rest)| rest);
+    state.split(' ').next().unwrap_or_default()
+}
+
+/// A folder with one script under these names, and without what a suite of this name has started.
+fn prepared(site: &Site, suite: &str, scripts: impl Iterator<Item = String>) -> Result<PathBuf> {
     let folder = site.folder();
-    std::fs::create_dir_all(&folder)?;
+    std::fs::create_dir_all(&folder).map_err(|why| of_file(&folder, &why))?;
     let script = folder.join("script");
-    std::fs::write(&script, SCRIPT)?;
+    std::fs::write(&script, SCRIPT).map_err(|why| of_file(&script, &why))?;
+    gone(&started(suite, &folder))?;
     for name in scripts {
-        std::fs::hard_link(&script, folder.join(name))?;
+        // Of a suite that was loaded before.
+        let file = folder.join(name);
+        gone(&file)?;
+        std::fs::hard_link(&script, &file).map_err(|why| of_file(&file, &why))?;
     }
     Ok(folder)
+}
+
+/// Removes a file, where it is there.
+fn gone(file: &Path) -> Result<()> {
+    match std::fs::remove_file(file) {
+        Err(why) if why.kind() != ErrorKind::NotFound => Err(of_file(file, &why)),
+        _ => Ok(()),
+    }
+}
+
+/// A file that can't be read or written: not the server's fault, nor that of the way to it.
+fn of_file(file: &Path, why: &std::io::Error) -> Fault {
+    Fault::Wrong(format!("{}: {why}", file.display()))
 }
 
 /// Begins the suite of the jobs, and waits until the command of each was carried out. Returns how
@@ -151,7 +180,8 @@ fn lines(file: &Path, shortest: u64) -> u64 {
 
 /// Whether each job was started once, and none that was not asked for.
 pub(super) fn hold_started(sizes: &Sizes, site: &Site) -> Result<()> {
-    let file = std::fs::read_to_string(started(JOBS, &site.folder()))?;
+    let file = started(JOBS, &site.folder());
+    let file = std::fs::read_to_string(&file).map_err(|why| of_file(&file, &why))?;
     let mut times: HashMap<&str, u64> = HashMap::new();
     for line in file.lines() {
         *times.entry(line).or_default() += 1;
