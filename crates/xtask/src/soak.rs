@@ -14,6 +14,9 @@ use crate::proof;
 const DOCUMENT: &str = "docs/benchmarks/soak.md";
 const BLOCK: &str = "soak";
 
+/// How the line begins that the soak of workflows reports (`crates/loadline/tests/soak`).
+const REPORTS: &str = "workflow: ";
+
 /// How long to soak.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -61,6 +64,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     kills.args(["conditions", "kill::what", "--", "--nocapture"]);
     run_command(kills.env("CONDITIONS_KILLS", args.kills.to_string()))?;
     let said = fs::read_to_string(&results).with_context(|| results.display().to_string())?;
+    if !said.lines().any(|line| line.starts_with(REPORTS)) {
+        bail!("{}: no soak has written a line that begins with {REPORTS:?}", results.display());
+    }
     let block = format!("```\n$ make soak\n{said}```\nCommit {}, {}.\n", commit()?, host());
     bench::write(DOCUMENT, BLOCK, &block)
 }
