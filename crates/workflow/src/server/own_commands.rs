@@ -131,7 +131,9 @@ impl Owner {
                 all.iter().for_each(|request| self.after_server_command(request, told));
             }
             body if is_checkpoint(body) => {
-                // One that is being written lacks what the group has changed.
+                // One that is being written lacks what the group has changed. The group is answered
+                // before it is written, as with all that other threads do for one of its requests;
+                // ecFlow's server, which has one thread, writes it first. What fails is logged.
                 self.checkpoints.ask_again();
                 self.checkpoint();
             }
