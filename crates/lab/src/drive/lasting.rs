@@ -1,5 +1,5 @@
-//! Whether requests wait for a slot for long, and not only while a burst is worked off. Pure, and on
-//! the data plane.
+//! Whether requests wait for a slot for long, and not only while a burst is worked off. Pure, and
+//! on the data plane.
 
 use wire::Ns;
 

@@ -54,7 +54,7 @@ const FILES: &[(&str, &str)] = &[
          otherwise: 250 MB after 320,830 nodes are deleted",
     ),
     (
-        "crates/workflow/src/server/slices.rs",
+        "crates/workflow/src/slices.rs",
         "the length of a thread's slices of its core is set by a call of the system that has no \
          safe form in a library: beside three busy programs on its core a thread that answers \
          waits 4 ms each time that it has something to do, and 13 ms otherwise",
