@@ -55,7 +55,7 @@ enum Source {
     /// Each free place becomes due a pause after it was freed.
     Think { pause_ns: u64 },
     /// Arrivals come whether places are free or not.
-    Open { start: Ns, arrivals: Box<ArrivalTimes>, next: Option<Ns>, lasting: Lasting },
+    Open { start: Ns, arrivals: Box<ArrivalTimes>, next: Option<Ns>, lasting: Box<Lasting> },
 }
 
 /// How much of a schedule had to wait for free slots.
@@ -122,7 +122,7 @@ impl Timed {
         let idle = places.iter().map(|slot| Place { slot: *slot, since: start }).collect();
         let mut arrivals = Box::new(arrivals);
         let next = arrivals.next().map(|at_ns| start + at_ns).filter(|at| *at < until);
-        let lasting = Lasting::new(start, until, arrivals.schedule());
+        let lasting = Box::new(Lasting::new(start, until, arrivals.schedule()));
         Self::new(start, until, idle, Source::Open { start, arrivals, next, lasting })
     }
 

@@ -82,6 +82,6 @@ mod tests {
         assert_eq!(queue.add("b", 5), None);
         let all: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(all, [("c", 1), ("a", 4), ("b", 5)]);
-        assert!(queue.is_empty() && queue.len() == 0);
+        assert_eq!((queue.is_empty(), queue.len()), (true, 0));
     }
 }

@@ -248,7 +248,18 @@ impl BoundWorkflow {
         let thread = std::thread::Builder::new().name("owner".to_owned());
         let own = Arc::clone(&dispatch);
         let thread = thread.spawn(move || serve(&own, &received))?;
-        let (of_passes, log) = (Arc::clone(&dispatch), Arc::clone(&shared));
+        let server = Some(self.listen(&limits, &shared, &dispatch)?);
+        Ok(WorkflowServer { server, thread: Some(thread), shared, environment })
+    }
+
+    /// Begins to serve connections.
+    fn listen(
+        self,
+        limits: &Limits,
+        shared: &Arc<Shared>,
+        dispatch: &Arc<Dispatch>,
+    ) -> anyhow::Result<Server> {
+        let (of_passes, log) = (Arc::clone(dispatch), Arc::clone(shared));
         let after_pass = move || {
             of_passes.finish();
             log.log.came(Until::Group);
@@ -262,10 +273,9 @@ impl BoundWorkflow {
             after_pass: Some(Waker::new(after_pass)),
             ..Config::default()
         };
-        let (of_sessions, to_owner) = (Arc::clone(&shared), Arc::clone(&dispatch));
+        let (of_sessions, to_owner) = (Arc::clone(shared), Arc::clone(dispatch));
         let session = move |_| Session::new(Arc::clone(&of_sessions), Arc::clone(&to_owner));
-        let server = Some(Server::start(config, self.listeners, session)?);
-        Ok(WorkflowServer { server, thread: Some(thread), shared, environment })
+        Ok(Server::start(config, self.listeners, session)?)
     }
 }
 

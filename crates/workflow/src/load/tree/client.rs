@@ -61,20 +61,7 @@ impl Client {
             }
             Step::CheckPointBusy | Step::CheckPointFull => {
                 let request = bulk::request(step, made, state);
-                let before = site.check_file_number();
-                let is_full = step == Step::CheckPointFull;
-                let right =
-                    if is_full { super::exchange::no_room } else { super::exchange::agreed };
-                let took = beside(site, state, figures, |site, state, figures| {
-                    starts::meanwhile((&request, right), sizes, (site, state), figures)
-                })?;
-                if !is_full {
-                    bulk::checkpoint((site, before), state, figures)?;
-                } else if site.is_own && site.check_file_number() != before {
-                    // ecFlow's server has given the old one its second name before it fails.
-                    return wrong("the checkpoint that was there is another one, or gone");
-                }
-                Ok(took)
+                checkpoint_meanwhile(step, &request, sizes, (site, state), figures)
             }
             Step::GetAtOnce | Step::SyncFullAtOnce => {
                 let request = bulk::request(step, made, state);
@@ -116,6 +103,29 @@ impl Client {
             }
         }
     }
+}
+
+/// Has a checkpoint written while tasks end: it has to succeed, or to find no room.
+fn checkpoint_meanwhile(
+    step: Step,
+    request: &[u8],
+    sizes: &Sizes,
+    (site, state): (&mut Site, &mut State),
+    figures: &mut Figures,
+) -> Result<Duration> {
+    let before = site.check_file_number();
+    let is_full = step == Step::CheckPointFull;
+    let right = if is_full { super::exchange::no_room } else { super::exchange::agreed };
+    let took = beside(site, state, figures, |site, state, figures| {
+        starts::meanwhile((request, right), sizes, (site, state), figures)
+    })?;
+    if !is_full {
+        bulk::checkpoint((site, before), state, figures)?;
+    } else if site.is_own && site.check_file_number() != before {
+        // ecFlow's server has given the old one its second name before it fails.
+        return wrong("the checkpoint that was there is another one, or gone");
+    }
+    Ok(took)
 }
 
 /// How long a server is left alone: longer than any keeps what it has made for others.

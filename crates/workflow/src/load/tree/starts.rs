@@ -223,11 +223,14 @@ pub(super) fn dependent(sizes: &Sizes, site: &mut Site, state: &mut State) -> Re
     }
 }
 
+/// Whether an answer is right; the error says why it is not.
+type Right = fn(&[u8]) -> std::result::Result<(), String>;
+
 /// Sends a request, and ends the first tasks of pairs one after another until it is answered, which
 /// has to be as `right` says. Returns how long that took; how long the tasks took goes to
 /// `figures`.
 pub(super) fn meanwhile(
-    (request, right): (&[u8], fn(&[u8]) -> std::result::Result<(), String>),
+    (request, right): (&[u8], Right),
     sizes: &Sizes,
     (site, state): (&mut Site, &mut State),
     figures: &mut Vec<(&'static str, f64)>,
