@@ -564,7 +564,7 @@ mod tests {
         log.add(Category::Message, 1_000_000, "first");
         let (sender, receiver) = channel();
         log.flushed(move |_, done| sender.send(done.is_err()).expect("the test waits"));
-        assert_eq!(receiver.recv(), Ok(true), "it is said");
+        assert_eq!(receiver.recv(), Ok(true), "there is no room");
         let large = "x".repeat(super::MAX_WAITING_BYTES);
         log.add(Category::Message, 1_000_000, &large);
         log.go_on_in(path.clone(), |opened| opened.expect("open"));

@@ -23,7 +23,7 @@ const MOST_DELAYED_NS: f64 = 50e6;
 /// Two of them, and what a busy host adds, where they aren't counted.
 const MOST_UNCOUNTED_NS: f64 = 120e6;
 
-/// As many have to be counted per call for each that it is said to wait for: a few calls may be
+/// As many have to be counted per call for each that it can have waited for: a few calls may be
 /// acknowledged at once.
 const LEAST_COUNTED: f64 = 0.9;
 
