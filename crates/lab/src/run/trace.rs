@@ -11,6 +11,7 @@ use super::options::RunError;
 use super::persist::RunWriter;
 use super::runner::Runner;
 use super::strace::{self, Tracer};
+use super::target_run::TargetRun;
 use crate::observe::{floors, group_members, load_threads};
 use crate::plan::{Target, TargetKind};
 
@@ -61,6 +62,15 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// A target, started and made ready for a point.
+    fn started(&mut self, point: usize, (index, target): (usize, &Target)) -> TargetRun {
+        let mut target_run = self.start(index, target, 0);
+        if target_run.deployed.is_some() {
+            self.make_ready(&mut target_run, point, target, 0);
+        }
+        target_run
+    }
+
     /// One target at one point; the inner error is why it can't be traced.
     fn trace_one(
         &mut self,
@@ -69,10 +79,7 @@ impl Runner<'_> {
         point: usize,
         (index, target): (usize, &Target),
     ) -> Result<Result<(), String>, RunError> {
-        let mut target_run = self.start(index, target, 0);
-        if target_run.deployed.is_some() {
-            self.make_ready(&mut target_run, point, target, 0);
-        }
+        let mut target_run = self.started(point, (index, target));
         let group = target_run.deployed.as_ref().and_then(crate::deploy::Deployed::group);
         let server = group.map(group_members).unwrap_or_default();
         let traced = (|| {
@@ -93,6 +100,7 @@ impl Runner<'_> {
         writer.calls(point, index, operations, true, &generator)?;
         Ok(Ok(()))
     }
+
     /// The same of a batch: its last run in that time is counted.
     fn trace_batch(
         &mut self,
@@ -106,16 +114,17 @@ impl Runner<'_> {
         let own = target.wrap.iter().flatten().cloned();
         let wrap = strace::wrap(&file).into_iter().chain(own).collect();
         let target = Target { wrap: Some(wrap), ..target.clone() };
-        let mut target_run = self.start(index, &target, 0);
-        if target_run.deployed.is_some() {
-            self.make_ready(&mut target_run, point, &target, 0);
-        }
+        let mut target_run = self.started(point, (index, &target));
         let traced = (|| {
             let session = target_run.session.as_mut().ok_or("it can't be loaded")?;
             let piece = session.run(TRACED_NS).map_err(|error| error.to_string())?;
             match piece.counts.operations {
                 0 => Err("no run of it has ended behind strace".to_owned()),
-                _ => strace::counted(&file),
+                // One that ends has made some: to start is one.
+                _ => strace::counted(&file).and_then(|calls| match calls.is_empty() {
+                    true => Err("strace has counted none".to_owned()),
+                    false => Ok(calls),
+                }),
             }
         })();
         self.end(target_run);
