@@ -9,7 +9,6 @@ use super::core::{CommandKind, Effect, Submission};
 use super::log::{Category, unix_us};
 use super::message::{CommandEnd, CommandWhat, Message};
 use super::owner::Owner;
-use super::places::Happened;
 use super::signals::{MOST_WAITING, Signals};
 use super::{filing, job};
 use crate::protocol::{Body, Command, PathsCommand, Request, ZombieAction};
@@ -68,8 +67,16 @@ impl Owner {
     }
 
     /// Has some commands started, and the others later.
-    pub(super) fn start_some(&self, mut starts: VecDeque<Box<Submission>>) {
+    pub(super) fn start_some(&mut self, mut starts: VecDeque<Box<Submission>>) {
         for submission in starts.drain(..starts.len().min(STARTS)) {
+            let job = (submission.try_no, &*submission.password);
+            if submission.kind == CommandKind::Job
+                && let Some(what) = self.core.unwanted(&submission.path, job)
+            {
+                let Submission { path, try_no, password, .. } = *submission;
+                self.not_wanted(path, (try_no, password), what);
+                continue;
+            }
             let (spawner, owner) = (Arc::clone(&self.shared.spawner), self.shared.owner.clone());
             let is_printed = submission.kind == CommandKind::Job
                 && may_be_printed(|name| submission.scope.any(name));
@@ -122,13 +129,14 @@ impl Owner {
 
     /// Has a kill or status command started; gives back any other. A kill of a task whose job's
     /// command is made and not started takes that back, and has nothing to end. A job that is still
-    /// being made is started all the same, and its kill command may find nothing.
+    /// being made is started where a place is free for it then, and its kill command may find
+    /// nothing.
     fn signal(&mut self, submission: Box<Submission>) -> Option<Box<Submission>> {
         let Submission { kind, path, is_for_zombie, .. } = &*submission;
         if *kind == CommandKind::Kill && !is_for_zombie {
             let job = (submission.try_no, &*submission.password);
-            if let Some(mut start) = self.shared.spawner.take_out(path, job) {
-                (start.notify)(Happened::Killed);
+            if let Some(start) = self.shared.spawner.take_out(path, job) {
+                self.not_wanted(start.path, start.job, CommandWhat::Killed);
                 return None;
             }
         }
@@ -180,16 +188,24 @@ impl Owner {
     /// tasks' own: some, and the spawner asks again where there are more.
     pub(super) fn next_places(&mut self) {
         let spawner = Arc::clone(&self.shared.spawner);
-        for mut start in spawner.take_waiting() {
-            if self.core.is_submitted_as(&start.path, (start.job.0, &start.job.1)) {
-                spawner.submit_taken(start);
-                continue;
+        for start in spawner.take_waiting() {
+            match self.core.unwanted(&start.path, (start.job.0, &start.job.1)) {
+                None => spawner.submit_taken(start),
+                Some(what) => {
+                    spawner.free();
+                    self.not_wanted(start.path, start.job, what);
+                }
             }
-            spawner.free();
-            let why = "is not run: its task isn't submitted any more, or was submitted again";
-            let line = format!("{} of {} {why}", start.kind.variable(), start.path);
-            self.say(unix_us(), Category::Warning, &line);
-            (start.notify)(Happened::Stale);
         }
+    }
+
+    /// A job's command isn't started.
+    fn not_wanted(&mut self, path: String, (try_no, password): (i32, String), what: CommandWhat) {
+        let kind = CommandKind::Job;
+        if matches!(what, CommandWhat::Stale) {
+            let why = "is not run: its task isn't submitted any more, or was submitted again";
+            self.say(unix_us(), Category::Warning, &format!("{} of {path} {why}", kind.variable()));
+        }
+        self.command_end(CommandEnd { kind, path, try_no, password, what });
     }
 }

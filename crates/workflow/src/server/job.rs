@@ -64,8 +64,6 @@ pub(super) fn start(
         tell(match happened {
             Happened::Started => CommandWhat::Started,
             Happened::Failed(why) => CommandWhat::NotStarted(why.to_string()),
-            Happened::Killed => CommandWhat::Killed,
-            Happened::Stale => CommandWhat::Stale,
             Happened::Ended(process, Ok(status)) => {
                 CommandWhat::Ended { process, status, command: shown.clone() }
             }

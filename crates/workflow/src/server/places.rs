@@ -27,7 +27,7 @@ pub(super) struct Start {
     pub(super) number: u64,
     /// For `/bin/sh -c`.
     pub(super) command: String,
-    /// Called on the spawner's or the owner's thread; must not wait.
+    /// Called on the spawner's thread; must not wait.
     pub(super) notify: Box<dyn FnMut(Happened) + Send>,
 }
 
@@ -38,10 +38,6 @@ pub(super) enum Happened {
     Started,
     /// It could not be started.
     Failed(io::Error),
-    /// It has waited, and is not started: its task was killed.
-    Killed,
-    /// It has waited, and is not started: its job isn't the task's own any more.
-    Stale,
     /// It has ended; how is unknown where another part of the process has waited for it.
     Ended(u32, io::Result<ExitStatus>),
 }

@@ -82,7 +82,7 @@ fn a_job_that_has_waited_for_a_place_is_started_only_where_it_is_still_its_task_
     let says = |at: usize, what: &str| printed(&["why", &address, &path(at)]).contains(what);
     place.until("four wait", || (0..4).all(|at| says(at, "its ECF_JOB_CMD waits")));
     ask(place.port, PathsCommand::Kill, &path(0));
-    let why = "is not started: its task was killed while it waited for a place";
+    let why = "is not started: its task was killed before";
     place.until("it is aborted", || says(0, why));
     let client = client(place.port);
     let word = "complete".to_owned();

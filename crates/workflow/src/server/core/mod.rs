@@ -207,10 +207,14 @@ impl Core {
         self.tree.find(path).is_some_and(|id| self.tree.node(id).state == State::Submitted)
     }
 
-    /// Whether a job, by its try and password, is its task's own, and has not begun.
-    pub(super) fn is_submitted_as(&self, path: &str, job: (i32, &str)) -> bool {
-        self.is_submitted(path)
-            && self.tree.find(path).is_some_and(|id| signals::is_own(&self.tree, id, job))
+    /// What comes of a job, by its try and password, instead of its start: where it isn't its
+    /// task's own any more, or that was killed since it was submitted.
+    pub(super) fn unwanted(&self, path: &str, job: (i32, &str)) -> Option<CommandWhat> {
+        let id = self.tree.find(path).filter(|id| signals::is_own(&self.tree, *id, job));
+        let Some(id) = id.filter(|id| self.tree.node(*id).state == State::Submitted) else {
+            return Some(CommandWhat::Stale);
+        };
+        self.tree.node(id).flags.has(Flag::Killed).then_some(CommandWhat::Killed)
     }
 
     /// What starts a kill or status command that has waited, where it is still meant: for a job,
@@ -338,8 +342,8 @@ impl Core {
                 (STARTED, String::new())
             }
             (CommandWhat::Killed, CommandKind::Job) => {
-                let why = "is not started: its task was killed while it waited for a place";
-                (JOB_FAILED, format!("{} of {path} {why} (--max-jobs)", end.kind.variable()))
+                let why = "is not started: its task was killed before";
+                (JOB_FAILED, format!("{} of {path} {why}", end.kind.variable()))
             }
             (CommandWhat::Written(_), CommandKind::Script) => (SCRIPT_WRITTEN, String::new()),
             (CommandWhat::ScriptNotWritten(why), _) => (SCRIPT_NOT_WRITTEN, why.clone()),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::super::environment::Environment;
 use super::super::record::{Record, What};
 use super::super::store::{self, Restore as _, Stored};
-use super::{CommandKind, Core, Effect, JOB_FAILED, NUMBERS_LIMIT, STARTED, Told, WRITING};
+use super::{
+    CommandKind, CommandWhat, Core, Effect, JOB_FAILED, NUMBERS_LIMIT, STARTED, Told, WRITING,
+};
 use crate::definition::{Style, print};
 use crate::model::{NodeId, State, State::Active, State::Complete, State::Submitted};
 use crate::protocol::{
@@ -301,7 +303,25 @@ fn a_kill_is_for_the_process_that_the_job_has_named_whatever_a_user_s_variable_s
     let (of, job) = (("/s/a", &*kill.process), (kill.try_no, &*kill.password));
     assert!(server.core.signal(CommandKind::Kill, of, job).is_some(), "it is meant still");
     assert!(server.core.signal(CommandKind::Kill, ("/s/a", "8"), job).is_none());
-    assert!(!server.core.is_submitted_as("/s/a", job), "it is active");
+    assert!(server.core.unwanted("/s/a", job).is_some(), "it is active");
+}
+
+#[test]
+fn a_job_that_is_not_started_yet_is_wanted_until_its_task_is_killed_or_submitted_again() {
+    let mut server = Server::new();
+    let (paths, force) = (|| vec!["/s/a".to_owned()], true);
+    let password = server.password();
+    let job = (1, &*password);
+    assert!(server.core.unwanted("/s/a", job).is_none());
+    let command = PathsCommand::Kill;
+    server.user(Command::Paths { command, paths: paths(), force: false });
+    let what = server.core.unwanted("/s/a", job);
+    assert!(matches!(what, Some(CommandWhat::Killed)), "{what:?}");
+    server.user(Command::Run { paths: paths(), force });
+    let what = server.core.unwanted("/s/a", job);
+    assert!(matches!(what, Some(CommandWhat::Stale)), "{what:?}");
+    let again = server.password();
+    assert!(server.core.unwanted("/s/a", (2, &again)).is_none(), "another one is submitted");
 }
 
 #[test]
