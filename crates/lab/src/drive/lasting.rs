@@ -3,7 +3,7 @@
 
 use wire::Ns;
 
-use super::arrivals::Schedule;
+use super::arrivals::{Schedule, Spacing};
 
 /// The stretches of a trace, in which any rate may come and go.
 const TRACE_PARTS: u64 = 10;
@@ -18,6 +18,10 @@ pub struct Waited {
     /// came at once before more came, as of bursts of which two fit into it; of a rate that is too
     /// high half of what is left at its end.
     pub fewest: u64,
+    /// Answers in its first half and in its second, where it has one rate and no bursts: else none.
+    pub answered: [i64; 2],
+    /// How many more were under way at its end than half-way, where that is known.
+    pub grown: i64,
 }
 
 impl Waited {
@@ -25,6 +29,8 @@ impl Waited {
     pub(super) fn add(&mut self, other: Self) {
         self.offered += other.offered;
         self.fewest += other.fewest;
+        self.answered = [0, 1].map(|half| self.answered[half] + other.answered[half]);
+        self.grown += other.grown;
     }
 
     /// Whether more became due than was answered: what is left at the end is more than a hundredth,
@@ -35,9 +41,18 @@ impl Waited {
         self.excess() > 0.0
     }
 
+    /// By how many what is left at the end is too much. What fills slots instead of waiting for
+    /// them grows, too, as does what is under way to a target whose answers take about as long as
+    /// the stretch: but of that more are answered in the second half than in the first.
     fn excess(self) -> f64 {
-        let offered = self.offered as f64;
-        2.0 * self.fewest as f64 - offered / 100.0 - offered.sqrt()
+        let (offered, root) = (self.offered as f64, (self.offered as f64).sqrt());
+        let waiting = 2.0 * self.fewest as f64 - offered / 100.0 - root;
+        let [first, second] = self.answered;
+        let growing = match 4 * second < 5 * first {
+            true => 2.0 * self.grown as f64 - offered / 100.0 - 2.0 * root,
+            false => f64::NEG_INFINITY,
+        };
+        waiting.max(growing)
     }
 }
 
@@ -52,6 +67,12 @@ pub(super) struct Lasting {
     offered: u64,
     /// The fewest in its second half so far.
     fewest: Option<u64>,
+    /// Whether requests come as evenly in its first half as in its second.
+    is_even: bool,
+    /// How many were under way at its begin, and now.
+    under_way: [u64; 2],
+    /// How many had become due half-way, and were under way.
+    half_way: Option<[u64; 2]>,
     /// Of those that are over that with the greatest excess.
     worst: Option<Waited>,
 }
@@ -69,24 +90,39 @@ impl Lasting {
             let part_ns = until.saturating_sub(start) / TRACE_PARTS;
             ends.extend((1..=TRACE_PARTS).map(|part| start + part_ns * part));
         }
-        let ends = ends.into_iter();
-        let mut lasting =
-            Self { ends, half: start, end: start, offered: 0, fewest: None, worst: None };
+        let is_trace = schedule.stretches.is_empty();
+        let is_even = !is_trace && !matches!(schedule.spacing, Spacing::Bursts { .. });
+        let mut lasting = Self {
+            ends: ends.into_iter(),
+            half: start,
+            end: start,
+            offered: 0,
+            fewest: None,
+            is_even,
+            under_way: [0; 2],
+            half_way: None,
+            worst: None,
+        };
         lasting.next_stretch();
         lasting
     }
 
-    /// A request becomes due at `at`, before which this many wait.
+    /// A request becomes due at `at`, before which this many wait and are under way.
     #[inline]
-    pub(super) fn due(&mut self, at: Ns, waiting: u64) {
-        self.note(at, waiting);
+    pub(super) fn due(&mut self, at: Ns, waiting: u64, under_way: u64) {
+        self.note(at, waiting, under_way);
         self.offered += 1;
     }
 
-    /// This many wait at `now`, which never goes back, and no fewer did since the last time.
+    /// This many wait at `now`, which never goes back, and no fewer did since the last time; this
+    /// many, those included, are under way.
     #[inline]
-    pub(super) fn note(&mut self, now: Ns, waiting: u64) {
+    pub(super) fn note(&mut self, now: Ns, waiting: u64, under_way: u64) {
+        if now < self.end {
+            self.under_way[1] = under_way;
+        }
         while now >= self.half {
+            self.half_way.get_or_insert([self.offered, under_way]);
             self.fewest = Some(self.fewest.map_or(waiting, |fewest| fewest.min(waiting)));
             if now < self.end {
                 return;
@@ -97,8 +133,17 @@ impl Lasting {
 
     /// The stretch with the greatest excess so far.
     pub(super) fn worst(&self) -> Waited {
-        let now = Waited { offered: self.offered, fewest: self.fewest.unwrap_or(0) };
-        let all = self.worst.into_iter().chain([now]);
+        let (offered, [began, ended]) = (self.offered, self.under_way.map(u64::cast_signed));
+        let (answered, grown) = match self.half_way.filter(|_| self.is_even) {
+            Some(half) => {
+                let [due, half] = half.map(u64::cast_signed);
+                ([began + due - half, half + offered.cast_signed() - due - ended], ended - half)
+            }
+            None => ([0; 2], 0),
+        };
+        let now = Waited { offered, fewest: self.fewest.unwrap_or(0), answered, grown };
+        let now = (offered > 0).then_some(now);
+        let all = self.worst.into_iter().chain(now);
         all.max_by(|a, b| a.excess().total_cmp(&b.excess())).unwrap_or_default()
     }
 
@@ -106,7 +151,8 @@ impl Lasting {
         if self.offered > 0 {
             self.worst = Some(self.worst());
         }
-        (self.offered, self.fewest) = (0, None);
+        (self.offered, self.fewest, self.half_way) = (0, None, None);
+        self.under_way[0] = self.under_way[1];
         let began = self.end;
         (self.half, self.end) = match self.ends.next() {
             Some(end) => (began + (end - began) / 2, end),

@@ -45,6 +45,8 @@ pub(super) struct Timed {
     /// When the last of them was due.
     dropped_last: Ns,
     is_given_up: bool,
+    /// Places of all slots, those of requests under way included.
+    places: usize,
     /// How many requests were taken back since sending was last begun.
     taken_back: usize,
     pressure: Pressure,
@@ -129,7 +131,7 @@ impl Timed {
     fn new(start: Ns, until: Ns, idle: VecDeque<Place>, source: Source) -> Self {
         let schedule_ns = until.saturating_sub(start);
         let pressure = Pressure { schedule_ns, ..Pressure::default() };
-        let backlog = VecDeque::new();
+        let (backlog, places) = (VecDeque::new(), idle.len());
         let (dropped, dropped_last, is_given_up, taken_back) = (0, 0, false, 0);
         Self {
             until,
@@ -139,6 +141,7 @@ impl Timed {
             dropped,
             dropped_last,
             is_given_up,
+            places,
             taken_back,
             pressure,
         }
@@ -184,19 +187,19 @@ impl Timed {
         }
         let place = self.idle.pop_front()?;
         let scheduled = self.backlog.pop_front()?;
-        let waiting = self.waiting();
+        let (waiting, busy) = (self.waiting(), self.busy());
         if let Source::Open { lasting, .. } = &mut self.source {
-            lasting.note(now, waiting);
+            lasting.note(now, waiting, busy + self.backlog.len() as u64);
         }
         Some(Due { slot: place.slot, scheduled, possible: scheduled.max(place.since) })
     }
 
     /// Moves what has become due into the backlog.
     fn arrive(&mut self, now: Ns) {
-        let mut waiting = self.waiting();
+        let (mut waiting, busy) = (self.waiting(), self.busy());
         let Source::Open { start, arrivals, next, lasting } = &mut self.source else { return };
         while let Some(at) = next.filter(|at| *at <= now) {
-            lasting.due(at, waiting);
+            lasting.due(at, waiting, busy + self.backlog.len() as u64);
             self.pressure.offered += 1;
             if self.backlog.len() < MAX_BACKLOG {
                 self.backlog.push_back(at);
@@ -208,6 +211,11 @@ impl Timed {
             self.pressure.backlog_most = self.pressure.backlog_most.max(waiting);
             self.pressure.backlog_end = waiting;
         }
+    }
+
+    /// How many requests have a slot, and no answer yet.
+    fn busy(&self) -> u64 {
+        self.places.saturating_sub(self.idle.len()) as u64
     }
 
     /// How many requests wait. Those for which slots are free are sent next: they are no backlog.
@@ -465,9 +473,73 @@ mod tests {
         assert!(stalled.overloaded_slices == 1 && !stalled.is_overloaded(), "{stalled:?}");
     }
 
+    /// Whether slices of half a second overload a target with this many slots; `answered` says when
+    /// it answers what is sent at a time, after the answer before.
+    fn is_overloaded_with(
+        slots: usize,
+        arrivals: &Arrivals,
+        seed: u64,
+        mut answered: impl FnMut(Ns, Ns) -> Ns,
+    ) -> bool {
+        let Arrivals::Open(schedule) = arrivals else { panic!("{arrivals} is no schedule") };
+        let (mut pressure, until) = (Pressure::default(), 500_000_000);
+        for run in 0..10 {
+            let times = ArrivalTimes::new(schedule, Seed { of_group: seed, run }, (0, 1));
+            let places: Vec<usize> = (0..slots).collect();
+            let mut timed = Timed::open(0, until, times, &places);
+            let mut under_way = std::collections::BTreeSet::new();
+            let (mut now, mut last, mut number) = (0, 0, 0);
+            while !(timed.is_over(now) && under_way.is_empty()) {
+                while let Some((at, _, slot)) = under_way.first().copied()
+                    && at <= now
+                {
+                    under_way.pop_first();
+                    timed.free(slot, at);
+                }
+                while let Some(due) = timed.due(now) {
+                    last = answered(now, last);
+                    number += 1;
+                    under_way.insert((last, number, due.slot));
+                }
+                let next = under_way.first().map(|(at, ..)| *at);
+                now = next.into_iter().chain(timed.wake()).min().unwrap_or(until).max(now);
+            }
+            pressure.add_slice(timed.pressure());
+        }
+        pressure.is_overloaded()
+    }
+
+    #[test]
+    fn an_excess_that_fills_slots_overloads_a_target_and_answers_that_take_long_do_not() {
+        const MS: Ns = 1_000_000;
+        for spacing in ["constant", "poisson"] {
+            let rate = |rate| arrivals_of(&format!("{{ rate = '{rate}', spacing = '{spacing}' }}"));
+            for seed in 1..=4 {
+                // One after another: a thousand a second.
+                let in_turn = |now: Ns, last: Ns| last.max(now) + MS;
+                for (slots, per_second, is_too_much) in [
+                    (64, "800/s", false),
+                    (512, "800/s", false),
+                    (64, "1.5k/s", true),
+                    (4096, "1.5k/s", true),
+                    (4096, "12k/s", true),
+                ] {
+                    let is_it = is_overloaded_with(slots, &rate(per_second), seed, in_turn);
+                    assert_eq!(is_it, is_too_much, "{spacing} {per_second}, {slots}, {seed}");
+                }
+                // All at once, each for as long.
+                for long in [10, 100, 200, 300, 450, 900] {
+                    let at_once = |now: Ns, _: Ns| now + long * MS;
+                    let is_it = is_overloaded_with(4096, &rate("1k/s"), seed, at_once);
+                    assert!(!is_it, "{spacing}, {long} ms, {seed}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn threads_offer_at_the_same_time_and_slices_one_after_another() {
-        let worst = Waited { offered: 100, fewest: 6 };
+        let worst = Waited { offered: 100, fewest: 6, answered: [3, 2], grown: 1 };
         let one = Pressure {
             offered: 100,
             backlog_most: 7,
@@ -478,7 +550,7 @@ mod tests {
         };
         let mut threads = one;
         threads.add(one);
-        let both = Waited { offered: 200, fewest: 12 };
+        let both = Waited { offered: 200, fewest: 12, answered: [6, 4], grown: 2 };
         let sums = Pressure { offered: 200, backlog_end: 24, ..one };
         assert_eq!(threads, Pressure { backlog_most: 14, worst: both, ..sums });
         let mut slices = Pressure::default();

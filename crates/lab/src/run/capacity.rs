@@ -260,7 +260,7 @@ mod tests {
             }
             let overloaded_slices = u32::from(*is_overloaded);
             let fewest = if *is_overloaded { 500 } else { 0 };
-            let worst = Waited { offered: 1_000, fewest };
+            let worst = Waited { offered: 1_000, fewest, ..Waited::default() };
             let of_slice = Pressure { worst, slices: 1, ..Pressure::default() };
             trial.pressure = Pressure { offered: 1_000, overloaded_slices, ..of_slice };
             trial
