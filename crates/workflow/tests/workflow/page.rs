@@ -185,15 +185,26 @@ fn the_page_follows_the_tree_and_changes_it_with_a_token() {
 fn on_a_phone_nothing_is_wider_than_the_window_and_of_many_rows_few_are_in_the_document() {
     let Some(program) = testing::program("chromium") else { return };
     let seen = Seen::new(true, false);
-    let tasks: String = (0..12_000).map(|number| format!("task t{number}\n")).collect();
-    let many = seen.place.write("many.def", &format!("suite many\n{tasks}endsuite\n"));
-    seen.place.told(&[&format!("--load={}", many.display())]);
-    let mut page = Browser::open(&program, &format!("http://{}/#/many", seen.at()), (390, 800));
-    page.value("open(known.get('/many'), true)");
-    page.until("list.length === 12001");
-    assert_eq!(page.value("list[8000].name === undefined"), true, "fetched before it is in view");
-    page.value("document.getElementById('scroll').scrollTop = 26 * 11_000");
-    page.until(&has("t10990"));
+    // As many as in the largest suites of weather centres.
+    let family = |family: usize| {
+        let tasks = (0..8_000).map(|task| format!("task t{}\n", family * 8_000 + task));
+        format!("family f{family}\n{}endfamily\n", tasks.collect::<String>())
+    };
+    for suite in 0..10 {
+        let families: String = (suite * 4..(suite + 1) * 4).map(family).collect();
+        let text = format!("suite many{suite}\n{families}endsuite\n");
+        let file = seen.place.write("many.def", &text);
+        seen.place.told(&[&format!("--load={}", file.display())]);
+    }
+    let mut page = Browser::open(&program, &format!("http://{}/#/many0", seen.at()), (390, 800));
+    page.value(
+        "(async () => { for (const suite of root.kids) { await open(suite, true); \
+         for (const family of suite.kids) await open(family, true); } })()",
+    );
+    page.until("list.length === 320050");
+    assert_eq!(page.value("list[7000].name === undefined"), true, "fetched before it is in view");
+    page.value("document.getElementById('scroll').scrollTop = 26 * 319_000");
+    page.until(&has("t318955"));
     let rows = page.value("document.querySelectorAll('.row').length").as_u64();
     assert!(rows.is_some_and(|rows| (5..100).contains(&rows)), "{rows:?}");
     let wide = "document.documentElement.scrollWidth <= innerWidth && innerWidth === 390";
