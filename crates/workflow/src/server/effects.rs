@@ -7,8 +7,10 @@ use wire::Waker;
 
 use super::core::{CommandKind, Effect, Submission};
 use super::log::{Category, unix_us};
+use super::making::When;
 use super::message::{CommandEnd, CommandWhat, Message};
 use super::owner::Owner;
+use super::places::Start;
 use super::signals::{MOST_WAITING, Signals};
 use super::{filing, job};
 use crate::protocol::{Body, Command, PathsCommand, Request, ZombieAction};
@@ -27,15 +29,9 @@ impl Owner {
                 Effect::Start(submission)
                     if !self.environment.starts_jobs && submission.kind != CommandKind::Script =>
                 {
-                    self.not_started(at_us, &submission);
+                    self.starts_none(at_us, &submission);
                 }
-                Effect::Start(submission) => {
-                    if let Some(mut submission) = self.signal(submission) {
-                        self.submitted += 1;
-                        submission.number = self.submitted;
-                        starts.push_back(submission);
-                    }
-                }
+                Effect::Start(submission) => starts.extend(self.signal(submission)),
                 Effect::File(filing) => {
                     let owner = self.shared.owner.clone();
                     // The queue has no limit but the number of suites and families.
@@ -66,33 +62,73 @@ impl Owner {
         let _ = self.shared.owner.send(Message::Start(starts));
     }
 
-    /// Has some commands started, and the others later.
+    /// Has some jobs and scripts made, and the others later.
     pub(super) fn start_some(&mut self, mut starts: VecDeque<Box<Submission>>) {
         for submission in starts.drain(..starts.len().min(STARTS)) {
-            let job = (submission.try_no, &*submission.password);
-            if submission.kind == CommandKind::Job
-                && let Some(what) = self.core.unwanted(&submission.path, job)
-            {
-                let Submission { path, try_no, password, .. } = *submission;
-                self.not_wanted(path, (try_no, password), what);
-                continue;
+            match self.making.add(submission) {
+                When::Now(submission) => self.make(submission),
+                When::Later(None) => {}
+                When::Later(Some(older)) => self.not_made(*older, CommandWhat::Stale),
             }
-            let (spawner, owner) = (Arc::clone(&self.shared.spawner), self.shared.owner.clone());
-            let is_printed = submission.kind == CommandKind::Job
-                && may_be_printed(|name| submission.scope.any(name));
-            let pool = if is_printed { &self.printed_jobs } else { &self.jobs };
-            let meant = self.environment.task_threshold;
-            let work = move || job::start(*submission, &spawner, &owner, meant);
-            // The queue has no limit but the number of tasks.
-            let _ = pool.submit(Waker::new(|| {}), work);
         }
         if !starts.is_empty() {
             self.start_later(starts);
         }
     }
 
+    /// Has a job or a script made, where it is still meant, or else what waits behind it.
+    fn make(&mut self, submission: Box<Submission>) {
+        let mut now = Some(submission);
+        while let Some(submission) = now {
+            let (path, job) = (&submission.path, (submission.try_no, &*submission.password));
+            let is_job = submission.kind == CommandKind::Job;
+            if is_job && let Some(what) = self.core.unwanted(path, job) {
+                now = self.making.next(path);
+                self.not_made(*submission, what);
+                continue;
+            }
+            let is_printed = is_job && may_be_printed(|name| submission.scope.any(name));
+            let pool = if is_printed { &self.printed_jobs } else { &self.jobs };
+            let (owner, meant) = (self.shared.owner.clone(), self.environment.task_threshold);
+            let work = move || job::make(*submission, &owner, meant);
+            // The queue has no limit but the number of tasks.
+            let _ = pool.submit(Waker::new(|| {}), work);
+            return;
+        }
+    }
+
+    /// Takes what was made, and has its command started, where it is still meant: so the log says
+    /// that the job was made before it says anything of it.
+    pub(super) fn made(&mut self, end: CommandEnd, start: Option<Box<Start>>) {
+        let is_signal = matches!(end.kind, CommandKind::Kill | CommandKind::Status);
+        let next = if is_signal { None } else { self.making.next(&end.path) };
+        self.command(end);
+        if let Some(start) = start {
+            self.start_made(*start);
+        }
+        if let Some(next) = next {
+            self.make(next);
+        }
+    }
+
+    fn start_made(&mut self, start: Start) {
+        let (is_job, job) = (start.kind == CommandKind::Job, (start.job.0, &*start.job.1));
+        let what = match start.command.trim() {
+            "" => {
+                let (variable, path) = (start.kind.variable(), &start.path);
+                CommandWhat::NotStarted(format!("{variable} of {path} is empty."))
+            }
+            _ => match is_job.then(|| self.core.unwanted(&start.path, job)).flatten() {
+                Some(what) => what,
+                None => return self.shared.spawner.submit(start),
+            },
+        };
+        let Start { kind, path, job, .. } = start;
+        self.not_started(kind, path, job, what);
+    }
+
     /// Logs a command of a job that is not started (`--dis_job_gen`). Jobs themselves are many.
-    fn not_started(&self, at_us: i64, submission: &Submission) {
+    fn starts_none(&self, at_us: i64, submission: &Submission) {
         let Submission { kind, path, .. } = submission;
         if *kind != CommandKind::Job {
             let why = "is not started, as no jobs are (--dis_job_gen)";
@@ -127,16 +163,19 @@ impl Owner {
         signals.is_full().then(|| format!("{MOST_WAITING} of {kind} wait: try again"))
     }
 
-    /// Has a kill or status command started; gives back any other. A kill of a task whose job's
-    /// command is made and not started takes that back, and has nothing to end. A job that is still
-    /// being made is started where a place is free for it then, and its kill command may find
-    /// nothing.
+    /// Has a kill or status command started; gives back any other. A kill of a task whose job is
+    /// being made, or whose command is not started yet, keeps it from being started, and has
+    /// nothing to end.
     fn signal(&mut self, submission: Box<Submission>) -> Option<Box<Submission>> {
         let Submission { kind, path, is_for_zombie, .. } = &*submission;
         if *kind == CommandKind::Kill && !is_for_zombie {
             let job = (submission.try_no, &*submission.password);
             if let Some(start) = self.shared.spawner.take_out(path, job) {
-                self.not_wanted(start.path, start.job, CommandWhat::Killed);
+                self.not_started(start.kind, start.path, start.job, CommandWhat::Killed);
+                self.next_places(CommandKind::Job);
+                return None;
+            }
+            if self.making.has(path, job) {
                 return None;
             }
         }
@@ -147,27 +186,42 @@ impl Owner {
         None
     }
 
-    /// It needs no file: to start it waits for nothing.
+    /// It needs no file: to make it waits for nothing.
     fn start_signal(&self, submission: Submission) {
-        let meant = self.environment.task_threshold;
-        job::start(submission, &self.shared.spawner, &self.shared.owner, meant);
+        job::make(submission, &self.shared.owner, self.environment.task_threshold);
     }
 
-    /// Where a kill or status command is over, the next one that is still meant has its place.
-    pub(super) fn signal_over(&mut self, end: &CommandEnd) {
-        let is_over = matches!(
-            end.what,
-            CommandWhat::NotStarted(_) | CommandWhat::Ended { .. } | CommandWhat::Lost(_)
-        );
-        if let Some(signals) = self.signals(end.kind).filter(|_| is_over) {
-            signals.over();
-            self.next_signals(end.kind);
+    /// Takes how far a command has got. Where it is over, others that wait may have its place.
+    pub(super) fn command(&mut self, end: CommandEnd) {
+        if let CommandWhat::Lost(text) = &end.what {
+            self.say(unix_us(), Category::Warning, text);
+        }
+        let (kind, is_over) = (end.kind, end.what.is_over());
+        self.command_end(end);
+        if is_over {
+            if let Some(signals) = self.signals(kind) {
+                signals.over();
+            }
+            self.next_places(kind);
         }
     }
 
-    /// Has kill or status commands started that have waited and are still meant: some, and the
-    /// others later.
-    pub(super) fn next_signals(&mut self, kind: CommandKind) {
+    /// Has commands of a kind started that have waited for places and are still meant: some, and
+    /// the others later.
+    pub(super) fn next_places(&mut self, kind: CommandKind) {
+        let has_more = match kind {
+            CommandKind::Job => self.next_jobs(),
+            CommandKind::Kill | CommandKind::Status => self.next_signals(kind),
+            _ => false,
+        };
+        if has_more {
+            // Its thread reads until the owner's end.
+            let _ = self.shared.owner.send(Message::Places(kind));
+        }
+    }
+
+    /// Returns whether there are more.
+    fn next_signals(&mut self, kind: CommandKind) -> bool {
         let Self { core, kills, statuses, .. } = self;
         let signals = if kind == CommandKind::Kill { kills } else { statuses };
         let looked = signals
@@ -178,34 +232,42 @@ impl Owner {
             let line = format!("{} of {path} {why}", kind.variable());
             self.say(unix_us(), Category::Warning, &line);
         }
-        if looked.has_more {
-            // Its thread reads until the owner's end.
-            let _ = self.shared.owner.send(Message::Signals(kind));
-        }
+        looked.has_more
     }
 
-    /// Has jobs' commands started that have waited for places, where their jobs are still the
-    /// tasks' own: some, and the spawner asks again where there are more.
-    pub(super) fn next_places(&mut self) {
+    /// Returns whether there are more.
+    fn next_jobs(&mut self) -> bool {
         let spawner = Arc::clone(&self.shared.spawner);
         for start in spawner.take_waiting() {
             match self.core.unwanted(&start.path, (start.job.0, &start.job.1)) {
                 None => spawner.submit_taken(start),
                 Some(what) => {
                     spawner.free();
-                    self.not_wanted(start.path, start.job, what);
+                    self.not_started(start.kind, start.path, start.job, what);
                 }
             }
         }
+        spawner.has_next()
     }
 
-    /// A job's command isn't started.
-    fn not_wanted(&mut self, path: String, (try_no, password): (i32, String), what: CommandWhat) {
-        let kind = CommandKind::Job;
+    /// A job isn't made.
+    fn not_made(&mut self, submission: Submission, what: CommandWhat) {
+        let Submission { kind, path, try_no, password, .. } = submission;
+        self.not_started(kind, path, (try_no, password), what);
+    }
+
+    /// A command isn't started.
+    fn not_started(
+        &mut self,
+        kind: CommandKind,
+        path: String,
+        (try_no, password): (i32, String),
+        what: CommandWhat,
+    ) {
         if matches!(what, CommandWhat::Stale) {
             let why = "is not run: its task isn't submitted any more, or was submitted again";
             self.say(unix_us(), Category::Warning, &format!("{} of {path} {why}", kind.variable()));
         }
-        self.command_end(CommandEnd { kind, path, try_no, password, what });
+        self.command(CommandEnd { kind, path, try_no, password, what });
     }
 }

@@ -1,11 +1,10 @@
-//! Making a task's job and starting it, on the pool's threads.
+//! Making a task's job, on the pool's threads.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -13,67 +12,62 @@ use super::core::{CommandKind, Edited, NO_SCRIPT, NOT_MADE, Submission, said, su
 use super::disk::Disk;
 use super::message::{CommandEnd, CommandWhat, Message};
 use super::places::{Happened, Start};
-use super::spawn::Spawner;
 use crate::model::{NodeId, Snapshot};
 use crate::protocol::Reply;
 use crate::script::{Origin, Scope, Source, job, locate, substitute};
 
-/// Makes the job of a submission and starts it; for other commands, starts them. The owner learns
-/// of each step, and of a job that takes longer to make than is meant.
-pub(super) fn start(
-    submission: Submission,
-    spawner: &Arc<Spawner>,
-    owner: &Sender<Message>,
-    meant: Duration,
-) {
+/// Makes the job of a submission, and its command; of other commands, those alone. The owner learns
+/// of what has come of it, has the command started where it is still meant, and learns of each
+/// further step, and of a job that takes longer to make than is meant.
+pub(super) fn make(submission: Submission, owner: &Sender<Message>, meant: Duration) {
     let Submission { kind, path, try_no, password, .. } = &submission;
     let (kind, path, try_no, password) = (*kind, path.clone(), *try_no, password.clone());
-    let tell = {
-        let owner = owner.clone();
-        move |what| {
-            let (path, password) = (path.clone(), password.clone());
-            let end = CommandEnd { kind, path, try_no, password, what };
-            // It ends last.
-            let _ = owner.send(Message::Command(end));
-        }
+    let end = move |what| CommandEnd {
+        kind,
+        path: path.clone(),
+        try_no,
+        password: password.clone(),
+        what,
     };
     let begun = Instant::now();
     let prepared = prepare(&submission);
     let took = begun.elapsed();
+    // The owner ends last.
     if kind == CommandKind::Job && took > meant {
         let (path, took, meant) = (&submission.path, took.as_millis(), meant.as_millis());
-        tell(CommandWhat::Slow(format!(
+        let _ = owner.send(Message::Command(end(CommandWhat::Slow(format!(
             "Job generation for task {path} took {took}ms, Exceeds ECF_TASK_THRESHOLD({meant}ms)"
-        )));
+        )))));
     }
-    let command = match prepared {
-        Ok((size, command)) => {
-            tell(CommandWhat::Written(size));
-            command
-        }
-        Err(what) => return tell(what),
+    let (what, command) = match prepared {
+        Ok((size, command)) => (CommandWhat::Written(size), command),
+        Err(what) => (what, None),
     };
-    let Some(command) = command else { return };
-    if command.trim().is_empty() {
-        let why = format!("{} of {} is empty.", kind.variable(), submission.path);
-        return tell(CommandWhat::NotStarted(why));
-    }
-    let Submission { path, try_no, password, number, .. } = submission;
-    let (shown, of) = (command.clone(), format!("{} of {path}", kind.variable()));
-    let notify = move |happened| {
-        tell(match happened {
-            Happened::Started => CommandWhat::Started,
-            Happened::Failed(why) => CommandWhat::NotStarted(why.to_string()),
-            Happened::Ended(process, Ok(status)) => {
-                CommandWhat::Ended { process, status, command: shown.clone() }
-            }
-            Happened::Ended(process, Err(why)) => CommandWhat::Lost(format!(
-                "{of} (process {process}) has ended, and how is unknown: {why}"
-            )),
+    let made = end(what);
+    let start = command.map(|command| {
+        let owner = owner.clone();
+        let of = (format!("{} of {}", kind.variable(), submission.path), command.clone());
+        let notify = Box::new(move |happened| {
+            let _ = owner.send(Message::Command(end(what_of(happened, &of))));
         });
-    };
-    let notify = Box::new(notify);
-    spawner.submit(Start { kind, path, job: (try_no, password), number, command, notify });
+        let Submission { path, try_no, password, .. } = submission;
+        Box::new(Start { kind, path, job: (try_no, password), command, notify })
+    });
+    let _ = owner.send(Message::Made(made, start));
+}
+
+/// What has become of a command, which has this name.
+fn what_of(happened: Happened, (name, command): &(String, String)) -> CommandWhat {
+    match happened {
+        Happened::Started => CommandWhat::Started,
+        Happened::Failed(why) => CommandWhat::NotStarted(why.to_string()),
+        Happened::Ended(process, Ok(status)) => {
+            CommandWhat::Ended { process, status, command: command.clone() }
+        }
+        Happened::Ended(process, Err(why)) => CommandWhat::Lost(format!(
+            "{name} (process {process}) has ended, and how is unknown: {why}"
+        )),
+    }
 }
 
 /// What came of writing jobs.
@@ -89,13 +83,13 @@ pub(crate) struct Made {
 
 /// Writes the files of the jobs of a node's tasks, which are not started, and says what fails.
 pub(super) fn check(tree: &Snapshot, id: NodeId) -> Reply {
-    let made = make(submissions(tree, id));
+    let made = write_all(submissions(tree, id));
     if made.errors.is_empty() { Reply::OK } else { Reply::Error(made.errors.concat()) }
 }
 
 /// Writes the jobs of all tasks of a tree that has begun: below a folder, or where they belong.
 pub(crate) fn job_files(tree: &Snapshot, below: Option<&Path>) -> Made {
-    make(submissions(tree, NodeId::ROOT).map(|mut one| {
+    write_all(submissions(tree, NodeId::ROOT).map(|mut one| {
         if let Some(below) = below {
             let file = format!("{}{}.job{}", below.display(), one.path, one.try_no);
             one.scope.set("ECF_JOB", &file);
@@ -104,7 +98,7 @@ pub(crate) fn job_files(tree: &Snapshot, below: Option<&Path>) -> Made {
     }))
 }
 
-fn make(submissions: impl Iterator<Item = Submission>) -> Made {
+fn write_all(submissions: impl Iterator<Item = Submission>) -> Made {
     let mut made = Made::default();
     for one in submissions {
         let is_made = ["ECF_DUMMY_TASK", "ECF_NO_SCRIPT"];

@@ -10,6 +10,7 @@ use journal::Progress;
 use super::access::Loaded;
 use super::core::{CommandKind, Definition, Submission};
 use super::followers::Follower;
+use super::places::Start;
 use super::slot::{Held, Slot};
 use crate::model::{Changed, NodeId, Snapshot, Tree};
 use crate::protocol::{
@@ -87,6 +88,13 @@ pub(super) enum CommandWhat {
     Lost(String),
 }
 
+impl CommandWhat {
+    /// Whether a command that was to be started has no place any more.
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self, Self::NotStarted(_) | Self::Ended { .. } | Self::Lost(_))
+    }
+}
+
 /// What a server has counted since it started.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
@@ -124,13 +132,13 @@ pub(super) enum Message {
     Request(Box<Request>, Asked),
     /// Commands that are still to be started, of a change that has asked for many.
     Start(VecDeque<Box<Submission>>),
-    /// Kill or status commands have waited, and there may be places for them.
-    Signals(CommandKind),
-    /// The same of jobs' commands.
-    Places,
+    /// Commands of a kind have waited, and there may be places for more of them.
+    Places(CommandKind),
     /// A client is to be sent what changes; one that has just come, or one that has been sent all
     /// that its header says.
     Follow { header: Header, follower: Follower, is_new: bool },
+    /// A job or a script of an alias is made, or can't be, and a command is to be started, if any.
+    Made(CommandEnd, Option<Box<Start>>),
     /// A command has got further.
     Command(CommandEnd),
     /// A snapshot is written, with its length in bytes, or can't be.

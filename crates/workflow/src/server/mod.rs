@@ -20,6 +20,7 @@ mod job;
 mod keyed_queue;
 mod lists;
 mod log;
+mod making;
 mod message;
 mod metrics;
 mod mover;
@@ -198,9 +199,6 @@ impl BoundWorkflow {
         let access = Access::read(&environment).map_err(anyhow::Error::msg)?;
         let log = Log::open(environment.log.clone(), limits.log_flush)
             .with_context(|| format!("the log {}", environment.log.display()))?;
-        let of_places = messages.clone();
-        // The owner outlives it.
-        let freed = move || drop(of_places.send(Message::Places));
         let shared = Arc::new(Shared {
             owner: messages.clone(),
             access: RwLock::new(access),
@@ -212,7 +210,7 @@ impl BoundWorkflow {
             answers: slot::Memory::new(limits.send_memory),
             followers: slot::Memory::new((limits.max_connections as u64 / 4).max(1)),
             silence: limits.send_timeout.div_f64(3.0).min(header::SILENCE),
-            spawner: Arc::new(Spawner::start(limits.max_jobs, freed)?),
+            spawner: Arc::new(Spawner::start(limits.max_jobs)?),
         });
         let dispatch = Arc::new(Dispatch::new(messages));
         let mut core = Core::new(Arc::clone(&environment));
@@ -240,7 +238,7 @@ impl BoundWorkflow {
             mover: mover::Mover::default(),
             kills: Signals::default(),
             statuses: Signals::default(),
-            submitted: 0,
+            making: making::Making::default(),
             logged,
             is_snapshotting: false,
             terminate: Box::new(terminate),

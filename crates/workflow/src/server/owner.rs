@@ -18,6 +18,7 @@ use super::flush::Until;
 use super::followers::Followers;
 use super::job;
 use super::log::{Category, unix_us};
+use super::making::Making;
 use super::message::{Asked, CommandEnd, CommandWhat, Counts, Message, is_checkpoint, not_now};
 use super::mover::Mover;
 use super::pending::{Change, Pending, Recorded};
@@ -66,8 +67,8 @@ pub(super) struct Owner {
     pub(super) mover: Mover,
     pub(super) kills: Signals,
     pub(super) statuses: Signals,
-    /// How many jobs were submitted.
-    pub(super) submitted: u64,
+    /// What is made for tasks.
+    pub(super) making: Making,
     /// What is behind the snapshot.
     pub(super) logged: Logged,
     pub(super) is_snapshotting: bool,
@@ -120,8 +121,17 @@ impl Owner {
     }
 
     pub(super) fn end(mut self, messages: &Receiver<Message>) {
-        // Jobs that aren't started now are started by the next server.
+        // Jobs that aren't started now are started by the next server; kill and status commands are
+        // not.
         self.shared.spawner.stop();
+        let signals = self.kills.waiting() + self.statuses.waiting();
+        if signals > 0 {
+            let text = format!(
+                "the server ends before {signals} commands of ECF_KILL_CMD and ECF_STATUS_CMD had a \
+                 place: ask for them again"
+            );
+            self.say(unix_us(), Category::Warning, &text);
+        }
         // What is in the journal is applied, so that the checkpoint has it, and none is being
         // written by then.
         loop {
@@ -139,13 +149,12 @@ impl Owner {
                 }
             };
             match message {
-                // Their connections are closed; and what isn't started is started by the next one.
+                // Their connections are closed; and jobs that aren't made are made by the next one.
                 Message::Request(..)
                 | Message::Follow { .. }
                 | Message::Users(..)
                 | Message::Start(_)
-                | Message::Signals(_)
-                | Message::Places
+                | Message::Places(_)
                 | Message::Stop => {}
                 message => self.take_one(message),
             }
@@ -189,15 +198,9 @@ impl Owner {
             Message::Kept => self.clock.forget = Some(Instant::now() + KEPT),
             Message::LogIn(file) => self.core.log_file = file,
             Message::Start(starts) => self.start_some(starts),
-            Message::Signals(kind) => self.next_signals(kind),
-            Message::Places => self.next_places(),
-            Message::Command(end) => {
-                if let CommandWhat::Lost(text) = &end.what {
-                    self.say(unix_us(), Category::Warning, text);
-                }
-                self.signal_over(&end);
-                self.command_end(end);
-            }
+            Message::Places(kind) => self.next_places(kind),
+            Message::Made(end, start) => self.made(end, start),
+            Message::Command(end) => self.command(end),
             Message::Acknowledged(number) => {
                 self.groups += u64::from(!self.pending.is_empty());
                 self.acknowledged(number, true);

@@ -23,8 +23,6 @@ pub(super) struct Start {
     pub(super) path: String,
     /// The try and the password of its job.
     pub(super) job: (i32, String),
-    /// Larger than those of what was submitted before.
-    pub(super) number: u64,
     /// For `/bin/sh -c`.
     pub(super) command: String,
     /// Called on the spawner's thread; must not wait.
@@ -81,8 +79,6 @@ pub(super) struct Places {
     waiting: KeyedQueue<String, Start>,
     /// The places of jobs' commands that run, are ready, or are being looked at.
     taken: usize,
-    /// Whether the owner has been asked to look at those that wait.
-    is_asked: bool,
 }
 
 impl Places {
@@ -98,12 +94,12 @@ impl Places {
             ready: KeyedQueue::default(),
             waiting: KeyedQueue::default(),
             taken: 0,
-            is_asked: false,
         }
     }
 
-    fn kind(&mut self, kind: CommandKind) -> &mut Kind {
-        &mut self.kinds[KINDS.iter().position(|one| *one == kind).unwrap_or(0)]
+    /// The places of a kind of which commands are started.
+    fn kind(&mut self, kind: CommandKind) -> Option<&mut Kind> {
+        KINDS.iter().position(|one| *one == kind).map(|at| &mut self.kinds[at])
     }
 
     /// How many commands run, and how many wait for those.
@@ -112,23 +108,26 @@ impl Places {
         (self.running.len(), waiting)
     }
 
-    /// Takes a command. One of a job for which there is no place waits.
+    /// Takes a command. One of a job for which there is no place waits, in the place of one of the
+    /// same task; of a task that was submitted again, an older one that has a place is not started.
     pub(super) fn add(&mut self, start: Start) {
         if !start.is_job() {
-            self.signals.push_back(start);
-        } else if self.taken < self.kinds[0].most && self.waiting.is_empty() {
+            return self.signals.push_back(start);
+        }
+        if self.ready.remove(&start.path).is_some() {
+            self.free();
+        }
+        if self.taken < self.kinds[0].most && self.waiting.is_empty() {
             self.taken += 1;
             self.add_ready(start);
         } else {
-            add_newest(&mut self.waiting, start);
+            self.waiting.add(start.path.clone(), start);
         }
     }
 
     /// Takes a command of a job that has a place.
     pub(super) fn add_ready(&mut self, start: Start) {
-        if add_newest(&mut self.ready, start) {
-            self.taken -= 1;
-        }
+        self.ready.add(start.path.clone(), start);
     }
 
     /// The next command that is started.
@@ -137,16 +136,14 @@ impl Places {
         signal.or_else(|| self.ready.pop().map(|(_, start)| start))
     }
 
-    /// Whether the owner is to be asked to look at those that wait, once.
-    pub(super) fn is_to_be_asked(&mut self) -> bool {
-        let is_due = !self.waiting.is_empty() && self.taken < self.kinds[0].most;
-        is_due && !std::mem::replace(&mut self.is_asked, true)
+    /// Whether there is a place for one that waits.
+    pub(super) fn has_next(&self) -> bool {
+        !self.waiting.is_empty() && self.taken < self.kinds[0].most
     }
 
     /// Takes out some commands of jobs that have waited, which have a place now. Whoever takes
     /// them says of each whether it is started ([`Self::add_ready`]) or not ([`Self::free`]).
     pub(super) fn take_waiting(&mut self) -> Vec<Start> {
-        self.is_asked = false;
         let free = self.kinds[0].most.saturating_sub(self.taken).min(LOOKS);
         let starts = std::iter::from_fn(|| self.waiting.pop());
         let starts: Vec<Start> = starts.take(free).map(|(_, start)| start).collect();
@@ -173,7 +170,9 @@ impl Places {
     /// Takes a command that runs.
     pub(super) fn started(&mut self, process: u32, running: Running) {
         let Running { start, since, pidfd, .. } = &running;
-        self.kind(start.kind).running.insert((*since, process));
+        if let Some(kind) = self.kind(start.kind) {
+            kind.running.insert((*since, process));
+        }
         if start.is_job() {
             self.jobs.insert(start.path.clone(), process);
         }
@@ -188,9 +187,10 @@ impl Places {
         let status = self.running.get_mut(&process)?.child.try_wait().transpose()?;
         let running = self.running.remove(&process)?;
         let start = &running.start;
-        let kind = self.kind(start.kind);
-        kind.running.remove(&(running.since, process));
-        kind.is_said = false;
+        if let Some(kind) = self.kind(start.kind) {
+            kind.running.remove(&(running.since, process));
+            kind.is_said = false;
+        }
         if start.is_job() {
             self.free();
             // Of a task that was submitted again another one may run.
@@ -243,12 +243,14 @@ impl Places {
         if kind.running.len() < kind.most || now.saturating_duration_since(*newest) <= LONG {
             return None;
         }
-        let others = match KINDS[at] {
-            CommandKind::Job => format!("and {} wait", self.waiting.len()),
-            _ => "so that no other is started".to_owned(),
+        let others = match (KINDS[at], self.waiting.len()) {
+            (CommandKind::Job, 0) => String::new(),
+            (CommandKind::Job, 1) => ", and one waits".to_owned(),
+            (CommandKind::Job, many) => format!(", and {many} wait"),
+            _ => ", so that no other is started".to_owned(),
         };
         Some(format!(
-            "{} have been taken for more than {} s, {others}: {}",
+            "{} have been taken for more than {} s{others}: {}",
             of_places(KINDS[at], kind.most),
             LONG.as_secs(),
             self.oldest(kind, now).unwrap_or_default()
@@ -275,13 +277,6 @@ impl Places {
         }
         all
     }
-}
-
-/// Adds the command of a job, in the place of an older one of its task; two threads may have made
-/// them in any order. Returns whether one of the two is dropped.
-fn add_newest(queue: &mut KeyedQueue<String, Start>, start: Start) -> bool {
-    let is_old = queue.get(&start.path).is_some_and(|known| known.number > start.number);
-    is_old || queue.add(start.path.clone(), start).is_some()
 }
 
 /// All places of a kind, in words.
@@ -312,7 +307,7 @@ mod tests {
 
     fn start(kind: CommandKind, path: &str, number: u64) -> Start {
         let (path, job, command) = (path.to_owned(), (1, number.to_string()), String::new());
-        Start { kind, path, job, number, command, notify: Box::new(|_| {}) }
+        Start { kind, path, job, command, notify: Box::new(|_| {}) }
     }
 
     fn job(path: &str, number: u64) -> Start {
@@ -333,6 +328,10 @@ mod tests {
             process += 1;
         }
         process
+    }
+
+    fn numbers(starts: &[Start]) -> Vec<u64> {
+        starts.iter().map(|start| start.job.1.parse().expect("a number")).collect()
     }
 
     fn end(places: &mut Places, process: u32) -> io::Result<ExitStatus> {
@@ -362,7 +361,7 @@ mod tests {
                       what it has started by `kill -- -7`";
         let all = "all places of jobs' commands (--max-jobs 2)";
         assert!(
-            said.starts_with(all) && said.contains("1 wait") && said.ends_with(oldest),
+            said.starts_with(all) && said.contains(", and one waits: ") && said.ends_with(oldest),
             "{said}"
         );
         assert!(places.newly_taken_up(at(71)).is_empty(), "it was said");
@@ -388,9 +387,8 @@ mod tests {
         }
         places.add(start(CommandKind::Status, "/s/a", 99));
         let all: Vec<Start> = std::iter::from_fn(|| places.next()).collect();
-        let numbers: Vec<u64> = all.iter().map(|start| start.number).collect();
         let meant: Vec<u64> = (0..signals::MOST_RUNNING as u64).chain([99, 1]).collect();
-        assert_eq!(numbers, meant);
+        assert_eq!(numbers(&all), meant);
         for (process, start) in (1..).zip(all) {
             places.started(process, running(start, begun));
         }
@@ -408,27 +406,29 @@ mod tests {
         let mut places = Places::new(1);
         places.add(job("/s/a", 1));
         run(&mut places, 1, Instant::now());
-        for (path, number) in [("/s/b", 2), ("/s/c", 3), ("/s/b", 5), ("/s/b", 4)] {
+        for (path, number) in [("/s/b", 2), ("/s/c", 3), ("/s/b", 5)] {
             places.add(job(path, number));
         }
         assert_eq!(places.counts(), (1, 2));
-        assert!(!places.is_to_be_asked(), "there is no place");
+        assert!(!places.has_next(), "there is no place");
         assert!(places.take_out("/s/b", (1, "2")).is_none(), "that one was replaced");
         end(&mut places, 1).expect("its own child");
-        assert!(places.is_to_be_asked() && !places.is_to_be_asked(), "once");
-        let numbers: Vec<u64> = places.take_waiting().iter().map(|start| start.number).collect();
-        assert_eq!(numbers, [5], "there is one place");
-        assert!(!places.is_to_be_asked());
+        assert!(places.has_next());
+        assert_eq!(numbers(&places.take_waiting()), [5], "there is one place");
+        assert!(!places.has_next());
         places.free();
-        assert!(places.is_to_be_asked(), "it is not started");
+        assert!(places.has_next(), "it is not started");
         assert!(places.take_out("/s/c", (1, "3")).is_some());
         assert!(places.take_waiting().is_empty());
         // One that has a place is taken out, too.
         places.add(job("/s/d", 6));
         assert!(places.take_out("/s/d", (1, "6")).is_some());
         assert!(places.next().is_none());
+        // And so is one of a task that is submitted again.
         places.add(job("/s/e", 7));
-        assert!(places.next().is_some(), "its place is free");
+        places.add(job("/s/e", 8));
+        let last: Vec<Start> = std::iter::from_fn(|| places.next()).collect();
+        assert_eq!(numbers(&last), [8], "its place is free");
     }
 
     #[test]

@@ -183,7 +183,7 @@ mod tests {
             answers: Memory::new(1),
             followers: Memory::new(1),
             silence: Duration::ZERO,
-            spawner: Arc::new(Spawner::start(1, || {}).expect("a thread")),
+            spawner: Arc::new(Spawner::start(1).expect("a thread")),
         };
         let (go_on, waits) = channel::<()>();
         let busy = shared.in_background(move || assert!(waits.recv().is_err(), "none is sent"));

@@ -17,8 +17,8 @@ const LOOKS: usize = 64;
 #[derive(Default)]
 pub(super) struct Signals {
     running: usize,
-    /// By path: one for the task's own job, and one for the zombie of that path.
-    waiting: KeyedQueue<(String, bool), Job>,
+    /// By path: one for the task's own job, and one for each zombie of that path, by its process.
+    waiting: KeyedQueue<(String, Option<String>), Job>,
 }
 
 /// The job that a command is for.
@@ -49,7 +49,8 @@ impl Signals {
             return Some(submission);
         }
         let Submission { path, try_no, password, process, is_for_zombie, .. } = submission;
-        drop(self.waiting.add((path, is_for_zombie), Job { try_no, password, process }));
+        let zombie = is_for_zombie.then(|| process.clone());
+        self.waiting.add((path, zombie), Job { try_no, password, process });
         None
     }
 
@@ -104,7 +105,6 @@ mod tests {
             password: "p".to_owned(),
             process: process.to_owned(),
             is_for_zombie,
-            number: 0,
             scope: crate::script::Scope::default(),
             edited: None,
         }

@@ -38,25 +38,11 @@ struct Common {
     /// Wakes the thread.
     signal: OwnedFd,
     is_over: AtomicBool,
-    /// Called when commands that have waited may have a place.
-    freed: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Common {
     fn places(&self) -> MutexGuard<'_, Places> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Changes who has places.
-    fn change<R>(&self, change: impl FnOnce(&mut Places) -> R) -> R {
-        let mut places = self.places();
-        let done = change(&mut places);
-        let is_to_be_asked = places.is_to_be_asked();
-        drop(places);
-        if is_to_be_asked {
-            (self.freed)();
-        }
-        done
     }
 
     fn wake(&self) {
@@ -66,12 +52,12 @@ impl Common {
 }
 
 impl Spawner {
-    /// A spawner of at most `most` commands of jobs at once. Others wait: `freed` is called when
-    /// there may be a place for them, and then they are taken out ([`Self::take_waiting`]).
+    /// A spawner of at most `most` commands of jobs at once. Others wait: when one has ended or
+    /// could not be started, some of them are taken out ([`Self::take_waiting`]).
     ///
     /// # Errors
     /// When the system has no descriptor or thread for it.
-    pub(super) fn start(most: usize, freed: impl Fn() + Send + Sync + 'static) -> io::Result<Self> {
+    pub(super) fn start(most: usize) -> io::Result<Self> {
         // Where whoever started this process ignores SIGCHLD, the system would forget how commands
         // end. They have the system's own way again.
         if let Err(why) = signal_hook::flag::register(SIGCHLD, Arc::default()) {
@@ -81,7 +67,6 @@ impl Spawner {
             places: Mutex::new(Places::new(most)),
             signal: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             is_over: AtomicBool::new(false),
-            freed: Box::new(freed),
         });
         let poller = Poller::new()?;
         poller.add(&common.signal, WORK, Interest::Read)?;
@@ -114,31 +99,36 @@ impl Spawner {
 
     /// Has a command started, unless it is stopped; one of a job that finds no place waits.
     pub(super) fn submit(&self, start: Start) {
-        self.common.change(|places| places.add(start));
+        self.common.places().add(start);
         self.common.wake();
+    }
+
+    /// Whether some that wait have a place now.
+    pub(super) fn has_next(&self) -> bool {
+        self.common.places().has_next()
     }
 
     /// Takes out some commands of jobs that have waited and have a place now. Whoever takes them
     /// has each started ([`Self::submit_taken`]), or gives its place back ([`Self::free`]).
     pub(super) fn take_waiting(&self) -> Vec<Start> {
-        self.common.change(Places::take_waiting)
+        self.common.places().take_waiting()
     }
 
     /// Has a command that was taken out started.
     pub(super) fn submit_taken(&self, start: Start) {
-        self.common.change(|places| places.add_ready(start));
+        self.common.places().add_ready(start);
         self.common.wake();
     }
 
     /// Gives the place of a command back that was taken out, and isn't started.
     pub(super) fn free(&self) {
-        self.common.change(Places::free);
+        self.common.places().free();
     }
 
     /// Takes out the command of a job, by the path of its task, its try and its password, where it
     /// is made and not started yet; its place is free.
     pub(super) fn take_out(&self, path: &str, job: (i32, &str)) -> Option<Start> {
-        self.common.change(|places| places.take_out(path, job))
+        self.common.places().take_out(path, job)
     }
 
     /// Starts no more, and leaves those that run. Those that run have been told of then.
@@ -172,7 +162,7 @@ impl Starter {
                 if self.common.is_over.load(Ordering::Acquire) {
                     return;
                 }
-                let Some(start) = self.common.change(Places::next) else { break };
+                let Some(start) = self.common.places().next() else { break };
                 self.spawn(start);
             }
             let is_unwatched = !self.common.places().unwatched().is_empty();
@@ -200,7 +190,7 @@ impl Starter {
 
     /// Has it noticed that a command has ended, if it has.
     fn ended(&mut self, process: u32) {
-        let ended = self.common.change(|places| places.ended(process));
+        let ended = self.common.places().ended(process);
         let Some((mut running, status)) = ended else { return };
         if let Some(pidfd) = running.pidfd {
             let _ = self.poller.remove(&pidfd);
@@ -216,7 +206,7 @@ impl Starter {
             Ok(child) => child,
             Err(why) => {
                 if start.is_job() {
-                    self.common.change(Places::free);
+                    self.common.places().free();
                 }
                 return (start.notify)(Happened::Failed(why));
             }
@@ -228,7 +218,7 @@ impl Starter {
         let token = process.into();
         let pidfd = pidfd.filter(|one| self.poller.add(one, token, Interest::Read).is_ok());
         let running = Running { start, since: Instant::now(), child, pidfd };
-        self.common.change(|places| places.started(process, running));
+        self.common.places().started(process, running);
     }
 }
 
@@ -241,10 +231,7 @@ mod tests {
     #[test]
     fn commands_are_started_in_turn_and_their_ends_noticed() {
         let (sender, receiver) = channel();
-        let free = sender.clone();
-        // An end, or that there may be a place.
-        let freed = move || free.send(None).expect("the test waits");
-        let spawner = Spawner::start(2, freed).expect("a thread");
+        let spawner = Spawner::start(2).expect("a thread");
         for (number, command) in
             (1..).zip(["exit 3", "kill -9 $$", "true", "echo lost", "test -z \"$(cat)\""])
         {
@@ -253,22 +240,18 @@ mod tests {
             let notify = Box::new(move |happened| {
                 if let Happened::Ended(_, status) = happened {
                     let status = status.expect("its own child").to_string();
-                    sender.send(Some((name.clone(), status))).expect("the test waits");
+                    sender.send((name.clone(), status)).expect("the test waits");
                 }
             });
             let (kind, path) = (CommandKind::Job, format!("/s/t{number}"));
             let (job, command) = ((1, String::new()), command.to_owned());
-            spawner.submit(Start { kind, path, job, number, command, notify });
+            spawner.submit(Start { kind, path, job, command, notify });
         }
         let mut ends = Vec::new();
         while ends.len() < 5 {
-            match receiver.recv().expect("it goes on") {
-                Some(end) => ends.push(end),
-                None => {
-                    let waited = spawner.take_waiting();
-                    waited.into_iter().for_each(|start| spawner.submit_taken(start));
-                }
-            }
+            ends.push(receiver.recv().expect("it goes on"));
+            let waited = spawner.take_waiting();
+            waited.into_iter().for_each(|start| spawner.submit_taken(start));
         }
         ends.sort();
         let meant = [

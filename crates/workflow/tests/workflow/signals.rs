@@ -104,6 +104,41 @@ fn a_job_that_has_waited_for_a_place_is_started_only_where_it_is_still_its_task_
     server.stop(Duration::from_secs(1));
 }
 
+#[test]
+fn of_a_task_that_is_submitted_again_while_its_job_is_made_only_the_last_job_is_started() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let of = |what: &str| format!("touch %ECF_HOME%/{what}.%TASK%.%ECF_TRYNO%");
+    begin(
+        place.port,
+        format!(
+            "suite s\nedit ECF_SCRIPT_CMD '{}; until test -e %ECF_HOME%/go; do sleep 0.05; done; \
+             echo true'\nedit ECF_JOB_CMD '{}'\nedit ECF_KILL_CMD '{}'\n\
+             task again\ntask killed\nendsuite\n",
+            of("made"),
+            of("ran"),
+            of("ended")
+        ),
+    );
+    let is_there = |name: &str| place.home().join(name).exists();
+    place.until("both are made", || is_there("made.again.1") && is_there("made.killed.1"));
+    let client = client(place.port);
+    for _ in 0..2 {
+        let paths = vec!["/s/again".to_owned()];
+        client.command(Command::Run { paths, force: true }).expect("run");
+    }
+    ask(place.port, PathsCommand::Kill, "/s/killed");
+    place.write("home/go", "");
+    place.until("the last one is started", || is_there("ran.again.3"));
+    let at = format!("localhost:{}", place.port);
+    let why = "is not started: its task was killed before";
+    place.until("it is aborted", || printed(&["why", &at, "/s/killed"]).contains(why));
+    for none in ["ran.again.1", "made.again.2", "ran.again.2", "ran.killed.1", "ended.killed.1"] {
+        assert!(!is_there(none), "{none}");
+    }
+    server.stop(Duration::from_secs(1));
+}
+
 /// Whether a text is in the server's log.
 fn is_logged(place: &Place, what: &str) -> bool {
     let files = std::fs::read_dir(place.home()).expect("home").flatten().map(|one| one.path());
