@@ -193,6 +193,21 @@ fn why_counts_what_a_call_does_and_names_nagle_where_it_is_planted() {
 }
 
 #[test]
+fn why_names_nagle_where_this_side_waits_on_its_cpu() {
+    at_last(|| {
+        let planted = ["--writes", "struct", "--nagle", "--wait", "spin"];
+        let found = found(&planted);
+        if found["delayed_acks"].is_null() {
+            testing::skip("this host's kernel doesn't count delayed acknowledgements");
+            return Ok(());
+        }
+        let cause = found["cause"].as_str().expect("a cause");
+        let words = "ms = Nagle + delayed acknowledgement: 2 writes per request.";
+        cause.contains(words).then_some(()).ok_or(found.to_string())
+    });
+}
+
+#[test]
 fn a_server_that_hangs_ends_a_trial() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("tcp:{}", listener.local_addr().expect("bound"));

@@ -3,6 +3,9 @@
 use super::super::ping::trial::quantile;
 use crate::parts::LookUp;
 
+/// More than one write, or read, where counts are means.
+pub(super) const SEVERAL: f64 = 1.5;
+
 /// What one side uses for a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Side {
@@ -13,7 +16,7 @@ pub(super) struct Side {
 
 /// What the server has done for a call, by its own count.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Did {
+pub(super) struct ServerCounts {
     pub(super) reads: f64,
     pub(super) writes: f64,
     pub(super) system_calls: f64,
@@ -31,7 +34,7 @@ pub(super) enum Cores {
 
 /// Samples that take ten times the median, or more.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Slow {
+pub(super) struct SlowCalls {
     /// Their share of all.
     pub(super) share: f64,
     /// Their share of the time.
@@ -40,7 +43,7 @@ pub(super) struct Slow {
     pub(super) max_ns: f64,
 }
 
-impl Slow {
+impl SlowCalls {
     /// Of sorted samples.
     pub(super) fn of(sorted: &[f64]) -> Self {
         let median = quantile(sorted, 0.5);
@@ -82,7 +85,7 @@ pub(super) struct Facts {
     pub(super) is_whole: bool,
     pub(super) calls: u64,
     pub(super) median_ns: f64,
-    pub(super) slow: Slow,
+    pub(super) slow: SlowCalls,
     pub(super) mean_ns: f64,
     pub(super) writes: Option<f64>,
     pub(super) write_bytes: Option<f64>,
@@ -91,7 +94,7 @@ pub(super) struct Facts {
     pub(super) system_calls: Option<f64>,
     pub(super) here: Option<Side>,
     pub(super) server: Option<Side>,
-    pub(super) server_did: Option<Did>,
+    pub(super) server_did: Option<ServerCounts>,
     /// Acknowledgements that were delayed, of all connections of this network namespace.
     pub(super) delayed_acks: Option<f64>,
     /// From the thread that has read an answer to the one that waits for it.
@@ -120,31 +123,35 @@ impl Facts {
         self.here.map(|here| (self.mean_ns - here.cpu_ns - server).max(0.0))
     }
 
+    /// What each side works for a call, at least: of its time on a CPU what it doesn't use while a
+    /// call waits, as one does that waits on its CPU.
+    pub(super) fn work_ns(&self) -> [f64; 2] {
+        [(self.here, self.idle.here), (self.server, self.idle.server)].map(|(side, idle)| {
+            let waits_ns = idle.unwrap_or(0.0).min(1.0) * self.mean_ns;
+            (side.map_or(0.0, |side| side.cpu_ns) - waits_ns).max(0.0)
+        })
+    }
+
     /// The same by its cause, with the server's work; nothing where there is no server, or it
     /// isn't seen.
     pub(super) fn off(&self) -> Option<Off> {
         let (here, server) = (self.here?, self.server?);
         let off_cpu_ns = self.off_cpu_ns()?;
-        let core_ns = self.kept_ns().iter().sum::<f64>().min(off_cpu_ns);
+        let core_ns = self.behind_others_ns().iter().sum::<f64>().min(off_cpu_ns);
         let server_ns = server.cpu_ns.min((self.mean_ns - here.cpu_ns).max(0.0));
         Some(Off { server_ns, core_ns, wake_up_ns: off_cpu_ns - core_ns })
     }
 
-    /// The share of the time that neither side spends on a CPU.
-    pub(super) fn off_share(&self) -> Option<f64> {
-        self.off_cpu_ns().map(|off| off / self.mean_ns.max(1.0))
-    }
-
     /// How long each side was ready while others than the two had its core, at the least.
-    pub(super) fn kept_ns(&self) -> [f64; 2] {
+    pub(super) fn behind_others_ns(&self) -> [f64; 2] {
         let (here, server) = (self.here.unwrap_or_default(), self.server.unwrap_or_default());
         // Where they may share a core, a side is also ready while the other one works; so are the
         // two threads of this side that hand an answer over.
         let of_other =
             |other: Side| if self.cores == Some(Cores::Two) { 0.0 } else { other.cpu_ns };
         let own = if self.future_ns.is_some() { here.cpu_ns } else { 0.0 };
-        let kept = [here.ready_ns - of_other(server) - own, server.ready_ns - of_other(here)];
-        kept.map(|ns| ns.max(0.0))
+        let longer = [here.ready_ns - of_other(server) - own, server.ready_ns - of_other(here)];
+        longer.map(|ns| ns.max(0.0))
     }
 }
 
@@ -157,7 +164,7 @@ impl Facts {
             is_whole: true,
             calls: 10,
             median_ns,
-            slow: Slow::default(),
+            slow: SlowCalls::default(),
             mean_ns: median_ns,
             writes: Some(writes),
             write_bytes: Some(34.0),
