@@ -134,6 +134,7 @@ impl Format for Json {
 fn all_of<T>(value: T, rest: &[u8]) -> Result<T, CodecError> {
     match rest.len() {
         0 => Ok(value),
+        1 => Err(CodecError::new("1 byte is left over")),
         rest => Err(CodecError::new(format!("{rest} bytes are left over"))),
     }
 }

@@ -16,6 +16,7 @@ use crate::client::Schema;
 use crate::codecs::ROWS;
 use crate::codecs::capabilities;
 use crate::codecs::inspect::{Cause, Encoding, Inspection, MOST_BYTES, Piece};
+use crate::words::counted;
 use prost_reflect::MessageDescriptor;
 
 const EXAMPLES: &str = "\
@@ -119,7 +120,10 @@ fn from_hex(written: &str) -> Result<Vec<u8>, Failure> {
     }
     let (pairs, rest) = digits.as_chunks::<2>();
     if !rest.is_empty() {
-        let why = format!("{} hexadecimal digits are no whole bytes", digits.len());
+        let why = format!(
+            "{}: a byte has two, so one is missing",
+            counted(digits.len(), "hexadecimal digit")
+        );
         return Err(Failure::Usage(why));
     }
     Ok(pairs.iter().map(|[high, low]| high << 4 | low).collect())

@@ -2,6 +2,7 @@
 
 use super::cursor::{Cursor, shown};
 use super::piece::{Cause, Fault};
+use crate::words::counted;
 
 /// Reads values to the end.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
@@ -134,7 +135,7 @@ fn chunk(
     if major == 3 && std::str::from_utf8(bytes).is_err() {
         return cursor.fault(cursor.at - bytes.len(), "a text that is no UTF-8");
     }
-    let value = if major == 3 { shown(bytes) } else { format!("{length} bytes") };
+    let value = if major == 3 { shown(bytes) } else { counted(length, "byte") };
     cursor.note(cause, field, word(major), value);
     Ok(())
 }
@@ -142,9 +143,7 @@ fn chunk(
 /// Each value takes a byte at least.
 fn check(cursor: &Cursor<'_>, at: usize, count: Option<u64>) -> Result<(), Fault> {
     match count {
-        Some(count) if count > cursor.left() as u64 => {
-            cursor.fault(at, format!("{count} values, and {} bytes are left", cursor.left()))
-        }
+        Some(count) if count > cursor.left() as u64 => cursor.too_short(at, count),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! Where an inspection is, and what it has seen.
 
 use super::piece::{Cause, Fault, MOST_DEPTH, MOST_PIECES, Piece};
+use crate::words::{counted, counted_are};
 
 /// A place in the bytes, and the pieces before it.
 pub(super) struct Cursor<'b> {
@@ -37,6 +38,12 @@ impl<'b> Cursor<'b> {
         Err(Fault { offset, why: why.into() })
     }
 
+    /// Where fewer bytes are left than there are to be values, each of which takes one at least.
+    pub(super) fn too_short<T>(&self, at: usize, values: u64) -> Result<T, Fault> {
+        let (values, left) = (counted(values, "value"), counted_are(self.left(), "byte"));
+        self.fault(at, format!("{values}, and {left} left"))
+    }
+
     /// The next byte, which stays.
     pub(super) fn peek(&self) -> Option<u8> {
         self.bytes[self.at..self.end].first().copied()
@@ -46,8 +53,8 @@ impl<'b> Cursor<'b> {
     pub(super) fn take(&mut self, length: u64, what: &str) -> Result<&'b [u8], Fault> {
         let left = self.left();
         let Some(length) = usize::try_from(length).ok().filter(|length| *length <= left) else {
-            return self
-                .fault(self.at, format!("{what} needs {length} bytes, and {left} are left"));
+            let (length, left) = (counted(length, "byte"), counted_are(left, "byte"));
+            return self.fault(self.at, format!("{what} needs {length}, and {left} left"));
         };
         if self.pieces.len() >= MOST_PIECES {
             return self.fault(self.at, format!("more than {MOST_PIECES} pieces"));
@@ -151,7 +158,7 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.chars().count() <= MOST => format!("{text:?}"),
         Ok(text) => format!("{:?}…", text.chars().take(MOST).collect::<String>()),
-        Err(_) => format!("{} bytes", bytes.len()),
+        Err(_) => counted(bytes.len(), "byte"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::cursor::{Cursor, shown};
 use super::piece::{Cause, Fault};
+use crate::words::counted;
 
 /// Reads values to the end.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
@@ -78,7 +79,7 @@ fn value(cursor: &mut Cursor<'_>, field: &str, cause: Cause) -> Result<(), Fault
         Begun::Bytes(kind, length) => {
             cursor.note(Cause::Lengths, field, kind, length.to_string());
             let bytes = cursor.take(length, kind)?;
-            cursor.note(cause, field, kind, format!("{} bytes", bytes.len()));
+            cursor.note(cause, field, kind, counted(bytes.len(), "byte"));
         }
         Begun::List(count) => {
             cursor.note(Cause::Lengths, field, "array", format!("of {count}"));
@@ -114,7 +115,7 @@ fn name_of(cursor: &Cursor<'_>, otherwise: &str) -> String {
 /// Each value takes a byte at least.
 fn check(cursor: &Cursor<'_>, at: usize, count: u64) -> Result<(), Fault> {
     match count > cursor.left() as u64 {
-        true => cursor.fault(at, format!("{count} values, and {} bytes are left", cursor.left())),
+        true => cursor.too_short(at, count),
         false => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::cursor::{Cursor, shown, zigzag};
 use super::piece::{Cause, Fault};
+use crate::words::counted;
 
 /// Reads the message to the end.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
@@ -27,7 +28,7 @@ fn sample(cursor: &mut Cursor<'_>, within: &str) -> Result<(), Fault> {
     cursor.note(Cause::Payload, name("flag"), "bool", (flag == 1).to_string());
     let blob = length(cursor, &name("blob"))?;
     cursor.take(blob, "blob")?;
-    cursor.note(Cause::Payload, name("blob"), "bytes", format!("{blob} bytes"));
+    cursor.note(Cause::Payload, name("blob"), "bytes", counted(blob, "byte"));
     let inner = name("inner");
     if option(cursor, &inner)? {
         cursor.within(|cursor| sample(cursor, &inner))?;
@@ -114,8 +115,7 @@ fn several(
     let begun = cursor.at;
     let count = length(cursor, field)?;
     if count > cursor.left() as u64 {
-        let why = format!("{count} values, and {} bytes are left", cursor.left());
-        return cursor.fault(begun, why);
+        return cursor.too_short(begun, count);
     }
     cursor.within(|cursor| (0..count).try_for_each(|index| read(cursor, index)))
 }

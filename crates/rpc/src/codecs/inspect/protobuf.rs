@@ -4,6 +4,7 @@ use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 
 use super::cursor::{Cursor, shown, zigzag};
 use super::piece::{Cause, Fault};
+use crate::words::counted;
 
 /// How deep messages are guessed.
 const GUESSED_DEPTH: usize = 8;
@@ -124,7 +125,8 @@ fn delimited(
     let begun = cursor.at;
     let length = cursor.varint("a length")?;
     if length > cursor.left() as u64 {
-        let why = format!("field {name} is {length} bytes long; bytes left: {}", cursor.left());
+        let length = counted(length, "byte");
+        let why = format!("field {name} is {length} long; bytes left: {}", cursor.left());
         return cursor.fault(begun, why);
     }
     cursor.note(Cause::Lengths, name, "length", length.to_string());

@@ -141,7 +141,7 @@ fn a_fault_says_where_it_is() {
     );
     assert_eq!(
         fault(Encoding::Julia, &[0x21, 5, b'a']),
-        "at byte 2: String needs 5 bytes, and 1 are left"
+        "at byte 2: String needs 5 bytes, and 1 byte is left"
     );
     assert_eq!(fault(Encoding::Json, b"[1,"), "at byte 3: a value is missing");
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::caller::{Function, Work};
 use super::seen::{Seen, listed};
 use super::trial::{Allocated, Summary, Trial};
+use crate::words::{counted, counted_are};
 
 /// Columns of the histogram; the last but one parts what is beyond the 99th percentile.
 const COLUMNS: usize = 62;
@@ -100,7 +101,7 @@ impl Histogram {
 /// A size with its unit.
 fn size(bytes: u64) -> String {
     match bytes as f64 {
-        kib if kib < 1024.0 => format!("{bytes} bytes"),
+        kib if kib < 1024.0 => counted(bytes, "byte"),
         kib if kib < 1024.0 * 1024.0 => format!("{:.2} KiB", kib / 1024.0),
         mib => format!("{:.2} MiB", mib / (1024.0 * 1024.0)),
     }
@@ -116,7 +117,7 @@ pub(super) struct Beside {
 fn what(work: &Work) -> String {
     match work.function {
         Function::Add => "add".to_owned(),
-        Function::Echo => format!("echo, {} bytes each way", work.bytes),
+        Function::Echo => format!("echo, {} each way", counted(work.bytes, "byte")),
     }
 }
 
@@ -124,16 +125,11 @@ fn what(work: &Work) -> String {
 pub(super) fn text(address: &str, work: &Work, trial: &Trial, beside: &Beside) -> String {
     let summary = trial.summary();
     let (count, evaluations) = (trial.samples_ns.len(), trial.evaluations);
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
     let mut out = String::new();
     // A String takes all that is written.
     let _ = writeln!(out, "{address} · {}", what(work));
-    let _ = writeln!(
-        out,
-        "{count} sample{} with {evaluations} evaluation{}.",
-        plural(count as u64),
-        plural(evaluations.into())
-    );
+    let _ =
+        writeln!(out, "{} with {}.", counted(count, "sample"), counted(evaluations, "evaluation"));
     let kernel = trial
         .kernel_share
         .map_or("too short to say".to_owned(), |share| format!("{:.1} %", share * 100.0));
@@ -164,8 +160,10 @@ pub(super) fn text(address: &str, work: &Work, trial: &Trial, beside: &Beside) -
     let (here, server) = (listed(&seen.here), listed(&seen.server));
     let _ = writeln!(out, " Cores: {here} (this side); {server} (the server).\n");
     let checked = match work.totals() {
-        Some((first, last)) => format!(" {} totals are exact: {first} … {last}.", work.calls()),
-        None => format!(" {} answers are right.", work.calls()),
+        Some((first, last)) => {
+            format!(" {} exact: {first} … {last}.", counted_are(work.calls(), "total"))
+        }
+        None => format!(" {} right.", counted_are(work.calls(), "answer")),
     };
     let _ = writeln!(out, "{checked}");
     out

@@ -11,6 +11,7 @@ use super::facts::{Cores, Facts, Off, Side};
 use super::host::Floors;
 use crate::client::native::Step;
 use crate::parts::LookUp;
+use crate::words::counted;
 
 /// The most writes, or reads, of a call that a line lists one by one.
 const MOST_LISTED: usize = 16;
@@ -138,8 +139,8 @@ pub(super) fn text(address: &str, shown: &Shown<'_>) -> String {
     // A String takes all that is written.
     let _ = writeln!(
         out,
-        "{address} · echo · {} calls, one after the other: median {}, mean {}, 99 % {}, most {}\n",
-        facts.calls,
+        "{address} · echo · {}, one after the other: median {}, mean {}, 99 % {}, most {}\n",
+        counted(facts.calls, "call"),
         time(facts.median_ns),
         time(facts.mean_ns),
         time(facts.slow.p99_ns),
@@ -175,7 +176,8 @@ pub(super) fn text(address: &str, shown: &Shown<'_>) -> String {
         let (rate, least) = (floors.tcp_bytes_per_ns, bytes / floors.tcp_bytes_per_ns);
         let _ = writeln!(
             out,
-            "  {bytes:.0} bytes at the {:.1} Gbit/s of its loopback: {}",
+            "  {} at the {:.1} Gbit/s of its loopback: {}",
+            counted(bytes.round(), "byte"),
             rate * 8.0,
             time(least)
         );

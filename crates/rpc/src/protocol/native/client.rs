@@ -16,6 +16,7 @@ use super::numbers::ByNumber;
 use super::{Decoder, Item, Outbox};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::status::{Code, Ended, Status};
+use crate::words::{counted, counted_are};
 
 /// What has happened to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,7 +151,8 @@ impl ClientSession {
     pub fn method(&self, name: &str) -> Result<(u32, &Method), Status> {
         let found = self.methods.get(name).map(|(number, method)| (*number, method));
         found.ok_or_else(|| {
-            let words = format!("the server has no method {name} ({} others)", self.methods.len());
+            let others = counted(self.methods.len(), "other");
+            let words = format!("the server has no method {name} ({others})");
             Status::new(Code::Unimplemented, words)
         })
     }
@@ -161,7 +163,8 @@ impl ClientSession {
             return Err(status.clone());
         }
         if self.calls.len() >= self.max_calls as usize {
-            let words = format!("{} calls are outstanding, as many as may be", self.max_calls);
+            let words =
+                format!("{} outstanding, as many as may be", counted_are(self.max_calls, "call"));
             return Err(Status::new(Code::ResourceExhausted, words));
         }
         let id = self.next_id;

@@ -10,6 +10,7 @@ use crate::protocol::metadata::Metadata;
 use crate::protocol::native::fields;
 use crate::protocol::native::frame::{DETAILS, Header, Kind, METADATA, MOST_METADATA_BYTES};
 use crate::protocol::status::{Code, Status};
+use crate::words::counted;
 
 /// An answer from here on needs memory, or its call ends without it; smaller ones are always sent.
 const LARGE_BYTES: usize = 4 << 10;
@@ -28,7 +29,10 @@ impl Session {
     pub(super) fn push_message(&mut self, id: u64, message: &Bytes) -> Result<(), Status> {
         let most = self.client.as_ref().map_or(0, |one| one.max_message);
         if message.len() > most as usize {
-            let words = format!("a message of {} bytes is over the client's {most}", message.len());
+            let words = format!(
+                "a message of {} is over the client's {most}",
+                counted(message.len(), "byte")
+            );
             return Err(Status::new(Code::ResourceExhausted, words));
         }
         self.shared.counters.sent.fetch_add(1, Relaxed);
@@ -47,7 +51,10 @@ impl Session {
         } else {
             return Ok(answer);
         };
-        let words = format!("the call was carried out, but its answer of {length} bytes {why}");
+        let words = format!(
+            "the call was carried out, but its answer of {} {why}",
+            counted(length, "byte")
+        );
         Err(Status::new(Code::ResourceExhausted, words))
     }
 
