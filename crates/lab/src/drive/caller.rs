@@ -117,6 +117,8 @@ impl CallWorker {
         let mut generator = thread_cpu().since(cpu);
         generator.total_ns = generator.total_ns.saturating_sub(self.by_target_ns);
         let each = self.recorder.take_each(self.config.workload.operations());
+        let waited = timed.as_ref().map(Timed::waited).unwrap_or_default();
+        let stretches = self.recorder.take_stretches(&waited);
         let result = self.recorder.result();
         LoadResult {
             duration_ns: self.duration_ns(start, timed.as_ref()),
@@ -128,6 +130,7 @@ impl CallWorker {
             pressure: timed.map(|timed| timed.pressure()).unwrap_or_default(),
             figures: std::mem::take(&mut self.figures).into_iter().chain(each).collect(),
             cost: self.cost.take(),
+            stretches,
             ..result
         }
     }
@@ -193,6 +196,9 @@ impl CallWorker {
             }
             return Ok(None);
         };
+        if let Some(ends) = timed.stretch_ends() {
+            self.recorder.begin_stretches(ends);
+        }
         let mut now = start;
         while !timed.is_over(now) && !self.is_stopped() {
             if let Some(due) = timed.due(now) {
@@ -259,7 +265,7 @@ impl CallWorker {
             self.recorder.missing_all(now, operation, waited.elapsed_ns, answers.max(1));
         } else {
             let done = Done { tag: 0, answers, misses, wrong, refused };
-            self.recorder.done(operation, took.elapsed_ns, &done);
+            self.recorder.done(operation, scheduled, took.elapsed_ns, &done);
         }
         self.figures.extend(figures);
         if let Some(cost) = cost {

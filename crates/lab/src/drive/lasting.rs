@@ -25,7 +25,7 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// Adds that of another thread at the same time.
+    /// Adds that of another thread in the same stretch.
     pub(super) fn add(&mut self, other: Self) {
         self.offered += other.offered;
         self.fewest += other.fewest;
@@ -36,31 +36,39 @@ impl Waited {
     /// Whether more became due than was answered: what is left at the end is more than a hundredth,
     /// and than the square root of the requests. Where they come at random, or answers take various
     /// times, about the root waits for a while at a load of nearly 1: that is the spread of their
-    /// number.
+    /// number. What fills slots instead of waiting for them grows, too, as does what is under way to
+    /// a target whose answers take about as long as the stretch: but of that more are answered in
+    /// the second half than in the first.
     pub fn is_overloaded(self) -> bool {
-        self.excess() > 0.0
-    }
-
-    /// By how many what is left at the end is too much. What fills slots instead of waiting for
-    /// them grows, too, as does what is under way to a target whose answers take about as long as
-    /// the stretch: but of that more are answered in the second half than in the first.
-    fn excess(self) -> f64 {
         let (offered, root) = (self.offered as f64, (self.offered as f64).sqrt());
-        let waiting = 2.0 * self.fewest as f64 - offered / 100.0 - root;
         let [first, second] = self.answered;
-        let growing = match 4 * second < 5 * first {
-            true => 2.0 * self.grown as f64 - offered / 100.0 - 2.0 * root,
-            false => f64::NEG_INFINITY,
-        };
-        waiting.max(growing)
+        let (waiting, growing) = (2.0 * self.fewest as f64, 2.0 * self.grown as f64);
+        waiting > offered / 100.0 + root
+            || (4 * second < 5 * first && growing > offered / 100.0 + 2.0 * root)
     }
 }
 
-/// Finds the stretch in which most waited for long.
+/// When the stretches of a schedule end that goes on from `start` until `until`.
+pub(super) fn stretch_ends(start: Ns, until: Ns, schedule: &Schedule) -> Vec<Ns> {
+    if schedule.stretches.is_empty() {
+        let part_ns = until.saturating_sub(start) / TRACE_PARTS;
+        let within = (1..TRACE_PARTS).map(|part| start + part_ns * part);
+        return within.chain([until]).collect();
+    }
+    let mut end = start;
+    let lengths = schedule.stretches.iter().map(|stretch| stretch.length);
+    let of_rates = lengths.map(|length| {
+        end = length.map_or(until, |length| end.saturating_add(length.ns).min(until));
+        end
+    });
+    of_rates.collect()
+}
+
+/// Finds what waited for long in each stretch.
 #[derive(Clone, Debug)]
 pub(super) struct Lasting {
-    /// When the stretches after the current one end.
-    ends: std::vec::IntoIter<Ns>,
+    /// When the stretches end.
+    ends: Vec<Ns>,
     half: Ns,
     end: Ns,
     /// Requests of the current stretch so far.
@@ -73,27 +81,18 @@ pub(super) struct Lasting {
     under_way: [u64; 2],
     /// How many had become due half-way, and were under way.
     half_way: Option<[u64; 2]>,
-    /// Of those that are over that with the greatest excess.
-    worst: Option<Waited>,
+    /// Those that are over.
+    over: Vec<Waited>,
 }
 
 impl Lasting {
     pub(super) fn new(start: Ns, until: Ns, schedule: &Schedule) -> Self {
-        let mut end = start;
-        let lengths = schedule.stretches.iter().map(|stretch| stretch.length);
-        let of_rates = lengths.map(|length| {
-            end = length.map_or(until, |length| end.saturating_add(length.ns).min(until));
-            end
-        });
-        let mut ends: Vec<Ns> = of_rates.collect();
-        if ends.is_empty() {
-            let part_ns = until.saturating_sub(start) / TRACE_PARTS;
-            ends.extend((1..=TRACE_PARTS).map(|part| start + part_ns * part));
-        }
+        let ends = stretch_ends(start, until, schedule);
         let is_trace = schedule.stretches.is_empty();
         let is_even = !is_trace && !matches!(schedule.spacing, Spacing::Bursts { .. });
+        let over = Vec::with_capacity(ends.len());
         let mut lasting = Self {
-            ends: ends.into_iter(),
+            ends,
             half: start,
             end: start,
             offered: 0,
@@ -101,9 +100,9 @@ impl Lasting {
             is_even,
             under_way: [0; 2],
             half_way: None,
-            worst: None,
+            over,
         };
-        lasting.next_stretch();
+        lasting.begin_stretch();
         lasting
     }
 
@@ -127,12 +126,21 @@ impl Lasting {
             if now < self.end {
                 return;
             }
-            self.next_stretch();
+            self.over.push(self.current());
+            self.begin_stretch();
         }
     }
 
-    /// The stretch with the greatest excess so far.
-    pub(super) fn worst(&self) -> Waited {
+    /// What waited in each stretch so far, in their order.
+    pub(super) fn stretches(&self) -> Vec<Waited> {
+        let is_within = self.over.len() < self.ends.len();
+        let now = is_within.then(|| self.current());
+        let mut all: Vec<_> = self.over.iter().copied().chain(now).collect();
+        all.resize(self.ends.len(), Waited::default());
+        all
+    }
+
+    fn current(&self) -> Waited {
         let (offered, [began, ended]) = (self.offered, self.under_way.map(u64::cast_signed));
         let (answered, grown) = match self.half_way.filter(|_| self.is_even) {
             Some(half) => {
@@ -141,21 +149,15 @@ impl Lasting {
             }
             None => ([0; 2], 0),
         };
-        let now = Waited { offered, fewest: self.fewest.unwrap_or(0), answered, grown };
-        let now = (offered > 0).then_some(now);
-        let all = self.worst.into_iter().chain(now);
-        all.max_by(|a, b| a.excess().total_cmp(&b.excess())).unwrap_or_default()
+        Waited { offered, fewest: self.fewest.unwrap_or(0), answered, grown }
     }
 
-    fn next_stretch(&mut self) {
-        if self.offered > 0 {
-            self.worst = Some(self.worst());
-        }
+    fn begin_stretch(&mut self) {
         (self.offered, self.fewest, self.half_way) = (0, None, None);
         self.under_way[0] = self.under_way[1];
         let began = self.end;
-        (self.half, self.end) = match self.ends.next() {
-            Some(end) => (began + (end - began) / 2, end),
+        (self.half, self.end) = match self.ends.get(self.over.len()) {
+            Some(end) => (began + (end - began) / 2, *end),
             // Nothing is due any more.
             None => (Ns::MAX, Ns::MAX),
         };

@@ -7,10 +7,12 @@ use wire::Ns;
 
 use super::config::WorkerConfig;
 use super::interval::{FIGURES, Figure, Interval};
+use super::lasting::Waited;
 use super::live_stats::{LiveStats, Publisher};
 use super::result::{Counts, LoadResult, WrongAnswer};
 use super::slowest::{Slow, Slowest};
 use super::streams::StreamSum;
+use super::stretches::{StretchSum, Stretches};
 use super::tally::Tally;
 
 /// The most wrong answers of one command and thread that keep their bytes, and the most refusals.
@@ -37,6 +39,8 @@ pub(super) struct Recorder {
     /// Every operation with its latency, where each is kept.
     each: Option<Vec<(usize, u64)>>,
     pub(super) streams: StreamSum,
+    /// The stretches of a schedule.
+    stretches: Option<Stretches>,
     /// The live view's receiver, and what it has received of the current slice.
     live: Option<Arc<LiveStats>>,
     publisher: Publisher,
@@ -70,6 +74,7 @@ impl Recorder {
             last_answer: 0,
             each: None,
             streams: StreamSum { group, ..StreamSum::default() },
+            stretches: None,
             live: None,
             publisher: Publisher::default(),
         }
@@ -122,9 +127,23 @@ impl Recorder {
         self.wrong_answers.extend(kept.map(|finding| WrongAnswer { at, is_refusal, finding }));
     }
 
-    /// One answered request.
+    /// Counts the stretches of a schedule apart that begins at `start`, as they end.
+    pub(super) fn begin_stretches(&mut self, (start, ends): (Ns, Vec<Ns>)) {
+        self.stretches = Some(Stretches::new(start, ends));
+    }
+
+    /// The stretches of a schedule, where this waited in them.
+    pub(super) fn take_stretches(&mut self, waited: &[Waited]) -> Vec<StretchSum> {
+        let stretches = self.stretches.take();
+        stretches.map_or(Vec::new(), |stretches| stretches.sums(self.group, waited))
+    }
+
+    /// One answered request, which was due at `scheduled`.
     #[inline]
-    pub(super) fn done(&mut self, operation: usize, latency_ns: u64, done: &Done) {
+    pub(super) fn done(&mut self, operation: usize, scheduled: Ns, latency_ns: u64, done: &Done) {
+        if let Some(stretches) = &mut self.stretches {
+            stretches.done(self.last_answer, scheduled, latency_ns, done);
+        }
         self.counts.done(done, self.reads[operation]);
         if let Some(each) = &mut self.each {
             each.push((operation, latency_ns));
@@ -164,6 +183,9 @@ impl Recorder {
 
     /// The same of a request that is this many operations.
     pub(super) fn missing_all(&mut self, now: Ns, operation: usize, waited_ns: u64, times: u32) {
+        if let Some(stretches) = &mut self.stretches {
+            stretches.missing(now.saturating_sub(waited_ns), waited_ns, times);
+        }
         self.counts.missing += u64::from(times);
         self.record(Figure::Latency, operation, waited_ns);
         let (at, group) = (now - self.clock_zero, self.group);
@@ -209,6 +231,7 @@ impl Recorder {
         self.wrong_answers.clear();
         self.counts = Counts::default();
         self.streams = StreamSum { group: self.group, ..StreamSum::default() };
+        self.stretches = None;
         self.last_answer = 0;
     }
 }

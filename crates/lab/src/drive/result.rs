@@ -6,6 +6,7 @@ use wire::Ns;
 use super::interval::Interval;
 use super::slowest::Slowest;
 use super::streams::StreamSum;
+use super::stretches::{self, StretchSum};
 use super::timed::Pressure;
 use crate::observe::Cpu;
 
@@ -113,6 +114,8 @@ pub struct LoadResult {
     pub fault: Option<String>,
     /// How much of a schedule had to wait; zero without one.
     pub pressure: Pressure,
+    /// The stretches of its schedules, by group and in their order.
+    pub stretches: Vec<StretchSum>,
     /// Figures that calls measured themselves, in their order.
     pub figures: Vec<(String, f64)>,
     /// What the calls cost the target, where only they can tell.
@@ -139,6 +142,7 @@ impl LoadResult {
         self.trouble = self.trouble.take().or(other.trouble);
         self.fault = self.fault.take().or(other.fault);
         self.pressure.add(other.pressure);
+        stretches::add_thread(&mut self.stretches, other.stretches);
         self.figures.extend(other.figures);
         self.streams.extend(other.streams);
         if let Some(cost) = other.cost {

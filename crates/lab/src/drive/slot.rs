@@ -391,7 +391,8 @@ impl Slot {
                 if pending.ends {
                     continue;
                 }
-                recorder.done(pending.operation, now - pending.scheduled, done);
+                let (operation, due) = (pending.operation, pending.scheduled);
+                recorder.done(operation, due, now - due, done);
                 if timed {
                     recorder.record(Figure::Service, pending.operation, now - pending.sent);
                 }

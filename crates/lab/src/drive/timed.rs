@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use wire::Ns;
 
-use super::lasting::{Lasting, Waited};
+use super::lasting::{Lasting, Waited, stretch_ends};
 use super::schedule::ArrivalTimes;
 
 /// The most requests that wait for a slot: with more the target is overloaded by far, and further
@@ -69,12 +69,6 @@ pub struct Pressure {
     pub backlog_most: u64,
     /// How many waited when the last became due; of slices the sum.
     pub backlog_end: u64,
-    /// Of a slice: the stretch in which most waited for long.
-    pub worst: Waited,
-    /// Slices, and those of them in which more became due than was answered.
-    pub slices: u32,
-    /// See `slices`.
-    pub overloaded_slices: u32,
     /// The time in which requests could become due: without that in which the last are answered.
     pub schedule_ns: u64,
 }
@@ -85,7 +79,6 @@ impl Pressure {
         self.offered += other.offered;
         self.backlog_most += other.backlog_most;
         self.backlog_end += other.backlog_end;
-        self.worst.add(other.worst);
         self.schedule_ns = self.schedule_ns.max(other.schedule_ns);
     }
 
@@ -94,15 +87,7 @@ impl Pressure {
         self.offered += next.offered;
         self.backlog_most = self.backlog_most.max(next.backlog_most);
         self.backlog_end += next.backlog_end;
-        self.slices += 1;
-        self.overloaded_slices += u32::from(next.worst.is_overloaded());
         self.schedule_ns += next.schedule_ns;
-    }
-
-    /// Whether requests became due faster than they were answered, in more than half of the slices:
-    /// one may have had a stall that it did not last long enough to work off.
-    pub(crate) fn is_overloaded(&self) -> bool {
-        self.overloaded_slices > self.slices / 2
     }
 }
 
@@ -225,11 +210,25 @@ impl Timed {
 
     /// How much has had to wait so far.
     pub(super) fn pressure(&self) -> Pressure {
-        let worst = match &self.source {
-            Source::Think { .. } => Waited::default(),
-            Source::Open { lasting, .. } => lasting.worst(),
-        };
-        Pressure { worst, ..self.pressure }
+        self.pressure
+    }
+
+    /// When the stretches of its schedule begin, and when each ends; without a schedule none.
+    pub(super) fn stretch_ends(&self) -> Option<(Ns, Vec<Ns>)> {
+        match &self.source {
+            Source::Think { .. } => None,
+            Source::Open { start, arrivals, .. } => {
+                Some((*start, stretch_ends(*start, self.until, arrivals.schedule())))
+            }
+        }
+    }
+
+    /// What waited in each of them so far.
+    pub(super) fn waited(&self) -> Vec<Waited> {
+        match &self.source {
+            Source::Think { .. } => Vec::new(),
+            Source::Open { lasting, .. } => lasting.stretches(),
+        }
     }
 
     /// Until when it lasts, whether its last requests are answered sooner or not. After a pause
@@ -252,12 +251,13 @@ impl Timed {
     }
 
     /// Takes back a request whose slot turned out not to be usable yet; the slot goes to the end
-    /// of the queue.
+    /// of the queue, and after think time its request becomes due anew.
     pub(super) fn put_back(&mut self, due: Due, now: Ns) {
         self.free(due.slot, now);
         self.taken_back += 1;
-        if let Source::Open { .. } = self.source {
-            self.backlog.push_front(due.scheduled);
+        match self.source {
+            Source::Think { .. } => self.pressure.offered -= 1,
+            Source::Open { .. } => self.backlog.push_front(due.scheduled),
         }
     }
 
@@ -306,6 +306,7 @@ impl Timed {
 mod tests {
     use super::*;
     use crate::drive::schedule::Seed;
+    use crate::drive::stretches::{StretchSum, Stretches, add_slice};
     use crate::drive::tally::empty_histogram;
     use crate::plan::{Arrivals, arrivals_of};
 
@@ -369,9 +370,10 @@ mod tests {
             }
             now += 2_000_000;
         }
-        let Pressure { offered, worst, backlog_end, schedule_ns, .. } = timed.pressure();
-        assert_eq!((offered, worst.offered, schedule_ns), (1000, 1000, 1_000_000_000));
-        assert!(backlog_end > worst.fewest && worst.fewest > 200, "{:?}", timed.pressure());
+        let Pressure { offered, backlog_end, schedule_ns, .. } = timed.pressure();
+        let [waited] = timed.waited()[..] else { panic!("one rate is one stretch") };
+        assert_eq!((offered, waited.offered, schedule_ns), (1000, 1000, 1_000_000_000));
+        assert!(backlog_end > waited.fewest && waited.fewest > 200, "{waited:?}, {backlog_end}");
         assert!(timed.give_up().count() > 400);
         assert!(timed.is_over(now));
         assert_eq!(timed.ends(), 1_000_000_000, "it lasts as long, whatever is given up");
@@ -395,9 +397,9 @@ mod tests {
         (slices, slice_ns): (u64, Ns),
         seed: u64,
         service_ns: impl Fn(u64, Ns) -> Ns,
-    ) -> Pressure {
+    ) -> Vec<StretchSum> {
         let Arrivals::Open(schedule) = arrivals else { panic!("{arrivals} is no schedule") };
-        let mut pressure = Pressure::default();
+        let mut all = Vec::new();
         for run in 0..slices {
             let times = ArrivalTimes::new(schedule, Seed { of_group: seed, run }, (0, 1));
             let mut timed = Timed::open(0, slice_ns, times, &[0]);
@@ -411,9 +413,19 @@ mod tests {
                 });
                 now = after.or(timed.wake()).unwrap_or(slice_ns).max(now);
             }
-            pressure.add_slice(timed.pressure());
+            add_slice(&mut all, stretches_of(&timed));
         }
-        pressure
+        all
+    }
+
+    /// What waited in the stretches of a slice.
+    fn stretches_of(timed: &Timed) -> Vec<StretchSum> {
+        let (start, ends) = timed.stretch_ends().unwrap();
+        Stretches::new(start, ends).sums(0, &timed.waited())
+    }
+
+    fn is_overloaded(all: &[StretchSum]) -> bool {
+        all.iter().any(StretchSum::is_overloaded)
     }
 
     #[test]
@@ -445,8 +457,8 @@ mod tests {
                 let on =
                     |service_us: u64| pressure_on(&arrivals, once, seed, |_, _| service_us * 1000);
                 let (carried, overloaded) = (on(carried_us), on(overloading_us));
-                assert!(!carried.is_overloaded(), "{arrivals}, seed {seed}: {carried:?}");
-                assert!(overloaded.is_overloaded(), "{arrivals}, seed {seed}: {overloaded:?}");
+                assert!(!is_overloaded(&carried), "{arrivals}, seed {seed}: {carried:?}");
+                assert!(is_overloaded(&overloaded), "{arrivals}, seed {seed}: {overloaded:?}");
             }
         }
     }
@@ -459,10 +471,10 @@ mod tests {
         for seed in 1..=100 {
             // Loads of 0.9, and of 2 and 1.3: of few in a slice chance takes up more.
             let on = |rate, service_ns| pressure_on(&poisson(rate), ten, seed, |_, _| service_ns);
-            assert!(!on("100/s", 9 * MS).is_overloaded(), "seed {seed}");
-            assert!(!on("2k/s", MS * 9 / 20).is_overloaded(), "seed {seed}");
-            assert!(on("100/s", 20 * MS).is_overloaded(), "seed {seed}");
-            assert!(on("2k/s", MS * 13 / 20).is_overloaded(), "seed {seed}");
+            assert!(!is_overloaded(&on("100/s", 9 * MS)), "seed {seed}");
+            assert!(!is_overloaded(&on("2k/s", MS * 9 / 20)), "seed {seed}");
+            assert!(is_overloaded(&on("100/s", 20 * MS)), "seed {seed}");
+            assert!(is_overloaded(&on("2k/s", MS * 13 / 20)), "seed {seed}");
         }
         let stalls = |slice, now| match (slice, now) {
             (3, ..200_000_000) => MS / 2,
@@ -470,7 +482,7 @@ mod tests {
             _ => MS / 2,
         };
         let stalled = pressure_on(&arrivals_of("{ rate = '1k/s' }"), ten, 1, stalls);
-        assert!(stalled.overloaded_slices == 1 && !stalled.is_overloaded(), "{stalled:?}");
+        assert!(stalled[0].overloaded_slices == 1 && !is_overloaded(&stalled), "{stalled:?}");
     }
 
     /// Whether slices of half a second overload a target with this many slots; `answered` says when
@@ -482,7 +494,7 @@ mod tests {
         mut answered: impl FnMut(Ns, Ns) -> Ns,
     ) -> bool {
         let Arrivals::Open(schedule) = arrivals else { panic!("{arrivals} is no schedule") };
-        let (mut pressure, until) = (Pressure::default(), 500_000_000);
+        let (mut all, until) = (Vec::new(), 500_000_000);
         for run in 0..10 {
             let times = ArrivalTimes::new(schedule, Seed { of_group: seed, run }, (0, 1));
             let places: Vec<usize> = (0..slots).collect();
@@ -504,9 +516,9 @@ mod tests {
                 let next = under_way.first().map(|(at, ..)| *at);
                 now = next.into_iter().chain(timed.wake()).min().unwrap_or(until).max(now);
             }
-            pressure.add_slice(timed.pressure());
+            add_slice(&mut all, stretches_of(&timed));
         }
-        pressure.is_overloaded()
+        is_overloaded(&all)
     }
 
     #[test]
@@ -539,25 +551,15 @@ mod tests {
 
     #[test]
     fn threads_offer_at_the_same_time_and_slices_one_after_another() {
-        let worst = Waited { offered: 100, fewest: 6, answered: [3, 2], grown: 1 };
-        let one = Pressure {
-            offered: 100,
-            backlog_most: 7,
-            backlog_end: 12,
-            worst,
-            schedule_ns: 1_000,
-            ..Pressure::default()
-        };
+        let one = Pressure { offered: 100, backlog_most: 7, backlog_end: 12, schedule_ns: 1_000 };
         let mut threads = one;
         threads.add(one);
-        let both = Waited { offered: 200, fewest: 12, answered: [6, 4], grown: 2 };
-        let sums = Pressure { offered: 200, backlog_end: 24, ..one };
-        assert_eq!(threads, Pressure { backlog_most: 14, worst: both, ..sums });
+        let both = Pressure { offered: 200, backlog_most: 14, backlog_end: 24, schedule_ns: 1_000 };
+        assert_eq!(threads, both);
         let mut slices = Pressure::default();
         slices.add_slice(one);
         slices.add_slice(threads);
-        assert_eq!((slices.offered, slices.slices, slices.overloaded_slices), (300, 2, 2));
-        assert_eq!((slices.backlog_most, slices.schedule_ns), (14, 2_000));
+        assert_eq!((slices.offered, slices.backlog_most, slices.schedule_ns), (300, 14, 2_000));
     }
 
     #[test]
@@ -610,5 +612,30 @@ mod tests {
         timed.free(1, 9_950);
         assert_eq!(timed.due(2_100).map(|due| due.slot), Some(0));
         assert_eq!(timed.wake(), None, "the run ends before the pause does");
+    }
+
+    #[test]
+    fn a_request_after_think_time_that_was_taken_back_counts_once() {
+        let mut timed = Timed::think(1_000, 10_000, 100, &[0]);
+        timed.begin_sending();
+        let due = timed.due(1_000).unwrap();
+        timed.put_back(due, 1_000);
+        assert_eq!((timed.is_stuck(), timed.pressure().offered), (true, 0));
+        timed.begin_sending();
+        assert_eq!(timed.due(1_100).map(|due| due.scheduled), Some(1_100));
+        assert_eq!(timed.pressure().offered, 1);
+    }
+
+    #[test]
+    fn each_rate_knows_what_waited_in_it() {
+        let steps = "{ steps = [{ rate = '500/s', for = '500ms' }, \
+                     { rate = '1.5k/s', for = '500ms' }, { rate = '100/s', for = '1s' }] }";
+        let all = pressure_on(&arrivals_of(steps), (1, 2_000_000_000), 1, |_, _| 1_000_000);
+        let seen: Vec<_> =
+            all.iter().map(|one| (one.waited.offered, one.is_overloaded())).collect();
+        assert_eq!(seen, [(250, false), (750, true), (100, false)]);
+        assert!((100..200).contains(&all[1].waited.fewest), "{:?}", all[1]);
+        let lengths: Vec<_> = all.iter().map(|one| one.length_ns / 1_000_000).collect();
+        assert_eq!(lengths, [500, 500, 1_000]);
     }
 }

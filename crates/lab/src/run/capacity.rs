@@ -244,7 +244,7 @@ mod tests {
     use ledger::{Cause, CauseKind};
 
     use super::*;
-    use crate::drive::{LoadResult, Pressure, Waited};
+    use crate::drive::{self, LoadResult, StretchSum, Waited};
     use crate::observe::Cpu;
     use crate::run::slice::Slice;
 
@@ -258,11 +258,10 @@ mod tests {
                 trial.counts.broken = 1;
                 trial.judge_answers(&[]);
             }
-            let overloaded_slices = u32::from(*is_overloaded);
             let fewest = if *is_overloaded { 500 } else { 0 };
-            let worst = Waited { offered: 1_000, fewest, ..Waited::default() };
-            let of_slice = Pressure { worst, slices: 1, ..Pressure::default() };
-            trial.pressure = Pressure { offered: 1_000, overloaded_slices, ..of_slice };
+            let waited = Waited { offered: 1_000, fewest, ..Waited::default() };
+            let of_slice = StretchSum { waited, ..StretchSum::default() };
+            drive::add_slice(&mut trial.stretches, vec![of_slice]);
             trial
         };
         (1..).zip(of).map(round).collect()
@@ -310,8 +309,8 @@ mod tests {
         let of = |is_disturbed: bool| {
             let mut trials = rounds(&[(true, Validity::Valid); 3]);
             for trial in &mut trials {
-                let pressure = trial.pressure;
-                let result = LoadResult { pressure, ..LoadResult::default() };
+                let stretches = trial.stretches.clone();
+                let result = LoadResult { stretches, ..LoadResult::default() };
                 trial.add(slice(is_disturbed), result);
                 breaks(trial);
             }

@@ -15,7 +15,8 @@ use super::slice::Slice;
 use super::usage::Usage;
 use crate::drive::batch::REPORTED;
 use crate::drive::{
-    self, Counts, Figure, Interval, LoadResult, Pressure, Slowest, StreamSum, WrongAnswer,
+    self, Counts, Figure, Interval, LoadResult, Pressure, Slowest, StreamSum, StretchSum,
+    WrongAnswer,
 };
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
 use crate::plan::{ERRORS, OF_THOSE_ASKED, Point, Requirement, percentile};
@@ -74,6 +75,8 @@ pub struct Trial {
     /// What its target says of its statements, and what would help.
     pub(crate) advised: Option<Conclusion>,
     pub(crate) pressure: Pressure,
+    /// The stretches of its schedules.
+    pub(crate) stretches: Vec<StretchSum>,
     pub(crate) slowest: Slowest,
     /// Outcomes of events in its slices, also of those that don't count.
     pub(crate) events: Vec<EventOutcome>,
@@ -134,6 +137,7 @@ impl Trial {
             counters: None,
             advised: None,
             pressure: Pressure::default(),
+            stretches: Vec::new(),
             slowest: Slowest::default(),
             events: Vec::new(),
             streams: Vec::new(),
@@ -360,6 +364,7 @@ impl Trial {
         // What is no number counts as not reported.
         self.figures.extend(result.figures.into_iter().filter(|(_, value)| value.is_finite()));
         self.pressure.add_slice(result.pressure);
+        drive::add_slice(&mut self.stretches, result.stretches);
         self.slowest.add(result.slowest);
         drive::add_streams(&mut self.streams, result.streams);
     }
@@ -398,12 +403,13 @@ impl Trial {
 
     /// Whether requests became due faster than they were answered.
     pub(crate) fn is_overloaded(&self) -> bool {
-        self.pressure.is_overloaded()
+        self.stretches.iter().any(StretchSum::is_overloaded)
     }
 
     /// The trial without its histograms and answers, which take megabytes.
     pub(crate) fn condensed(mut self) -> Self {
         self.intervals = Vec::new();
+        self.stretches.iter_mut().for_each(|stretch| stretch.latencies = Vec::new());
         self.wrong_answers = Vec::new();
         self.figures = Vec::new();
         self.events = Vec::new();

@@ -133,6 +133,12 @@ impl<T: Transport> Worker<T> {
         // A thread that has nothing to do blocks, or spins through empty polls: it is busy for
         // the time that it runs, less the time that it spins.
         let busy_ns = generator.total_ns.saturating_sub(spun_ns);
+        let (pressure, waited) = match &work {
+            Work::Timed(timed) => (timed.pressure(), timed.waited()),
+            Work::Prepare(_) | Work::Closed { .. } | Work::Steps { .. } | Work::Streams { .. } => {
+                Default::default()
+            }
+        };
         LoadResult {
             duration_ns: self.duration_ns(&work, start),
             generator,
@@ -140,13 +146,8 @@ impl<T: Transport> Worker<T> {
             busy: busy_ns as f64 / wall_ns.max(1) as f64,
             trouble: self.trouble.take(),
             fault: self.fault.take(),
-            pressure: match work {
-                Work::Timed(timed) => timed.pressure(),
-                Work::Prepare(_)
-                | Work::Closed { .. }
-                | Work::Steps { .. }
-                | Work::Streams { .. } => Default::default(),
-            },
+            pressure,
+            stretches: self.recorder.take_stretches(&waited),
             figures: self.recorder.take_each(self.config.workload.operations()),
             streams: self.take_streams(),
             ..self.recorder.result()
@@ -168,7 +169,12 @@ impl<T: Transport> Worker<T> {
         let each = |slot| std::iter::repeat_n(slot, self.slot_config.depth);
         let places = || (0..self.slots.len()).flat_map(each).collect::<Vec<_>>();
         match self.config.timed(self.runs, start, until, &places()) {
-            Some(timed) => Work::Timed(timed),
+            Some(timed) => {
+                if let Some(ends) = timed.stretch_ends() {
+                    self.recorder.begin_stretches(ends);
+                }
+                Work::Timed(timed)
+            }
             None => Work::Closed { until },
         }
     }
