@@ -6,8 +6,8 @@ use std::hash::Hash;
 use judge::{Metrics, median, series_interval};
 use ledger::{
     AdviceRow, ClientsRow, CounterRow, FactRow, FailedAt, HistogramRow, LedgerError, LookRow,
-    PointId, PointRow, ReachedRow, RunRow, RunView, SliceRow, StatementRow, StreamRow, TargetId,
-    TargetRow, TrialId, TrialRow, TrialValues, UsageRow, Validity,
+    PointId, PointRow, ReachedRow, RunRow, RunView, SliceRow, StatementRow, StreamRow, StretchRow,
+    TargetId, TargetRow, TrialId, TrialRow, TrialValues, UsageRow, Validity,
 };
 
 use crate::advice::ActivitySummary;
@@ -29,6 +29,7 @@ use crate::sample_spread::SampleSpread;
 use crate::scaling::scalings;
 use crate::slices::{counted, drifts, thirds};
 use crate::streams::StreamFigures;
+use crate::stretches::StretchFigures;
 use crate::summary::{CallSummary, InTrial, RequirementSummary, Summary};
 use crate::trial_summary::{TrialSummary, at_point};
 use crate::verdicts::{Judged, judge, stored};
@@ -117,6 +118,7 @@ struct Parts<'view> {
     values: ByTrial<'view, TrialValues>,
     counters: ByTrial<'view, CounterRow>,
     streams: ByTrial<'view, StreamRow>,
+    stretches: ByTrial<'view, StretchRow>,
     reached: ByTrial<'view, ReachedRow>,
     usage: ByTrial<'view, UsageRow>,
     statements: ByTrial<'view, StatementRow>,
@@ -132,6 +134,7 @@ impl<'view> Parts<'view> {
             values: ByTrial::new(&view.values, |row| row.trial_id),
             counters: ByTrial::new(&view.counters, |row| row.trial_id),
             streams: ByTrial::new(&view.streams, |row| row.trial_id),
+            stretches: ByTrial::new(&view.stretches, |row| row.trial_id),
             reached: ByTrial::new(&view.reached, |row| row.trial_id),
             usage: ByTrial::new(&view.usage, |row| row.trial_id),
             statements: ByTrial::new(&view.statements, |row| row.trial_id),
@@ -302,6 +305,8 @@ fn target_summary(
         counted.iter().map(|trial| (parts.counters.of(trial.id), trial.row.operations)).collect();
     let streams: Vec<&StreamRow> =
         counted.iter().flat_map(|trial| parts.streams.of(trial.id)).copied().collect();
+    let stretches: Vec<&StretchRow> =
+        counted.iter().flat_map(|trial| parts.stretches.of(trial.id)).copied().collect();
     let interval = |of: &dyn Fn(&Figures) -> Option<f64>| {
         let values: Vec<f64> = counted.iter().filter_map(|trial| of(&trial.figures)).collect();
         series_interval(&values, run.confidence)
@@ -327,6 +332,7 @@ fn target_summary(
         groups: GroupFigures::by_clients(&histograms.concat(), &figures)?,
         figures,
         stream_groups: StreamFigures::by_clients(&streams, &rows)?,
+        stretches: StretchFigures::of(&stretches)?,
         measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
         values,
         samples,

@@ -67,6 +67,7 @@ mod scaling;
 mod slices;
 mod starts;
 mod streams;
+mod stretches;
 mod summary;
 mod trial_summary;
 mod two_series;
@@ -105,6 +106,7 @@ pub use scaling::Scaling;
 pub use slices::Drift;
 pub use starts::started_once;
 pub use streams::StreamFigures;
+pub use stretches::StretchFigures;
 pub use summary::{
     CallSummary, EventSummary, FindingSummary, InTrial, RequirementSummary, SlowSummary, Summary,
 };

@@ -13,6 +13,7 @@ use crate::limits::LimitsSummary;
 use crate::sample_spread::SampleSpread;
 use crate::slices::Drift;
 use crate::streams::StreamFigures;
+use crate::stretches::StretchFigures;
 
 /// The results of one point.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +65,8 @@ pub struct TargetSummary {
     pub groups: Vec<GroupFigures>,
     /// The updates of each group of clients that subscribed, of all valid trials.
     pub stream_groups: Vec<(String, StreamFigures)>,
+    /// The stretches of each group's schedule, of all valid trials.
+    pub stretches: Vec<StretchFigures>,
     /// The measured time of its valid trials, together.
     pub measured_ns: u64,
     /// Figures that its calls measured themselves, of all valid trials.

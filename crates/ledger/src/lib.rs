@@ -17,7 +17,7 @@
 //! | `schema` | what a new ledger is made of, the views in SQL, and the versions that are refused |
 //! | `open`, `write`, `read` | the three things done with a ledger |
 //! | `runs` | the list of runs, and the progress of one |
-//! | `histogram`, `streams` | latency histograms and staleness as blobs and percentiles |
+//! | `histogram`, `streams`, `stretches` | latency histograms and staleness as blobs and percentiles |
 //! | `sensor_series`, `chunk` | the samples of sensors, ten seconds of a series to a row |
 //! | `merge` | runs copied from another ledger, or deleted |
 //! | `figure` | metrics of trials, and the figures that suites declare |
@@ -51,6 +51,7 @@ mod runs;
 mod schema;
 mod sensor_series;
 mod streams;
+mod stretches;
 mod table;
 mod word_columns;
 mod write;
@@ -74,8 +75,8 @@ pub use rows::{
     AdviceRow, CallRow, CarriedRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow,
     FindingRow, FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
     ProgramFigureRow, ReachedRow, RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow,
-    SeriesRow, SliceRow, SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow,
-    UNFINISHED, UsageRow, ValueRow, VerdictRow,
+    SeriesRow, SliceRow, SlowRow, StatementRow, StreamRow, StretchRow, SuiteRow, TargetRow,
+    TrialRow, UNFINISHED, UsageRow, ValueRow, VerdictRow,
 };
 pub use runs::{Conclusion, RunLine, SoFar};
 pub use schema::SCHEMA_VERSION;

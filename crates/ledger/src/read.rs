@@ -14,8 +14,8 @@ use crate::rows::{
     AdviceRow, CallRow, CarriedRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow,
     FindingRow, FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
     ProgramFigureRow, ReachedRow, RequirementRow, RoundRow, RunRow, RungRow, SearchRow, SliceRow,
-    SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow, UsageRow, ValueRow,
-    VerdictRow,
+    SlowRow, StatementRow, StreamRow, StretchRow, SuiteRow, TargetRow, TrialRow, UsageRow,
+    ValueRow, VerdictRow,
 };
 use crate::table::Row;
 use crate::word_columns::RunState;
@@ -59,6 +59,8 @@ pub struct RunView {
     pub counters: Vec<CounterRow>,
     /// Updates of streams, by trial and clients.
     pub streams: Vec<StreamRow>,
+    /// Stretches of schedules, by trial, clients and place.
+    pub stretches: Vec<StretchRow>,
     /// Usage figures of its trials, by trial and name.
     pub usage: Vec<UsageRow>,
     /// The limits that its trials reached, by trial and rank.
@@ -167,6 +169,7 @@ impl Ledger {
             values: trial_values(self.of_trials(VALUES_OF_POINTS, "value.ordinal", detailed)?),
             counters: self.of_trials(OF_POINTS, "name", detailed)?,
             streams: self.of_trials("", "clients", [id])?,
+            stretches: self.of_trials("", "clients, stretch.ordinal", [id])?,
             usage: self.of_trials(OF_POINTS, "name", detailed)?,
             reached: self.of_trials("", "rank", [id])?,
             statements: self.of_trials(OF_POINTS, "rank", detailed)?,

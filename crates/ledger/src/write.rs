@@ -13,8 +13,8 @@ use crate::rows::{
     AdviceRow, CallRow, CarriedRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow,
     FindingRow, FingerprintRow, FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow,
     ProgramFigureRow, ReachedRow, RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow,
-    SliceRow, SlowRow, StatementRow, StreamRow, SuiteRow, TargetRow, TrialRow, UsageRow, ValueRow,
-    VerdictRow,
+    SliceRow, SlowRow, StatementRow, StreamRow, StretchRow, SuiteRow, TargetRow, TrialRow,
+    UsageRow, ValueRow, VerdictRow,
 };
 use crate::runs::Conclusion;
 use crate::table::Row;
@@ -55,6 +55,8 @@ writers! {
     add_finding(FindingRow) = "INSERT";
     /// Writes the updates of a trial's group of clients that subscribed.
     add_stream(StreamRow) = "INSERT";
+    /// Writes a stretch of a schedule in a trial.
+    add_stretch(StretchRow) = "INSERT";
     /// Writes an event that happened in a trial.
     add_event(EventRow) = "INSERT";
     /// Writes a limit that a trial reached.

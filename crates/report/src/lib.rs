@@ -49,6 +49,7 @@ mod requirements;
 mod run_line;
 mod samples;
 mod scaling;
+mod schedule;
 mod text;
 mod wording;
 mod wrap;

@@ -55,6 +55,69 @@ fn overload_in_some_rounds_is_reported_with_their_number() {
     assert!(text.contains("  overloaded in 1 of 3 rounds: 100k/s answered\n"), "{text}");
 }
 
+/// A run of one target that was overloaded in this schedule, each stretch of a second.
+fn overloaded_in(stretches: &[(&str, u64, u64, u64)]) -> findings::Summary {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point("cache/get  16 conns · open", 16);
+    for _ in 0..5 {
+        bench.round();
+        let trial = bench.trial(0, 327, 33_000, |row| {
+            (row.offered, row.schedule_ns) = (Some(1_640), Some(5_000_000_000));
+            row.overloaded = stretches.iter().any(|(.., waited)| *waited > 0);
+        });
+        bench.stretches(trial, stretches);
+    }
+    bench.finish()
+}
+
+#[test]
+fn of_several_rates_the_one_in_which_a_target_fell_behind_is_named() {
+    let steps = [("500/s", 500, 500, 0), ("1.5k/s", 1_500, 1_000, 240), ("100/s", 100, 600, 0)];
+    let summary = overloaded_in(&steps);
+    let sentence = "loadline fell behind in 1 of 3 rates, in rate 2 of 3 (1.5k/s): 1.50k/s were due \
+                    and 1.00k/s answered meanwhile, and 240 or more waited in its second half; it \
+                    caught up later. Its latencies count the waiting.";
+    assert!(report::conclusion(&summary).contains(&sentence.to_owned()), "{sentence}");
+    let text = report::text(&summary, false);
+    assert!(text.contains("overloaded in rate 2 of 3 (1.5k/s): 1.50k/s offered"), "{text}");
+    assert!(text.contains("rate 1 of 3 (500/s)"), "{text}");
+    assert!(text.contains("p50 241 ms"), "{text}");
+    assert!(text.contains("fell behind"), "{text}");
+    let stretch = &report::json(&summary)["points"][0]["targets"][0]["stretches"][1];
+    assert_eq!((&stretch["name"], &stretch["overloaded_trials"]), (&"1.5k/s".into(), &5.into()));
+    assert_eq!(stretch["answered_per_s"], 1000.0);
+    assert_eq!(stretch["latency_ns"]["p50"], 241_041_407);
+    let never = overloaded_in(&[("tenth 1", 500, 450, 20), ("tenth 2", 500, 300, 90)]);
+    let sentence = report::conclusion(&never).join("\n");
+    let said = "fell behind in 2 tenths of the trace, most in tenth 2 of the trace: 500/s were due";
+    assert!(sentence.contains(said) && sentence.contains("had not caught up"), "{sentence}");
+}
+
+#[test]
+fn one_rate_is_what_was_due_and_answered_meanwhile_and_bursts_say_what_waited() {
+    let sentence = |stretch| report::conclusion(&overloaded_in(&[stretch])).join("\n");
+    let said = sentence(("1.5k/s", 1_500, 1_000, 240));
+    let kept =
+        "did not keep up with the schedule: 1.50k/s were due and 1.00k/s answered; latencies";
+    assert!(said.contains(kept), "{said}");
+    let said = sentence(("328/s in bursts", 328, 327, 40));
+    assert!(said.contains("328/s were due and 327/s answered, and 40 or more waited"), "{said}");
+    let text = report::text(&overloaded_in(&[("1.5k/s", 1_500, 1_000, 240)]), false);
+    assert!(!text.contains("rate 1 of 1"), "one rate has no parts: {text}");
+}
+
+#[test]
+fn what_was_never_answered_is_part_of_the_conclusion() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point(LABEL, 16);
+    for missing in [0, 3] {
+        bench.round();
+        bench.trial(0, 1_000, 33_000, |row| row.missing = missing);
+    }
+    let said = report::conclusion(&bench.finish()).join("\n");
+    assert!(said.contains("loadline left 3 of 10,003 operations unanswered."), "{said}");
+}
+
 #[test]
 fn groups_of_clients_are_reported_apart_with_their_send_lags() {
     let mut bench = Bench::new(&["loadline"]);

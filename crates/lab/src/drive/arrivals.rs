@@ -120,6 +120,24 @@ impl Arrivals {
         of_trace.or_else(of_rates)
     }
 
+    /// Whether it is a schedule of rates, not of recorded times.
+    pub fn is_of_rates(&self) -> bool {
+        matches!(self, Self::Open(schedule) if !schedule.stretches.is_empty())
+    }
+
+    /// What a schedule asks for in its stretch of this place, in words.
+    pub fn stretch_name(&self, ordinal: usize) -> String {
+        let Self::Open(schedule) = self else { return String::new() };
+        let bursts = match schedule.spacing {
+            Spacing::Bursts { .. } => " in bursts",
+            Spacing::Constant | Spacing::Poisson => "",
+        };
+        match schedule.stretches.get(ordinal) {
+            Some(stretch) => format!("{}{bursts}", stretch.rate),
+            None => format!("tenth {}", ordinal + 1),
+        }
+    }
+
     /// How often bursts come, and how long the shortest of several rates lasts, where each has an
     /// end.
     pub fn bursts(&self) -> Option<(Span, Option<Span>)> {

@@ -20,6 +20,7 @@ mod slice;
 mod slice_stats;
 mod stopping;
 mod strace;
+mod stretches;
 mod target_run;
 mod trace;
 mod trial;

@@ -21,6 +21,7 @@ use super::advised;
 use super::require::Terms;
 use super::required::{self, Place};
 use super::strace::SystemCall;
+use super::stretches;
 use super::trial::Trial;
 use crate::drive::{Figure, empty_histogram, fairness};
 use crate::observe::{SeriesWriter, Watch, program_facts, sha256};
@@ -137,6 +138,7 @@ impl<'a> RunWriter<'a> {
         let id = self.ledger.add_trial(&row)?;
         let histograms = self.histograms(id, point, trial)?;
         let streams = self.streams(id, point, trial)?;
+        stretches::store(self.ledger, id, point, trial)?;
         self.evidence(id, point, trial)?;
         let reported =
             trial.figures.iter().map(|(name, value)| (&name[..], slice::from_ref(value)));

@@ -21,7 +21,7 @@ pub use run::{
 pub(crate) use trial::TrialFigureRow;
 pub use trial::{
     AdviceRow, CounterRow, EventRow, FindingRow, HistogramRow, ReachedRow, SLOW_LIMIT, SliceRow,
-    SlowRow, StatementRow, StreamRow, UsageRow, ValueRow,
+    SlowRow, StatementRow, StreamRow, StretchRow, UsageRow, ValueRow,
 };
 
 use crate::table::Table;

@@ -191,8 +191,8 @@ rows! {
         /// The time from the start of such a warm-up until the load was steady; NULL besides when
         /// it never was.
         steady_after_ns: Option<u64>,
-        /// Whether requests became due faster than they were answered (docs/suites.md). That is a
-        /// result, not a fault.
+        /// Whether the target was overloaded (docs/suites.md), by its schedule or a stretch of it.
+        /// That is a result, not a fault.
         overloaded: bool,
         /// Requests that a schedule made due in the measured phase; NULL without a schedule.
         offered: Option<u64>,

@@ -138,6 +138,47 @@ rows! {
     }
     key "trial_id, clients"
 
+    /// One stretch of a schedule in one trial.
+    ///
+    /// It is one of several rates, a tenth of a trace, or else all of it. What a request became
+    /// counts in the stretch in which it was due; a target falls behind where more become due than
+    /// it answers (docs/suites.md).
+    stretch: StretchRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// The clients' name in the suite.
+        clients: String,
+        /// Its place in the schedule, from 0.
+        ordinal: u32,
+        /// What it asks for, in words: `1.5k/s`, `5k/s in bursts`, `tenth 3`.
+        name: String,
+        /// How long it lasted, in all slices together.
+        length_ns: u64,
+        /// Requests that became due in it.
+        offered: u64,
+        /// Requests that were answered while it lasted, whenever they were due.
+        answered: u64,
+        /// The fewest that waited for a slot at once in its second half; of slices, in that in
+        /// which most did.
+        waited: u64,
+        /// Whether the target fell behind in it.
+        overloaded: bool,
+        /// Wrong answers to what was due in it.
+        wrong: u64,
+        /// What the target refused of it.
+        refused: u64,
+        /// What was not answered before its time-out.
+        missing: u64,
+        /// The median of its latencies; NULL, as what follows, where the schedule has but one
+        /// stretch, or more than 64.
+        latency_p50_ns: Option<u64>,
+        /// The 99th percentile.
+        latency_p99_ns: Option<u64>,
+        /// The distribution, as in `histogram.data`.
+        latency: Option<Vec<u8>>,
+    }
+    key "trial_id, clients, ordinal"
+
     /// One event of the suite that happened in a trial.
     ///
     /// What an `[[event]]` did to the trial's target, each time; those of slices that were set

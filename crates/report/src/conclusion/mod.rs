@@ -9,7 +9,7 @@ use ledger::{RequirementOutcome, RunState, TargetRow, Validity};
 
 use crate::causes::why_text;
 use crate::escape::one_line;
-use crate::number::{count, in_one_unit, percent, rate, value_of};
+use crate::number::{count, in_one_unit, percent, value_of};
 use crate::phrases::many;
 use crate::wording::{is_taken, noun};
 
@@ -17,8 +17,8 @@ use crate::wording::{is_taken, noun};
 const WIDE: f64 = 0.1;
 
 /// The run in a few short sentences, one a line: how it ended if it didn't finish, what wasn't
-/// measured, what the primary metric decided against each other target, requirements, and wrong
-/// answers.
+/// measured, what the primary metric decided against each other target, requirements, and answers
+/// that were wrong, refused or missing.
 pub fn conclusion(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     match summary.run.state {
@@ -46,14 +46,15 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
             }
         }
     }
-    lines.extend(overloaded(summary));
+    lines.extend(crate::schedule::overloaded(summary));
     lines.extend(crate::grade::sentence(summary));
     lines.extend(starts(summary));
     if summary.capacity.is_none() {
         lines.extend(requirements(summary));
     }
     lines.extend(targets.clone().filter_map(|target| wrong_answers(summary, target)));
-    lines.extend(targets.filter_map(|target| refusals(summary, target)));
+    lines.extend(targets.clone().filter_map(|target| refusals(summary, target)));
+    lines.extend(targets.filter_map(|target| unanswered(summary, target)));
     lines.extend(unsure(summary));
     lines
 }
@@ -130,31 +131,6 @@ fn left_out(summary: &Summary) -> Option<String> {
     Some(format!(
         "Nothing was measured, as every target is left out ({reasons}): install what is missing, \
          or say in the target's command where it is."
-    ))
-}
-
-/// That the first target did not keep up with its schedule, where no search asked how much it
-/// carries.
-fn overloaded(summary: &Summary) -> Option<String> {
-    if summary.capacity.is_some() {
-        return None;
-    }
-    let targets = summary.points.iter().filter_map(|point| point.of_target(0));
-    let overloaded: Vec<_> = targets.filter(|target| target.overloaded_trials > 0).collect();
-    let worst = overloaded.first()?;
-    let name = &summary.targets[0].name;
-    let place = match (overloaded.len(), summary.points.len()) {
-        (_, 1) => String::new(),
-        (some, all) => format!(" at {some} of {all} points"),
-    };
-    let figures = worst.figures.offered_per_s.zip(worst.figures.rate_per_s);
-    let kept =
-        figures.filter(|_| overloaded.len() == 1).map_or(String::new(), |(due, answered)| {
-            format!(": {} were due and {} answered", rate(due), rate(answered))
-        });
-    Some(format!(
-        "{name} did not keep up with the schedule{place}{kept}; latencies are those of a growing \
-         queue."
     ))
 }
 
@@ -256,6 +232,15 @@ fn refusals(summary: &Summary, target: usize) -> Option<String> {
     let [refused, operations] = [refused, figures().map(|one| one.operations_of_all).sum()];
     let (name, of) = (&summary.targets[target].name, count(operations));
     (refused > 0).then(|| format!("{name} refused {} of {of} operations.", count(refused)))
+}
+
+/// `ours left 12 of 3.4 M operations unanswered.`
+fn unanswered(summary: &Summary, target: usize) -> Option<String> {
+    let figures = || summary.points.iter().filter_map(|point| point.of_target(target));
+    let missing: u64 = figures().map(|one| one.missing_of_all).sum();
+    let answered: u64 = figures().map(|one| one.operations_of_all).sum();
+    let (name, of) = (&summary.targets[target].name, count(answered + missing));
+    (missing > 0).then(|| format!("{name} left {} of {of} operations unanswered.", count(missing)))
 }
 
 fn wrong_answers(summary: &Summary, target: usize) -> Option<String> {

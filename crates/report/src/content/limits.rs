@@ -4,6 +4,7 @@ use findings::{LimitSummary, LimitsSummary, Summary, TargetSummary};
 
 use crate::document::{Depth, Line, Role};
 use crate::number::percent;
+use crate::schedule;
 
 /// The lines of one point; none when nothing was judged.
 pub(super) fn lines(summary: &Summary, index: usize) -> Vec<Line> {
@@ -20,7 +21,12 @@ pub(super) fn lines(summary: &Summary, index: usize) -> Vec<Line> {
             _ => format!("{}: ", summary.targets[target.target].name),
         };
         let role = if target.limits.first().is_some() { Role::Strong } else { Role::Dim };
-        lines.push(Line::from(format!("limit: {whose}")).and(role, words(target)).printed_once());
+        let mean = match schedule::is_uneven(target) {
+            true => "; a mean over the whole schedule: at its busiest more is used",
+            false => "",
+        };
+        let words = words(target) + mean;
+        lines.push(Line::from(format!("limit: {whose}")).and(role, words).printed_once());
         if let Some(limit) = target.limits.first().and_then(LimitSummary::limit)
             && !advised.contains(&limit.code)
         {

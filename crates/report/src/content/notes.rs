@@ -2,8 +2,8 @@
 //! clients, overload, failed starts, drift, events, figures that calls measured themselves.
 
 use findings::{
-    BetweenSlices, CONNECTIONS_BROKEN, GroupFigures, PointSummary, StreamFigures, Summary,
-    TargetSummary, ValueFigures, event_kinds,
+    BetweenSlices, CONNECTIONS_BROKEN, GroupFigures, PointSummary, StreamFigures, StretchFigures,
+    Summary, TargetSummary, ValueFigures, event_kinds,
 };
 use judge::Unit;
 
@@ -12,6 +12,7 @@ use crate::document::{
 };
 use crate::number::{Scale, bytes_per_s, count, duration, in_one_unit, percent, plain, thousands};
 use crate::phrases::{call_figure, event_words, many, unseen};
+use crate::schedule::{has_parts, part};
 
 /// The tables and lines under the targets of a point.
 pub(super) fn blocks(summary: &Summary, index: usize) -> Vec<Block> {
@@ -21,6 +22,7 @@ pub(super) fn blocks(summary: &Summary, index: usize) -> Vec<Block> {
     vec![
         groups(summary, point).into(),
         stream_groups(summary, point).into(),
+        stretches(summary, point).into(),
         lines(summary, index).into(),
         values(summary, point).into(),
         counted.into(),
@@ -155,7 +157,64 @@ fn stream_groups(summary: &Summary, point: &PointSummary) -> Table {
         .without_head()
 }
 
-/// `overloaded: 100k/s offered, 81.2k/s answered, backlog 12,000`.
+/// Each rate of several, or each tenth of a trace.
+fn stretches(summary: &Summary, point: &PointSummary) -> Table {
+    let parts = point.targets.iter().filter(|one| has_parts(one));
+    let parts = parts.flat_map(|target| target.stretches.iter().map(move |one| (target, one)));
+    type Part<'a> = (&'a TargetSummary, &'a StretchFigures);
+    let whose = |(target, one): &Part<'_>| {
+        let has_groups = target.stretches.iter().any(|other| other.clients != one.clients);
+        let name = (point.targets.len() > 1).then(|| &summary.targets[target.target].name[..]);
+        let whose: Vec<&str> =
+            name.into_iter().chain(has_groups.then_some(&one.clients[..])).collect();
+        if whose.is_empty() { String::new() } else { whose.join("/") + " " }
+    };
+    let of = |(target, one): &Part<'_>| {
+        target.stretches.iter().filter(|other| other.clients == one.clients).count()
+    };
+    let rate = |name: &'static str| {
+        move |_: &Part<'_>, rate: Option<String>| {
+            Cell::from(rate.clone()).terminal_text(format!("{} {name}", unseen(rate)))
+        }
+    };
+    let some = |number: u64, what: &str| (number > 0).then(|| format!("{} {what}", count(number)));
+    Sheet::of("Parts of the schedule", parts)
+        .with(words("part"), |one| format!("{}{}", whose(one), part(one.1, of(one))))
+        .figures(number("due"), Unit::PerSecond, |(_, one)| one.offered_per_s, rate("due"))
+        .figures(
+            number("answered meanwhile"),
+            Unit::PerSecond,
+            |(_, one)| one.answered_per_s,
+            rate("answered"),
+        )
+        .figures(
+            named("p50"),
+            Unit::Nanoseconds,
+            |(_, one)| Some(one.latency?.p50_ns? as f64),
+            |_, ns| ns,
+        )
+        .figures(
+            named("p99"),
+            Unit::Nanoseconds,
+            |(_, one)| Some(one.latency?.p99_ns? as f64),
+            |_, ns| ns,
+        )
+        .with(number("wrong"), |(_, one)| some(one.wrong, "wrong"))
+        .with(number("refused"), |(_, one)| some(one.refused, "refused"))
+        .with(number("missing"), |(_, one)| some(one.missing, "missing"))
+        .with(words("kept up"), |(_, one)| {
+            let rounds = match one.overloaded_trials == one.trials {
+                true => String::new(),
+                false => format!(" in {} of {}", one.overloaded_trials, many(one.trials, "round")),
+            };
+            (one.overloaded_trials > 0)
+                .then(|| Line::with_role(Role::Bad, format!("fell behind{rounds}")))
+        })
+        .without_head()
+}
+
+/// `overloaded: 100k/s offered, 81.2k/s answered, backlog 12,000`; of several rates that at which
+/// it was most.
 fn overload(target: &TargetSummary) -> Option<String> {
     let overloaded = target.overloaded_trials;
     let usable = target.valid_trials + target.disturbed_trials;
@@ -167,13 +226,22 @@ fn overload(target: &TargetSummary) -> Option<String> {
         false => format!(" in {overloaded} of {usable} rounds"),
     };
     let figures = &target.figures;
-    let both = [figures.offered_per_s, figures.rate_per_s];
+    let worst = StretchFigures::worst(&target.stretches);
+    let both = match &worst {
+        Some((one, _)) => [one.offered_per_s, one.answered_per_s],
+        None => [figures.offered_per_s, figures.rate_per_s],
+    };
+    let place = match &worst {
+        Some((one, all)) if all.len() > 1 => format!(" in {}", part(one, all.len())),
+        _ => String::new(),
+    };
     let scale = Scale::of(Unit::PerSecond, both.into_iter().flatten());
     let mut parts = Vec::new();
-    parts.extend(figures.offered_per_s.map(|rate| format!("{} offered", scale.show(rate))));
-    parts.extend(figures.rate_per_s.map(|rate| format!("{} answered", scale.show(rate))));
+    let [offered, answered] = both;
+    parts.extend(offered.map(|rate| format!("{} offered", scale.show(rate))));
+    parts.extend(answered.map(|rate| format!("{} answered", scale.show(rate))));
     parts.extend(figures.backlog_most.map(|most| format!("backlog {}", thousands(most))));
-    Some(format!("overloaded{rounds}: {}", parts.join(", ")))
+    Some(format!("overloaded{rounds}{place}: {}", parts.join(", ")))
 }
 
 /// `not stationary in 2 of 5 rounds: …`, or after how long it was, where warm-ups waited for it.

@@ -35,6 +35,7 @@ fn target(summary: &Summary, point: usize, target: &TargetSummary) -> Value {
         "disturbed_trials": target.disturbed_trials,
         "grade": grade(&target.grade),
         "overloaded_trials": target.overloaded_trials,
+        "stretches": target.stretches,
         "failed_starts": target.failed_starts,
         "slices_measured_again": target.slices_measured_again,
         "drift": drift,
