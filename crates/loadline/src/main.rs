@@ -173,7 +173,8 @@ fn listening(error: &clap::Error) -> Option<&'static str> {
     let command = command();
     let service = command.find_subcommand(serve)?.find_subcommand(service)?;
     let listens = service.get_arguments().any(|one| one.get_long() == Some("listen"));
-    (asked == "--port" && listens).then_some("a port is part of '--listen HOST:PORT'")
+    (matches!(&asked[..], "--port" | "-p") && listens)
+        .then_some("a port is part of '--listen HOST:PORT'")
 }
 
 fn main() -> ExitCode {

@@ -91,11 +91,18 @@ const ONE_OF: &str = "say exactly one of think, pause, rate, every, steps, trace
 const SPACED: &str = "spacing and bursts need a rate, for bursts the mean over on and off: \
                       rate = \"5k/s\"";
 
+const NO_PAUSE: &str = "bursts without a pause between are one even rate: leave bursts out, or give \
+                        them one, off = \"90ms\"";
+
 /// Times are whole nanoseconds, so no schedule is denser.
 const MAX_PER_SECOND: f64 = 1e9;
 
 /// A trace may hold at most this many arrivals.
 const MAX_TRACED: usize = 50_000_000;
+
+/// Its first arrival comes at the latest after this: a later time counts from something else than
+/// the trace's begin.
+const MAX_BEGIN_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 /// Its file may be at most this long.
 const MAX_TRACE_BYTES: u64 = 2 << 30;
@@ -122,9 +129,10 @@ impl ArrivalsSpec {
         }
         let spacing = match (spacing, bursts) {
             (Some(_), Some(_)) => return Err("say either spacing or bursts".into()),
-            (None, Some(BurstsSpec { on, off })) if on.ns > 0 => {
+            (None, Some(BurstsSpec { on, off })) if on.ns > 0 && off.ns > 0 => {
                 Spacing::Bursts { on: *on, off: *off }
             }
+            (None, Some(BurstsSpec { on, .. })) if on.ns > 0 => return Err(NO_PAUSE.into()),
             (None, Some(_)) => return Err("a burst needs a length: on = \"10ms\"".into()),
             (Some(SpacingName::Poisson), None) => Spacing::Poisson,
             (Some(SpacingName::Constant) | None, None) => Spacing::Constant,
@@ -188,6 +196,9 @@ fn traced(file: &Path) -> Result<Arrivals, String> {
         let is_time = |seconds: &f64| seconds.is_finite() && *seconds >= 0.0;
         let seconds = line.parse::<f64>().ok().filter(is_time);
         let ns = seconds.map(|seconds| (seconds * 1e9).round() as u64);
+        if trace_ns.is_empty() && ns.is_some_and(|ns| ns > MAX_BEGIN_NS) {
+            return Err(late_begin(&name.to_string(), number + 1, line));
+        }
         match ns {
             Some(ns) if trace_ns.last().is_none_or(|last| *last <= ns) => trace_ns.push(ns),
             _ => {
@@ -204,6 +215,14 @@ fn traced(file: &Path) -> Result<Arrivals, String> {
         return Err(format!("{name}: no arrivals"));
     }
     Ok(Arrivals::traced(trace_ns))
+}
+
+/// What is wrong with a trace whose first time is more than a day after its begin.
+fn late_begin(name: &str, line_number: usize, first: &str) -> String {
+    format!(
+        "{name}:{line_number}: the first arrival comes after {first} s, which is more than a day: \
+         times count in seconds from the trace's begin, so subtract {first} from each"
+    )
 }
 
 /// What `arrivals = TEXT` means, for tests of what follows schedules.
@@ -249,6 +268,25 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_counts_from_its_begin() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.csv");
+        let with = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            traced(&file)
+        };
+        assert_eq!(
+            with("# late\n86400.0,x\n86400.5").unwrap().end().unwrap().ns,
+            86_400_501_000_000
+        );
+        for first in ["1700000000.25", "1700000000250"] {
+            let said = with(&format!("# epoch\n{first},get\n1800000000000,get\n")).unwrap_err();
+            let place = format!("t.csv:2: the first arrival comes after {first} s");
+            assert!(said.contains(&place) && said.contains(&format!("subtract {first}")), "{said}");
+        }
+    }
+
+    #[test]
     fn what_is_no_schedule_is_said() {
         assert!(read("arrivals = 'open'").unwrap_err().contains("think = \"1s\""));
         assert!(read("arrivals = { pause = '1s', think = '1s' }").unwrap_err().contains("alone"));
@@ -271,6 +309,8 @@ mod tests {
         let think = format!("arrivals = {{ think = '1s', {bursts} }}");
         assert!(said(&think).contains("leave them out"));
         assert!(read("arrivals = { trace = 'gone' }").unwrap_err().contains("/nowhere/gone"));
+        let still = "arrivals = { rate = '1/s', bursts = { on = '10ms', off = '0s' } }";
+        assert!(said(still).contains("one even rate: leave bursts out"), "{}", said(still));
         let endless = read("arrivals = { trace = '/dev/zero' }").unwrap_err();
         assert!(endless.contains("/dev/zero: no file of at most"), "{endless}");
     }

@@ -12,7 +12,7 @@ use super::suite::{
 };
 use super::sweep::Setting;
 use super::types::{Point, Rounds, Target, TargetKind};
-use crate::drive::Arrivals;
+use crate::drive::{Arrivals, Clients};
 
 /// A warm-up that ends when the load is steady takes at least so long, and at most.
 const MIN_WARM_UP: Span = Span::from_ms(2_000);
@@ -181,6 +181,7 @@ fn check_schedules(
 ) -> Result<()> {
     let length = slice.unwrap_or(measure);
     check_bursts(source, points, (slice, measure))?;
+    points.iter().try_for_each(|point| check_together(source, point))?;
     let ends = || points.iter().filter_map(end);
     let Some(end) = ends().find(|end| *end != length) else { return Ok(()) };
     let (piece, key) = piece(slice);
@@ -196,6 +197,19 @@ fn check_schedules(
         None => format!("leave {key} out, or give it {end}"),
     };
     Err(source.error_at(key, message, Some(help)))
+}
+
+/// Refuses rates one after another that end before another group's: they would idle on. A trace
+/// ends when its last arrival comes, whenever that is.
+fn check_together(source: &Source, point: &Point) -> Result<()> {
+    let ends = || point.clients.iter().filter_map(|one| Some((one, one.arrivals.end()?)));
+    let Some((last, most)) = ends().max_by_key(|(_, end)| end.ns) else { return Ok(()) };
+    let is_short = |(group, end): &(&Clients, Span)| group.arrivals.is_of_rates() && *end < most;
+    let Some((group, end)) = ends().find(is_short) else { return Ok(()) };
+    let (name, other) = (&group.name, &last.name);
+    let message = format!("steps of {name} end after {end}, and those of {other} go on for {most}");
+    let help = format!("let the steps of {name} take {most} together, the last one longer");
+    Err(source.error_at("clients", message, Some(help)))
 }
 
 /// Refuses a piece into which no two bursts fit: it may have no arrival at all, and doesn't show

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use base::units::{ByteCount, Span, UnitError};
-use lab::plan::{MIN_MEASURE, Plan, Point, Target, TargetKind};
+use lab::plan::{MIN_MEASURE, Plan, Point, Rounds, Target, TargetKind};
+use ledger::{Ledger, LedgerError};
 use report::{one_line, wrapped};
 use serde_json::{Value, json};
 
@@ -57,9 +58,7 @@ pub(crate) fn measured_time(written: &str) -> Result<Span, String> {
 
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     let plan = args.suite.read()?;
-    if args.ledger.is_some() {
-        Storage::find(args.ledger.as_deref())?.read()?;
-    }
+    check_ledger(args.ledger.as_deref())?;
     let detectable = detectable(&plan, args.ledger.as_deref())?;
     if args.json {
         out::print(format!("{:#}\n", as_json(&plan, detectable.as_ref())))?;
@@ -67,6 +66,17 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
         out::print(as_text(&plan, detectable.as_ref()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a file that was named and is no ledger. One that isn't there yet has no run that could
+/// say anything; `run` makes it.
+fn check_ledger(named: Option<&Path>) -> Result<(), Failure> {
+    let Some(named) = named else { return Ok(()) };
+    let storage = Storage::find(Some(named))?;
+    match Ledger::open_read_only(&storage.ledger) {
+        Ok(_) | Err(LedgerError::Missing { .. }) => Ok(()),
+        Err(error) => Err(storage.failure(error)),
+    }
 }
 
 /// The smallest difference that the least rounds of a run can show, over all of its comparisons.
@@ -99,7 +109,7 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
 fn rounds_as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
     let mut text = String::new();
     let rounds = &plan.rounds;
-    let slices = rounds.slice.map_or("one piece".to_owned(), |slice| format!("{slice} slices"));
+    let slices = pieces(rounds);
     let before = match rounds.is_cold {
         true => "cold: fresh, and loaded by nothing before".to_owned(),
         false => format!("after {} of warm-up", rounds.warm_up),
@@ -124,6 +134,18 @@ fn rounds_as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
     let _ = writeln!(text, "time\n  {}", time_as_text(plan));
     let _ = writeln!(text, "data\n  {} of keys and values a target, at most", data(plan));
     text
+}
+
+/// In which pieces a target is measured: `500 ms slices`, `4 slices of 900 ms, the last of 800 ms`.
+fn pieces(rounds: &Rounds) -> String {
+    let Some(slice) = rounds.slice.filter(|slice| slice.ns > 0) else {
+        return "one piece".to_owned();
+    };
+    let (all, rest) = (rounds.measure.ns.div_ceil(slice.ns), rounds.measure.ns % slice.ns);
+    match rest {
+        0 => format!("{slice} slices"),
+        ns => format!("{all} slices of {slice}, the last of {}", Span { ns }),
+    }
 }
 
 /// How long a run takes.

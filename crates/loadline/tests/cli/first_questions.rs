@@ -234,6 +234,7 @@ fn what_can_not_be_tried_is_answered_with_what_can() {
         ("try 127.0.0.1:1/x", 1, "nothing listens on 127.0.0.1:1"),
         ("tyr http://127.0.0.1:1/", 2, "'try'"),
         ("serve conditions --port 3000", 2, "a port is part of '--listen HOST:PORT'"),
+        ("serve conditions -p 3000", 2, "a port is part of '--listen HOST:PORT'"),
         ("run suit", 2, "did you mean suite.toml?"),
         ("run nosuch.toml", 2, "there is no such file"),
         ("explain slise", 2, "near it: slice"),

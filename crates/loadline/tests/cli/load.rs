@@ -76,6 +76,25 @@ fn rates_one_after_another_are_measured_to_the_end_of_the_last_or_refused() {
     let result = run(&Place::with(&suite(steps, &rounds(""))));
     let operations = result["trials"][0]["operations"].as_u64().expect("counted");
     assert!((459..=461).contains(&operations), "60 and 400 are due: {operations}");
+    let stretches = &result["points"][0]["targets"][0]["stretches"];
+    for (ordinal, name, due_per_s) in [(0, "100/s", 100.0), (1, "1k/s", 1_000.0)] {
+        let one = &stretches[ordinal];
+        assert_eq!(one["name"], name, "{stretches}");
+        let due = one["offered_per_s"].as_f64().expect("seen");
+        assert!((due / due_per_s - 1.0).abs() < 0.02, "{stretches}");
+        assert!(one["latency_ns"]["p99"].as_u64().is_some_and(|ns| ns > 0), "{stretches}");
+        assert_eq!((&one["wrong"], &one["missing"]), (&0.into(), &0.into()), "{stretches}");
+    }
+    let two = format!(
+        "{steps}\n[[clients]]\narrivals = {{ steps = [{{ rate = \"9/s\", for = \"700ms\" }}] }}"
+    );
+    let said = "steps of clients1 end after 700 ms, and those of clients go on";
+    Place::with(&suite(&two, &rounds(""))).refuses(&["plan", "suite.toml"], 2, said);
+    let trace = "[[clients]]\narrivals = { trace = \"t.csv\" }";
+    let beside = Place::with(&suite(&format!("{steps}\n{trace}"), &rounds("")));
+    std::fs::write(beside.path().join("t.csv"), "0.1\n0.5\n").expect("a trace");
+    let planned = stdout(&beside.loadline(&["plan", "suite.toml"]));
+    assert!(planned.contains("1 s of each target"), "a trace ends when it does: {planned}");
     for (rest, said) in [
         ("slice = \"500ms\"", "arrivals go on for 1 s, and a slice is over after 500 ms"),
         ("measure = \"800ms\"", "arrivals go on for 1 s, and a trial is over after 800 ms"),
@@ -83,6 +102,17 @@ fn rates_one_after_another_are_measured_to_the_end_of_the_last_or_refused() {
     ] {
         Place::with(&suite(steps, &rounds(rest))).refuses(&["plan", "suite.toml"], 2, said);
     }
+}
+
+#[test]
+fn a_plan_needs_no_ledger_and_says_which_slices_there_are() {
+    let rounds = "[rounds]\nmeasure = \"3.5s\"\nslice = \"900ms\"";
+    let place = Place::with(&suite("connections = 1", rounds));
+    let planned = place.loadline(&["plan", "suite.toml", "--ledger", "new.sqlite"]);
+    let text = stdout(&planned);
+    let said = "3.5 s of each target in 4 slices of 900 ms, the last of 800 ms";
+    assert!(text.replace("\n  ", " ").contains(said), "{text}");
+    assert!(!place.path().join("new.sqlite").exists(), "planning makes none");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::common::{Place, code, small_reads, stderr};
 /// Each command line with what it says; all in a folder with a suite, without a ledger.
 const TYPED: &[(&str, &str)] = &[
     ("run nosuch.toml", "nosuch.toml: there is no such file"),
-    ("plan suite.toml --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
+    ("plan suite.toml --ledger suite.toml", "name another file with --ledger"),
     ("run suite.toml --wait --ledger suite.toml", "name another file with --ledger"),
     ("report --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
     ("report last", "measure something first"),
