@@ -20,4 +20,4 @@ mod tree;
 
 pub use bytes::BadBinary;
 pub(crate) use tree::write_apart;
-pub use tree::{Read, read, write};
+pub use tree::{Read, is_binary, read, write};

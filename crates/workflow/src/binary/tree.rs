@@ -129,6 +129,11 @@ fn node(tree: &Snapshot, id: NodeId, mark: Option<&Mark>, to: &mut Writer<'_>) {
     }
 }
 
+/// Whether these bytes begin as what [`write()`] writes.
+pub fn is_binary(bytes: &[u8]) -> bool {
+    bytes.starts_with(FORMAT)
+}
+
 /// Reads what [`write()`] has written.
 ///
 /// # Errors

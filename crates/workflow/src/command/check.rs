@@ -50,13 +50,13 @@ pub(super) struct LintArgs {
 }
 
 pub(super) fn check(args: &CheckArgs) -> Outcome {
-    let text = input::text(&args.file)?;
+    let text = text_of(args)?;
     let examined = examine(&text, &args.file.display().to_string());
     show(args, &lint::check(&examined), unseen(&examined, false))
 }
 
 pub(super) fn lint(args: &LintArgs) -> Outcome {
-    let text = input::text(&args.check.file)?;
+    let text = text_of(&args.check)?;
     let examined = examine(&text, &args.check.file.display().to_string());
     let mut found = lint::lint(&examined, input::now().date());
     if let Some(home) = args.home.as_deref().filter(|_| examined.faults.is_empty()) {
@@ -68,6 +68,26 @@ pub(super) fn lint(args: &LintArgs) -> Outcome {
         lint::sort(&mut found);
     }
     show(&args.check, &found, unseen(&examined, true))
+}
+
+/// The definition's text. Where it can't be read, the document that was asked for says so, too.
+fn text_of(args: &CheckArgs) -> Result<String, Failure> {
+    let text = input::text(&args.file);
+    if let (Err(why), true) = (&text, args.json) {
+        let file = args.file.display().to_string();
+        let finding = json!({
+            "level": Level::Error.word(),
+            "rule": "unreadable",
+            "file": file,
+            "line": null,
+            "path": "",
+            "text": why.to_string(),
+            "fix": "",
+        });
+        let all = json!({"schema": 1, "errors": 1, "warnings": 0, "findings": [finding]});
+        out::print(format_args!("{all}\n"))?;
+    }
+    text
 }
 
 fn folder(home: &Path) -> Result<PathBuf, Failure> {

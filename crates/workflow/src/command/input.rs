@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use service::Failure;
 
+use crate::binary;
 use crate::definition::{Examined, examine};
 use crate::model::{Instant, Moment, Rules, ServerState, Tree, Variable};
 use crate::server::Environment;
@@ -14,7 +15,15 @@ const DEFINITION_LIMIT: u64 = 1 << 30;
 
 /// The text of a definition.
 pub(super) fn text(file: &Path) -> Result<String, Failure> {
-    base::read_text(file, DEFINITION_LIMIT).map_err(Failure::usage)
+    let bytes = base::read_bytes(file, DEFINITION_LIMIT).map_err(Failure::usage)?;
+    if binary::is_binary(&bytes) {
+        return Err(Failure::Usage(format!(
+            "{}: this is the binary encoding of a definition (LWT1, as of print --style binary), \
+             and text is read here: name the definition that it was printed from",
+            file.display()
+        )));
+    }
+    base::into_text(file, bytes).map_err(Failure::usage)
 }
 
 /// The definition of a file, which has to be right.

@@ -1,6 +1,6 @@
 //! `loadline workflow print`: a definition as servers print it. Control plane.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -84,6 +84,9 @@ pub(super) fn run(args: &PrintArgs) -> Outcome {
     if args.again {
         return again(args, &file);
     }
+    if let Some(why) = not_for_people(args.style, std::io::stdout().is_terminal()) {
+        return Err(Failure::Usage(why.to_owned()));
+    }
     let parsed = parse(&input::text(&args.file)?, &file).map_err(Failure::usage)?;
     if parsed.tree.count() == 0 {
         out::note(format!("{file}: there is no suite in it"));
@@ -92,6 +95,14 @@ pub(super) fn run(args: &PrintArgs) -> Outcome {
     output.write_all(Printed::of(&parsed.tree, args.style).bytes())?;
     output.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why it isn't printed there.
+fn not_for_people(style: StyleWord, is_terminal: bool) -> Option<&'static str> {
+    matches!(style, StyleWord::Binary).then_some(()).filter(|()| is_terminal)?;
+    Some(
+        "--style binary prints bytes that no terminal shows: write them to a file, > x.bin, or a pipe",
+    )
 }
 
 /// Reads, prints, reads that again and compares. Each time is a line of its own; the file is read
@@ -120,4 +131,16 @@ fn again(args: &PrintArgs, file: &str) -> Outcome {
         printed.bytes().len()
     ))?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_printed_anywhere_but_on_a_terminal() {
+        assert!(not_for_people(StyleWord::Binary, true).is_some_and(|why| why.contains("> x.bin")));
+        assert_eq!(not_for_people(StyleWord::Binary, false), None);
+        assert_eq!(not_for_people(StyleWord::State, true), None);
+    }
 }

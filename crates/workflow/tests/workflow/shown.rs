@@ -70,6 +70,30 @@ fn of_a_task_whose_command_waits_for_a_place_the_one_that_hangs_is_named() {
     server.stop(Duration::from_secs(1));
 }
 
+#[test]
+fn a_definition_in_binary_and_one_that_is_no_text_are_named_in_words_and_as_json() {
+    let place = Place::new();
+    let file = place.write("s.def", "");
+    for (bytes, why) in [
+        (&b"LWT1\x03\xff"[..], "this is the binary encoding of a definition"),
+        (b"LWT1\x03", "this is the binary encoding of a definition"),
+        (b"suite s\n\xff\n", "s.def:2: this line is no UTF-8 text"),
+    ] {
+        std::fs::write(&file, bytes).expect("written");
+        let file = file.display().to_string();
+        for command in ["check", "lint"] {
+            let (out, error, code) = run(&[command, &file, "--json"]);
+            assert!(code == 2 && error.contains(why), "{out}{error}");
+            let json: Json = serde_json::from_str(&out).expect("a document");
+            let found = &json["findings"][0];
+            assert_eq!((&json["errors"], &found["rule"]), (&1.into(), &"unreadable".into()));
+            assert!(found["text"].as_str().is_some_and(|text| text.contains(why)), "{json}");
+        }
+        let (out, error, code) = run(&["print", &file]);
+        assert!(code == 2 && out.is_empty() && error.contains(why), "{out}{error}");
+    }
+}
+
 const REFUSING: &str = "\
 suite x
   limit lim 2
