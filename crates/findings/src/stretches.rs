@@ -22,7 +22,7 @@ pub struct StretchFigures {
     pub offered_per_s: Option<f64>,
     /// Requests that were answered while it lasted, per second.
     pub answered_per_s: Option<f64>,
-    /// The fewest that waited for a slot at once in its second half, in the trial in which most did.
+    /// The fewest that waited for a slot at once in its second half, where most did of all trials.
     pub waited: u64,
     /// Latencies of what was due in it, where the schedule has several stretches.
     #[serde(rename = "latency_ns")]

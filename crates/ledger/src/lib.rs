@@ -17,7 +17,7 @@
 //! | `schema` | what a new ledger is made of, the views in SQL, and the versions that are refused |
 //! | `open`, `write`, `read` | the three things done with a ledger |
 //! | `runs` | the list of runs, and the progress of one |
-//! | `histogram`, `streams`, `stretches` | latency histograms and staleness as blobs and percentiles |
+//! | `histogram`, `streams`, `stretches` | distributions of times as blobs and percentiles |
 //! | `sensor_series`, `chunk` | the samples of sensors, ten seconds of a series to a row |
 //! | `merge` | runs copied from another ledger, or deleted |
 //! | `figure` | metrics of trials, and the figures that suites declare |

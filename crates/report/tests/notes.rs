@@ -74,9 +74,9 @@ fn overloaded_in(stretches: &[(&str, u64, u64, u64)]) -> findings::Summary {
 fn of_several_rates_the_one_in_which_a_target_fell_behind_is_named() {
     let steps = [("500/s", 500, 500, 0), ("1.5k/s", 1_500, 1_000, 240), ("100/s", 100, 600, 0)];
     let summary = overloaded_in(&steps);
-    let sentence = "loadline fell behind in 1 of 3 rates, in rate 2 of 3 (1.5k/s): 1.50k/s were due \
-                    and 1.00k/s answered meanwhile, and 240 or more waited in its second half; it \
-                    caught up later. Its latencies count the waiting.";
+    let sentence = "loadline fell behind in 1 of 3 rates, in rate 2 of 3 (1.5k/s): 1.50k/s were \
+                    due and 1.00k/s answered meanwhile, and 240 or more waited in its second half; \
+                    it caught up later. Its latencies count the waiting.";
     assert!(report::conclusion(&summary).contains(&sentence.to_owned()), "{sentence}");
     let text = report::text(&summary, false);
     assert!(text.contains("overloaded in rate 2 of 3 (1.5k/s): 1.50k/s offered"), "{text}");

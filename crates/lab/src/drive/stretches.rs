@@ -145,7 +145,7 @@ impl Stretches {
         self.note(scheduled, latency_ns, Outcomes { wrong, refused, missing: 0 });
     }
 
-    /// A request that was due at `scheduled` was given up, as so many operations.
+    /// A request that was due at `scheduled` was given up, which is this many operations.
     #[inline]
     pub(super) fn missing(&mut self, scheduled: Ns, waited_ns: u64, times: u32) {
         let missing = u64::from(times);

@@ -306,7 +306,6 @@ impl Timed {
 mod tests {
     use super::*;
     use crate::drive::schedule::Seed;
-    use crate::drive::stretches::{StretchSum, Stretches, add_slice};
     use crate::drive::tally::empty_histogram;
     use crate::plan::{Arrivals, arrivals_of};
 
@@ -390,165 +389,6 @@ mod tests {
         assert!(timed.is_over(until) && timed.give_up().count() == 0);
     }
 
-    /// What one server shows in slices, that takes this long at a time for each request, one after
-    /// another.
-    fn pressure_on(
-        arrivals: &Arrivals,
-        (slices, slice_ns): (u64, Ns),
-        seed: u64,
-        service_ns: impl Fn(u64, Ns) -> Ns,
-    ) -> Vec<StretchSum> {
-        let Arrivals::Open(schedule) = arrivals else { panic!("{arrivals} is no schedule") };
-        let mut all = Vec::new();
-        for run in 0..slices {
-            let times = ArrivalTimes::new(schedule, Seed { of_group: seed, run }, (0, 1));
-            let mut timed = Timed::open(0, slice_ns, times, &[0]);
-            let mut now = 0;
-            while !timed.is_over(now) {
-                let due = timed.due(now);
-                let after = due.map(|due| {
-                    let free = now + service_ns(run, now);
-                    timed.free(due.slot, free);
-                    free
-                });
-                now = after.or(timed.wake()).unwrap_or(slice_ns).max(now);
-            }
-            add_slice(&mut all, stretches_of(&timed));
-        }
-        all
-    }
-
-    /// What waited in the stretches of a slice.
-    fn stretches_of(timed: &Timed) -> Vec<StretchSum> {
-        let (start, ends) = timed.stretch_ends().unwrap();
-        Stretches::new(start, ends).sums(0, &timed.waited())
-    }
-
-    fn is_overloaded(all: &[StretchSum]) -> bool {
-        all.iter().any(StretchSum::is_overloaded)
-    }
-
-    #[test]
-    fn a_target_is_overloaded_where_requests_wait_that_no_burst_accounts_for() {
-        let bursts = "rate = '1k/s', bursts = { on = '10ms', off = '90ms' }";
-        let steps = |rates: [&str; 3]| {
-            let each = rates.map(|rate| format!("{{ rate = '{rate}/s', for = '500ms' }}"));
-            format!("steps = [{}]", each.join(", "))
-        };
-        let bursts_in_steps =
-            format!("{}, bursts = {{ on = '10ms', off = '90ms' }}", steps(["500", "1k", "500"]));
-        // What a thousand requests a second leave to each is 1 ms.
-        let rates = [
-            ("rate = '1k/s'".to_owned(), 990, 1060),
-            ("rate = '1k/s', spacing = 'poisson'".to_owned(), 950, 1200),
-            (bursts.to_owned(), 950, 1100),
-            (steps(["100", "500", "1k"]), 990, 1100),
-            (steps(["100", "1k", "100"]), 990, 1100),
-            (steps(["1k", "500", "100"]), 990, 1100),
-            (bursts_in_steps, 950, 1150),
-        ];
-        let rates = rates.map(|(schedule, carried_us, overloading_us)| {
-            (arrivals_of(&format!("{{ {schedule} }}")), carried_us, overloading_us)
-        });
-        let late = Arrivals::traced((750..1500).map(|ms| ms * 1_000_000).collect());
-        for (arrivals, carried_us, overloading_us) in rates.into_iter().chain([(late, 990, 1100)]) {
-            for seed in 1..=20 {
-                let once = (1, 1_500_000_000);
-                let on =
-                    |service_us: u64| pressure_on(&arrivals, once, seed, |_, _| service_us * 1000);
-                let (carried, overloaded) = (on(carried_us), on(overloading_us));
-                assert!(!is_overloaded(&carried), "{arrivals}, seed {seed}: {carried:?}");
-                assert!(is_overloaded(&overloaded), "{arrivals}, seed {seed}: {overloaded:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn chance_and_a_stall_in_a_slice_overload_no_target_and_too_high_a_rate_does() {
-        const MS: Ns = 1_000_000;
-        let ten = (10, 500 * MS);
-        let poisson = |rate| arrivals_of(&format!("{{ rate = '{rate}', spacing = 'poisson' }}"));
-        for seed in 1..=100 {
-            // Loads of 0.9, and of 2 and 1.3: of few in a slice chance takes up more.
-            let on = |rate, service_ns| pressure_on(&poisson(rate), ten, seed, |_, _| service_ns);
-            assert!(!is_overloaded(&on("100/s", 9 * MS)), "seed {seed}");
-            assert!(!is_overloaded(&on("2k/s", MS * 9 / 20)), "seed {seed}");
-            assert!(is_overloaded(&on("100/s", 20 * MS)), "seed {seed}");
-            assert!(is_overloaded(&on("2k/s", MS * 13 / 20)), "seed {seed}");
-        }
-        let stalls = |slice, now| match (slice, now) {
-            (3, ..200_000_000) => MS / 2,
-            (3, ..550_000_000) => 550 * MS - now,
-            _ => MS / 2,
-        };
-        let stalled = pressure_on(&arrivals_of("{ rate = '1k/s' }"), ten, 1, stalls);
-        assert!(stalled[0].overloaded_slices == 1 && !is_overloaded(&stalled), "{stalled:?}");
-    }
-
-    /// Whether slices of half a second overload a target with this many slots; `answered` says when
-    /// it answers what is sent at a time, after the answer before.
-    fn is_overloaded_with(
-        slots: usize,
-        arrivals: &Arrivals,
-        seed: u64,
-        mut answered: impl FnMut(Ns, Ns) -> Ns,
-    ) -> bool {
-        let Arrivals::Open(schedule) = arrivals else { panic!("{arrivals} is no schedule") };
-        let (mut all, until) = (Vec::new(), 500_000_000);
-        for run in 0..10 {
-            let times = ArrivalTimes::new(schedule, Seed { of_group: seed, run }, (0, 1));
-            let places: Vec<usize> = (0..slots).collect();
-            let mut timed = Timed::open(0, until, times, &places);
-            let mut under_way = std::collections::BTreeSet::new();
-            let (mut now, mut last, mut number) = (0, 0, 0);
-            while !(timed.is_over(now) && under_way.is_empty()) {
-                while let Some((at, _, slot)) = under_way.first().copied()
-                    && at <= now
-                {
-                    under_way.pop_first();
-                    timed.free(slot, at);
-                }
-                while let Some(due) = timed.due(now) {
-                    last = answered(now, last);
-                    number += 1;
-                    under_way.insert((last, number, due.slot));
-                }
-                let next = under_way.first().map(|(at, ..)| *at);
-                now = next.into_iter().chain(timed.wake()).min().unwrap_or(until).max(now);
-            }
-            add_slice(&mut all, stretches_of(&timed));
-        }
-        is_overloaded(&all)
-    }
-
-    #[test]
-    fn an_excess_that_fills_slots_overloads_a_target_and_answers_that_take_long_do_not() {
-        const MS: Ns = 1_000_000;
-        for spacing in ["constant", "poisson"] {
-            let rate = |rate| arrivals_of(&format!("{{ rate = '{rate}', spacing = '{spacing}' }}"));
-            for seed in 1..=4 {
-                // One after another: a thousand a second.
-                let in_turn = |now: Ns, last: Ns| last.max(now) + MS;
-                for (slots, per_second, is_too_much) in [
-                    (64, "800/s", false),
-                    (512, "800/s", false),
-                    (64, "1.5k/s", true),
-                    (4096, "1.5k/s", true),
-                    (4096, "12k/s", true),
-                ] {
-                    let is_it = is_overloaded_with(slots, &rate(per_second), seed, in_turn);
-                    assert_eq!(is_it, is_too_much, "{spacing} {per_second}, {slots}, {seed}");
-                }
-                // All at once, each for as long.
-                for long in [10, 100, 200, 300, 450, 900] {
-                    let at_once = |now: Ns, _: Ns| now + long * MS;
-                    let is_it = is_overloaded_with(4096, &rate("1k/s"), seed, at_once);
-                    assert!(!is_it, "{spacing}, {long} ms, {seed}");
-                }
-            }
-        }
-    }
-
     #[test]
     fn threads_offer_at_the_same_time_and_slices_one_after_another() {
         let one = Pressure { offered: 100, backlog_most: 7, backlog_end: 12, schedule_ns: 1_000 };
@@ -624,18 +464,5 @@ mod tests {
         timed.begin_sending();
         assert_eq!(timed.due(1_100).map(|due| due.scheduled), Some(1_100));
         assert_eq!(timed.pressure().offered, 1);
-    }
-
-    #[test]
-    fn each_rate_knows_what_waited_in_it() {
-        let steps = "{ steps = [{ rate = '500/s', for = '500ms' }, \
-                     { rate = '1.5k/s', for = '500ms' }, { rate = '100/s', for = '1s' }] }";
-        let all = pressure_on(&arrivals_of(steps), (1, 2_000_000_000), 1, |_, _| 1_000_000);
-        let seen: Vec<_> =
-            all.iter().map(|one| (one.waited.offered, one.is_overloaded())).collect();
-        assert_eq!(seen, [(250, false), (750, true), (100, false)]);
-        assert!((100..200).contains(&all[1].waited.fewest), "{:?}", all[1]);
-        let lengths: Vec<_> = all.iter().map(|one| one.length_ns / 1_000_000).collect();
-        assert_eq!(lengths, [500, 500, 1_000]);
     }
 }

@@ -91,8 +91,8 @@ const ONE_OF: &str = "say exactly one of think, pause, rate, every, steps, trace
 const SPACED: &str = "spacing and bursts need a rate, for bursts the mean over on and off: \
                       rate = \"5k/s\"";
 
-const NO_PAUSE: &str = "bursts without a pause between are one even rate: leave bursts out, or give \
-                        them one, off = \"90ms\"";
+const NO_PAUSE: &str = "bursts without a pause between are one even rate: leave bursts out, or \
+                        give them one, off = \"90ms\"";
 
 /// Times are whole nanoseconds, so no schedule is denser.
 const MAX_PER_SECOND: f64 = 1e9;

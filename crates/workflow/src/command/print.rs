@@ -99,9 +99,9 @@ pub(super) fn run(args: &PrintArgs) -> Outcome {
 
 /// Why it isn't printed there.
 fn not_for_people(style: StyleWord, is_terminal: bool) -> Option<&'static str> {
-    matches!(style, StyleWord::Binary).then_some(()).filter(|()| is_terminal)?;
-    Some(
-        "--style binary prints bytes that no terminal shows: write them to a file, > x.bin, or a pipe",
+    let is_binary = matches!(style, StyleWord::Binary);
+    (is_binary && is_terminal).then_some(
+        "--style binary prints bytes, not for a terminal: write them to a file, > x.bin, or a pipe",
     )
 }
 
