@@ -379,13 +379,13 @@ impl Client {
         }
     }
 
-    /// What a server of this program says of the command of a task that is submitted and no more:
-    /// that it waits for a place, or still runs; of `/`, that commands have taken all places for
-    /// long. ecFlow's servers say nothing.
+    /// What a server of this program says of the commands of a task whose job is submitted or
+    /// active, a line each: that one waits for a place, still runs, or has ended; of `/`, that
+    /// commands have taken all places for long. ecFlow's servers say nothing.
     ///
     /// # Errors
     /// When it is refused, or as of [`ask`](Self::ask).
-    pub fn why_submitted(&self, path: &str) -> Result<Option<String>> {
+    pub fn why_commands(&self, path: &str) -> Result<Option<String>> {
         match read_answer(&self.ask(Command::Node(NodeCommand::Why, path.to_owned()))?) {
             Ok(Answer::Error(why)) => Err(ClientError::Refused(why.trim_end().to_owned())),
             Ok(Answer::Text(text)) => Ok(Some(text.into_owned())),

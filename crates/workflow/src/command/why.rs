@@ -47,7 +47,7 @@ pub(super) fn run(args: &WhyArgs) -> Outcome {
     let (mut failed, mut is_own) = (None, None);
     let mut of_commands = |path: &str| {
         let is_own = *is_own.get_or_insert_with(|| client.is_own().unwrap_or(false));
-        let said = if is_own { client.why_submitted(path) } else { Ok(None) };
+        let said = if is_own { client.why_commands(path) } else { Ok(None) };
         said.unwrap_or_else(|why| {
             failed = Some(why);
             None

@@ -13,8 +13,9 @@ use super::tree::Snapshot;
 /// How many holders of a full limit are named.
 const HOLDERS: usize = 4;
 
-/// What a server says of the command of a submitted task, by its path: that it waits for a place,
-/// or still runs; and of `/`, that commands have taken all places. A tree doesn't have it.
+/// What a server says of the commands of a task whose job is submitted or active, by its path, a
+/// line each: that one waits for a place, still runs, or has failed; and of `/`, that commands have
+/// taken all places. A tree doesn't have it.
 pub type OfCommands<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
 
 impl Snapshot {
@@ -65,8 +66,8 @@ impl Snapshot {
             reasons.push(format!("{who} is suspended"));
         } else if node.kind.is_job() && !matches!(node.state, State::Queued | State::Aborted) {
             reasons.push(format!("{who} is {}", node.state.word()));
-            if node.state == State::Submitted {
-                reasons.extend(of_commands(&self.path(id)));
+            if matches!(node.state, State::Submitted | State::Active) {
+                self.why_not_over(id, of_commands, reasons);
             }
             return;
         } else if node.state == State::Complete {
@@ -78,6 +79,24 @@ impl Snapshot {
         self.why_times(id, &who, reasons);
         self.why_triggers(id, &who, reasons);
         self.why_limits(id, &who, reasons);
+    }
+
+    /// What becomes of the commands of a job that is submitted or active, also of those by which a
+    /// user has asked for its end.
+    fn why_not_over(&self, id: NodeId, of_commands: OfCommands<'_>, reasons: &mut Vec<String>) {
+        let said = of_commands(&self.path(id)).unwrap_or_default();
+        reasons.extend(said.lines().map(str::to_owned));
+        let flags = &self.node(id).flags;
+        // Of a server that knows no more, or has been started again since.
+        if said.contains("its ECF_KILL_CMD") {
+            return;
+        }
+        if flags.has(Flag::KillCommandFailed) {
+            let why = "a kill of it has failed (flag killcmd_failed): the server's log has why";
+            reasons.push(why.to_owned());
+        } else if flags.has(Flag::Killed) {
+            reasons.push("it was killed (flag killed), and has not ended".to_owned());
+        }
     }
 
     fn why_aborted(&self, id: NodeId, who: &str) -> String {

@@ -129,8 +129,10 @@ impl Owner {
 
     /// Logs a command of a job that is not started (`--dis_job_gen`). Jobs themselves are many.
     fn starts_none(&self, at_us: i64, submission: &Submission) {
-        let Submission { kind, path, .. } = submission;
+        let Submission { kind, path, try_no, password, .. } = submission;
         if *kind != CommandKind::Job {
+            let why = "no jobs are started (--dis_job_gen)";
+            self.shared.fates.not_started((*kind, path, (*try_no, password)), why);
             let why = "is not started, as no jobs are (--dis_job_gen)";
             self.say(at_us, Category::Message, &format!("{} of {path} {why}", kind.variable()));
         }
@@ -179,15 +181,21 @@ impl Owner {
                 return None;
             }
         }
-        let Some(signals) = self.signals(*kind) else { return Some(submission) };
-        if let Some(submission) = signals.add(*submission) {
-            self.start_signal(submission);
+        let kind = *kind;
+        let Some(signals) = self.signals(kind) else { return Some(submission) };
+        let (path, job) = (path.clone(), (submission.try_no, submission.password.clone()));
+        match signals.add(*submission) {
+            Some(submission) => self.start_signal(submission),
+            None => self.shared.fates.waits((kind, &path, (job.0, &job.1))),
         }
+        self.shared.fates.prune(|path, job| self.core.runs(path, job));
         None
     }
 
     /// It needs no file: to make it waits for nothing.
     fn start_signal(&self, submission: Submission) {
+        let Submission { kind, path, try_no, password, .. } = &submission;
+        self.shared.fates.begun((*kind, path, (*try_no, password)));
         job::make(submission, &self.shared.owner, self.environment.task_threshold);
     }
 
@@ -197,6 +205,9 @@ impl Owner {
             self.say(unix_us(), Category::Warning, text);
         }
         let (kind, is_over) = (end.kind, end.what.is_over());
+        if is_over && matches!(kind, CommandKind::Kill | CommandKind::Status) {
+            self.shared.fates.ended(&end);
+        }
         self.command_end(end);
         if is_over {
             if let Some(signals) = self.signals(kind) {

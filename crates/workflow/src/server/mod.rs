@@ -12,6 +12,7 @@ mod disk;
 mod dispatch;
 mod effects;
 mod environment;
+mod fates;
 mod filing;
 mod flush;
 mod followers;
@@ -211,6 +212,7 @@ impl BoundWorkflow {
             followers: slot::Memory::new((limits.max_connections as u64 / 4).max(1)),
             silence: limits.send_timeout.div_f64(3.0).min(header::SILENCE),
             spawner: Arc::new(Spawner::start(limits.max_jobs)?),
+            fates: fates::Fates::default(),
         });
         let dispatch = Arc::new(Dispatch::new(messages));
         let mut core = Core::new(Arc::clone(&environment));

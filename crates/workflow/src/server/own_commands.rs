@@ -105,18 +105,14 @@ impl Owner {
         true
     }
 
-    /// Answers why a task is submitted and no more: where its command waits for a place, or runs;
-    /// of the server, that commands have taken all places for long. ecFlow's server, which is asked
-    /// the same by `ecflow_client --why`, says nothing.
+    /// Answers what becomes of the commands of a task whose job runs: where they wait for a place,
+    /// run, or have ended; of the server, that commands have taken all places for long. ecFlow's
+    /// server, which is asked the same by `ecflow_client --why`, says nothing.
     pub(super) fn of_the_places(&self, request: &Request, asked: &Asked) -> bool {
         let Body::User(_, Command::Node(NodeCommand::Why, path)) = &request.body else {
             return false;
         };
-        let why = match path.as_str() {
-            "/" => self.shared.spawner.taken_up(),
-            path if self.core.is_submitted(path) => self.shared.spawner.why(path),
-            _ => None,
-        };
+        let why = self.shared.why(self.core.tree(), path);
         asked.slot.put(Answer::Reply(why.map_or(Reply::OK, Reply::Text)));
         true
     }

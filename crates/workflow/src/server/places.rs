@@ -222,18 +222,39 @@ impl Places {
 
     /// What a task's job waits for: a place for its command, or that this ends.
     pub(super) fn why(&self, path: &str, now: Instant) -> Option<String> {
-        let name = CommandKind::Job.variable();
         if self.waiting.get(path).is_some() {
-            let kind = &self.kinds[0];
-            let oldest = self.oldest(kind, now).unwrap_or_default();
-            let places = of_places(CommandKind::Job, kind.most);
-            return Some(format!("its {name} waits, as {places} are taken: {oldest}"));
+            return Some(self.why_waits(0, now));
         }
         let process = self.jobs.get(path)?;
-        let seconds = self.running.get(process)?.seconds(now);
-        Some(format!(
-            "its {name} has run for {seconds} s; if it hangs, end it by `kill -- -{process}`"
-        ))
+        Some(self.running.get(process)?.why(*process, now))
+    }
+
+    /// That a command of a kind waits, and for what.
+    fn why_waits(&self, at: usize, now: Instant) -> String {
+        let (name, kind) = (KINDS[at].variable(), &self.kinds[at]);
+        let (places, oldest) = (of_places(KINDS[at], kind.most), self.oldest(kind, now));
+        let oldest = oldest.map_or_else(String::new, |oldest| format!(": {oldest}"));
+        format!("its {name} waits, as {places} are taken{oldest}")
+    }
+
+    /// What a task's kill or status command waits for, or how long it has run for.
+    pub(super) fn why_signal(
+        &self,
+        kind: CommandKind,
+        path: &str,
+        waits: bool,
+        now: Instant,
+    ) -> Option<String> {
+        let at = KINDS.iter().position(|one| *one == kind)?;
+        if waits {
+            return Some(self.why_waits(at, now));
+        }
+        // There are few places.
+        let mut running = self.kinds[at].running.iter().rev();
+        running.find_map(|(_, process)| {
+            let running = self.running.get(process)?;
+            (running.start.path == path).then(|| running.why(*process, now))
+        })
     }
 
     /// That no place of a kind has been free for long.
@@ -296,6 +317,12 @@ impl Start {
 impl Running {
     fn seconds(&self, now: Instant) -> u64 {
         now.saturating_duration_since(self.since).as_secs()
+    }
+
+    /// That it runs, and how to end it.
+    fn why(&self, process: u32, now: Instant) -> String {
+        let (name, seconds) = (self.start.kind.variable(), self.seconds(now));
+        format!("its {name} has run for {seconds} s; if it hangs, end it by `kill -- -{process}`")
     }
 }
 

@@ -10,10 +10,12 @@ use bytes::Bytes;
 use wire::{PoolFull, TaskPool, Waker};
 
 use super::access::Access;
+use super::fates::Fates;
 use super::log::{Category, Log, unix_us};
 use super::message::Message;
 use super::slot::{Answer, Held, Memory, Rendered, SMALL_BYTES, Slot};
 use super::spawn::Spawner;
+use crate::model::Snapshot;
 use crate::protocol::{Reply, Request};
 
 /// What connections, the owner and the pool share.
@@ -37,6 +39,8 @@ pub(super) struct Shared {
     /// How long those are sent nothing, at most.
     pub(super) silence: Duration,
     pub(super) spawner: Arc<Spawner>,
+    /// What has become of kill and status commands.
+    pub(super) fates: Fates,
 }
 
 /// By how much threads that parse, render and write yield to those that answer.
@@ -70,6 +74,15 @@ impl Shared {
             work();
         });
         task.map(drop)
+    }
+
+    /// What becomes of the commands of a task whose job runs, as of this tree; of `/`, that
+    /// commands have taken all places for long.
+    pub(super) fn why(&self, tree: &Snapshot, path: &str) -> Option<String> {
+        match path {
+            "/" => self.spawner.taken_up(),
+            path => self.fates.why(&self.spawner, tree, path),
+        }
     }
 
     /// Why who asks may not, by the users as they are now.
@@ -184,6 +197,7 @@ mod tests {
             followers: Memory::new(1),
             silence: Duration::ZERO,
             spawner: Arc::new(Spawner::start(1).expect("a thread")),
+            fates: Fates::default(),
         };
         let (go_on, waits) = channel::<()>();
         let busy = shared.in_background(move || assert!(waits.recv().is_err(), "none is sent"));

@@ -18,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use signal_hook::consts::SIGCHLD;
 use wire::{Interest, Poller};
 
+use super::core::CommandKind;
 use super::places::{Happened, Places, Running, Start};
 
 /// The token of the descriptor that says that there is work.
@@ -85,6 +86,11 @@ impl Spawner {
     /// What a task's job waits for: a place for its command, or that this ends.
     pub(super) fn why(&self, path: &str) -> Option<String> {
         self.common.places().why(path, Instant::now())
+    }
+
+    /// Where a kill or status command of a task runs, since when; where it waits, what for.
+    pub(super) fn why_signal(&self, kind: CommandKind, path: &str, waits: bool) -> Option<String> {
+        self.common.places().why_signal(kind, path, waits, Instant::now())
     }
 
     /// That no place has been free for long, with the command that has run for longest.
@@ -225,7 +231,6 @@ impl Starter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::core::CommandKind;
     use std::sync::mpsc::channel;
 
     #[test]

@@ -189,6 +189,68 @@ fn a_kill_that_has_waited_is_not_run_for_a_job_that_has_ended_or_another_try() {
 }
 
 #[test]
+fn why_says_what_has_become_of_kill_and_status_commands() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    place.write("home/kill", "");
+    place.write("home/all", "");
+    let all: String = (0..40).map(|at| format!("task t{at}\n")).collect();
+    begin(
+        place.port,
+        format!(
+            "suite s\nedit ECF_NO_SCRIPT 1\nedit ECF_JOB_CMD true\n\
+             task fails\nedit ECF_KILL_CMD 'exit %WITH:3%'\nedit ECF_STATUS_CMD 'exit 4'\n\
+             task ends\nedit ECF_KILL_CMD 'true %ECF_RID%'\n\
+             task hangs\nedit ECF_KILL_CMD '{}'\n\
+             family f\nedit ECF_KILL_CMD '{}'\n{all}endfamily\nendsuite\n",
+            hangs("kill"),
+            hangs("all")
+        ),
+    );
+    let address = format!("localhost:{}", place.port);
+    let why = |path: &str| printed(&["why", &address, path]);
+    let until = |path: &str, what: &[&str]| {
+        place.until(&format!("{path}: {what:?}"), || {
+            let why = why(path);
+            what.iter().all(|what| why.contains(what))
+        });
+    };
+    let client = client(place.port);
+    place.until("all are submitted", || {
+        let tree = client.tree().expect("a tree");
+        tree.walk(workflow::model::NodeId::ROOT).all(|id| {
+            let node = tree.node(id);
+            !node.kind.is_job() || node.state == workflow::model::State::Submitted
+        })
+    });
+    ask(place.port, PathsCommand::Kill, "/s/fails");
+    let unnamed = "ECF_RID is empty: the job has not named its process";
+    let failed = ["its ECF_KILL_CMD failed", "it exited with status 3 [ exit 3 ]", unnamed];
+    until("/s/fails", &failed);
+    assert!(!why("/s/fails").contains("killcmd_failed"), "the reason is better than the flag");
+    ask(place.port, PathsCommand::Status, "/s/fails");
+    until("/s/fails", &["its ECF_STATUS_CMD failed", "it exited with status 4", failed[0]]);
+    ask(place.port, PathsCommand::Kill, "/s/ends");
+    until("/s/ends", &["its ECF_KILL_CMD succeeded", "the job has not ended [ true ]", unnamed]);
+    ask(place.port, PathsCommand::Kill, "/s/hangs");
+    until("/s/hangs", &["its ECF_KILL_CMD has run for", "end it by `kill -- -"]);
+    ask(place.port, PathsCommand::Kill, "/s/f");
+    let waits = "its ECF_KILL_CMD waits, as all 32 places of ECF_KILL_CMD are taken: the oldest, \
+                 ECF_KILL_CMD of /s/hangs, has run for";
+    let count = || (0..40).filter(|at| why(&format!("/s/f/t{at}")).contains(waits)).count();
+    place.until("all but 31 wait", || count() == 9);
+    server.stop(Duration::from_secs(1));
+    // The next server knows no more than the flag.
+    let server = start(&place.home(), place.port);
+    until("/s/fails", &["a kill of it has failed (flag killcmd_failed): the server's log has why"]);
+    until("/s/ends", &["it was killed (flag killed), and has not ended"]);
+    for file in ["kill", "all"] {
+        std::fs::remove_file(place.home().join(file)).expect("removed");
+    }
+    server.stop(Duration::from_secs(1));
+}
+
+#[test]
 fn how_commands_end_is_known_where_whoever_starts_the_server_ignores_sigchld() {
     let place = Place::new();
     let served = Served::ignoring_ends(&place);

@@ -35,6 +35,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 
 use super::environment::{CheckSettings, Environment};
+use super::fates::how;
 use super::log::Category;
 use super::message::{CommandEnd, CommandWhat, Counts, Look};
 use super::record::{Record, What};
@@ -202,9 +203,17 @@ impl Core {
         !children::program(expression).is_ok_and(is_known)
     }
 
-    /// Whether a task's job was submitted, and has not begun.
-    pub(super) fn is_submitted(&self, path: &str) -> bool {
-        self.tree.find(path).is_some_and(|id| self.tree.node(id).state == State::Submitted)
+    /// The tree as it is now.
+    pub(super) fn tree(&self) -> &Snapshot {
+        &self.tree
+    }
+
+    /// Whether a job, by the path of its task, its try and its password, is submitted or active.
+    pub(super) fn runs(&self, path: &str, job: (i32, &str)) -> bool {
+        self.tree.find(path).is_some_and(|id| {
+            let runs = matches!(self.tree.node(id).state, State::Submitted | State::Active);
+            runs && signals::is_own(&self.tree, id, job)
+        })
     }
 
     /// What comes of a job, by its try and password, instead of its start: where it isn't its
@@ -375,11 +384,7 @@ impl Core {
             ) => return None,
             (CommandWhat::Ended { status, .. }, _) if status.success() => return None,
             (CommandWhat::Ended { process, status, command }, kind) => {
-                use std::os::unix::process::ExitStatusExt as _;
-                let how = match (status.code(), status.signal()) {
-                    (Some(code), _) => format!("exited with status {code}"),
-                    (None, signal) => format!("died of signal {}", signal.unwrap_or(0)),
-                };
+                let how = how(*status);
                 let variable = kind.variable();
                 let code = match kind {
                     CommandKind::Kill => KILL_FAILED,

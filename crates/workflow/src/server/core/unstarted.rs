@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::escape::{escaped, plain};
 
 /// Which of a task's commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::server) enum CommandKind {
     /// ECF_JOB_CMD.
     Job,

@@ -94,9 +94,9 @@ impl App {
         self.look_since(None).await
     }
 
-    /// What a submitted task's command waits for, or that it still runs.
-    pub(super) fn why_submitted(&self, path: &str) -> Option<String> {
-        self.shared.spawner.why(path)
+    /// What becomes of the commands of a task whose job runs.
+    pub(super) fn why(&self, tree: &Snapshot, path: &str) -> Option<String> {
+        self.shared.why(tree, path)
     }
 
     /// That commands have taken all places for long.

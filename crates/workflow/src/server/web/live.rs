@@ -129,7 +129,7 @@ fn node(tree: &Snapshot, id: NodeId, app: &App) -> Value {
         "rid": job.rid.as_str(),
         "abort_reason": job.abort_reason.as_str(),
         "attributes": attributes(tree, id),
-        "why": tree.why(id, &mut |path| app.why_submitted(path)),
+        "why": tree.why(id, &mut |path| app.why(tree, path)),
         "history": history,
     })
 }

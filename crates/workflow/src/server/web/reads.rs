@@ -109,7 +109,7 @@ pub(super) async fn status(app: &Arc<App>, path: String, query: &Query) -> Resul
     app.json(query.filter(), move || {
         let id = find(&tree, &path)?;
         let node = tree.node(id);
-        let mut of_commands = |path: &str| of.why_submitted(path);
+        let mut of_commands = |path: &str| of.why(&tree, path);
         rendered(&json!({
             "status": node.displayed().word(),
             "path": path,

@@ -1,0 +1,151 @@
+//! What has become of the kill and status commands of jobs that run: `why` says it. It is this
+//! process's own, and gone with it; the flags of the tasks stay.
+
+use std::collections::HashMap;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::core::CommandKind;
+use super::message::{CommandEnd, CommandWhat};
+use super::spawn::Spawner;
+use crate::model::{Snapshot, State};
+
+/// From how many on those of jobs that have ended are dropped.
+const MANY: usize = 1024;
+
+/// What has become of a command.
+enum Fate {
+    /// It waits for a place.
+    Waits,
+    /// It is started, or about to be.
+    Begun,
+    /// It is over: since when, what it did, and more of that.
+    Over(Instant, &'static str, String),
+}
+
+/// The last command of a kind for a job, by its try and password.
+struct Known {
+    job: (i32, String),
+    fate: Fate,
+}
+
+type All = HashMap<(CommandKind, String), Known>;
+
+/// The last kill and status command of each job, by the path of its task.
+#[derive(Default)]
+pub(super) struct Fates(Mutex<(All, usize)>);
+
+/// A kind of command, and the path and job that it is for.
+pub(super) type Of<'a> = (CommandKind, &'a str, (i32, &'a str));
+
+impl Fates {
+    /// All, and from how many on they are looked through.
+    fn lock(&self) -> MutexGuard<'_, (All, usize)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, (kind, path, job): Of<'_>, fate: Fate) {
+        let known = Known { job: (job.0, job.1.to_owned()), fate };
+        self.lock().0.insert((kind, path.to_owned()), known);
+    }
+
+    /// A command waits for a place.
+    pub(super) fn waits(&self, of: Of<'_>) {
+        self.note(of, Fate::Waits);
+    }
+
+    /// A command is about to be started.
+    pub(super) fn begun(&self, of: Of<'_>) {
+        self.note(of, Fate::Begun);
+    }
+
+    /// A command is not started.
+    pub(super) fn not_started(&self, of: Of<'_>, why: &str) {
+        let more = format!(": {}", one_line(why));
+        self.note(of, Fate::Over(Instant::now(), "was not started", more));
+    }
+
+    /// A kill or status command has got further.
+    pub(super) fn ended(&self, end: &CommandEnd) {
+        let of = (end.kind, &*end.path, (end.try_no, &*end.password));
+        let (what, more) = match &end.what {
+            CommandWhat::NotStarted(why) => return self.not_started(of, why),
+            CommandWhat::Ended { status, command, .. } if status.success() => {
+                let more =
+                    if end.kind == CommandKind::Kill { ", and the job has not ended" } else { "" };
+                ("succeeded", format!("{more} [ {} ]", one_line(command)))
+            }
+            CommandWhat::Ended { status, command, .. } => {
+                ("failed", format!(": it {} [ {} ]", how(*status), one_line(command)))
+            }
+            CommandWhat::Lost(_) => ("ended", ", and how is unknown".to_owned()),
+            _ => return,
+        };
+        self.note(of, Fate::Over(Instant::now(), what, more));
+    }
+
+    /// Drops what is of jobs for which `runs` doesn't hold, where there is much.
+    pub(super) fn prune(&self, runs: impl Fn(&str, (i32, &str)) -> bool) {
+        let (all, most) = &mut *self.lock();
+        if all.len() >= MANY.max(*most) {
+            all.retain(|(_, path), known| runs(path, (known.job.0, &known.job.1)));
+            *most = 2 * all.len();
+        }
+    }
+
+    /// What becomes of the commands of a task whose job is submitted or active, a line each: of the
+    /// one that starts it, and of the last that was to kill it or to ask for its status.
+    pub(super) fn why(&self, spawner: &Spawner, tree: &Snapshot, path: &str) -> Option<String> {
+        let node = tree.node(tree.find(path)?);
+        let starts = match node.state {
+            State::Submitted => spawner.why(path),
+            State::Active => None,
+            _ => return None,
+        };
+        let job = node.job();
+        let mut lines: Vec<String> = starts.into_iter().collect();
+        for kind in [CommandKind::Kill, CommandKind::Status] {
+            let said = self.of_signal(spawner, (kind, path, (job.try_no, &job.password)));
+            lines.extend(said.map(|said| match job.rid.is_empty() {
+                true => format!("{said}; ECF_RID is empty: the job has not named its process"),
+                false => said,
+            }));
+        }
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// What becomes of the last command of a kind for a job.
+    fn of_signal(&self, spawner: &Spawner, (kind, path, job): Of<'_>) -> Option<String> {
+        let locked = self.lock();
+        let known = locked.0.get(&(kind, path.to_owned()))?;
+        if (known.job.0, &*known.job.1) != job {
+            return None;
+        }
+        let waits = match &known.fate {
+            Fate::Over(since, what, more) => {
+                let (name, seconds) = (kind.variable(), since.elapsed().as_secs());
+                return Some(format!("its {name} {what} {seconds} s ago{more}"));
+            }
+            Fate::Begun => false,
+            Fate::Waits => true,
+        };
+        // The spawner has a lock of its own.
+        drop(locked);
+        spawner.why_signal(kind, path, waits)
+    }
+}
+
+/// How a command has ended.
+pub(super) fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with status {code}"),
+        (None, signal) => format!("died of signal {}", signal.unwrap_or(0)),
+    }
+}
+
+/// A text in one line: a further line would be another reason.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
