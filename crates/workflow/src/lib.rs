@@ -26,6 +26,7 @@ pub mod traffic;
 mod command;
 mod serve;
 mod slices;
+mod words;
 
 use service::{Service, Subcommand};
 

@@ -87,15 +87,21 @@ impl Snapshot {
         let said = of_commands(&self.path(id)).unwrap_or_default();
         reasons.extend(said.lines().map(str::to_owned));
         let flags = &self.node(id).flags;
-        // Of a server that knows no more, or has been started again since.
-        if said.contains("its ECF_KILL_CMD") {
-            return;
+        let has_failed = flags.has(Flag::KillCommandFailed);
+        // A server says more; one that has been started again, or another one, doesn't.
+        if !said.contains("its ECF_KILL_CMD") {
+            if has_failed {
+                let why = "a kill of it has failed (flag killcmd_failed): the server's log has why";
+                reasons.push(why.to_owned());
+            } else if flags.has(Flag::Killed) {
+                reasons.push("it was killed (flag killed), and has not ended".to_owned());
+            }
         }
-        if flags.has(Flag::KillCommandFailed) {
-            let why = "a kill of it has failed (flag killcmd_failed): the server's log has why";
+        let is_asked =
+            has_failed || flags.has(Flag::Killed) || flags.has(Flag::StatusCommandFailed);
+        if is_asked && self.node(id).job().rid.is_empty() {
+            let why = "its job has not named its process: ECF_RID is empty for its commands";
             reasons.push(why.to_owned());
-        } else if flags.has(Flag::Killed) {
-            reasons.push("it was killed (flag killed), and has not ended".to_owned());
         }
     }
 

@@ -108,10 +108,7 @@ impl Fates {
         let mut lines: Vec<String> = starts.into_iter().collect();
         for kind in [CommandKind::Kill, CommandKind::Status] {
             let said = self.of_signal(spawner, (kind, path, (job.try_no, &job.password)));
-            lines.extend(said.map(|said| match job.rid.is_empty() {
-                true => format!("{said}; ECF_RID is empty: the job has not named its process"),
-                false => said,
-            }));
+            lines.extend(said);
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }

@@ -224,7 +224,7 @@ fn why_says_what_has_become_of_kill_and_status_commands() {
         })
     });
     ask(place.port, PathsCommand::Kill, "/s/fails");
-    let unnamed = "ECF_RID is empty: the job has not named its process";
+    let unnamed = "its job has not named its process: ECF_RID is empty for its commands";
     let failed = ["its ECF_KILL_CMD failed", "it exited with status 3 [ exit 3 ]", unnamed];
     until("/s/fails", &failed);
     assert!(!why("/s/fails").contains("killcmd_failed"), "the reason is better than the flag");
@@ -248,6 +248,42 @@ fn why_says_what_has_become_of_kill_and_status_commands() {
         std::fs::remove_file(place.home().join(file)).expect("removed");
     }
     server.stop(Duration::from_secs(1));
+}
+
+/// What a kill or status command that can't be started is answered, by both servers.
+#[test]
+fn a_kill_that_can_t_be_started_is_refused_as_ecflow_s_server_does() {
+    if ["ecflow_client", "ecflow_server"].iter().any(|name| testing::program(name).is_none()) {
+        return;
+    }
+    let [ours, theirs] = [false, true].map(|is_theirs| {
+        let place = Place::new();
+        let _served = if is_theirs { Served::theirs(&place) } else { Served::ours(&place) };
+        begin(
+            place.port,
+            "suite s\nedit ECF_NO_SCRIPT 1\nedit ECF_JOB_CMD true\ntask unnamed\n\
+             task undefined\nedit ECF_KILL_CMD ''\nedit ECF_STATUS_CMD ''\n\
+             task without\nedit ECF_KILL_CMD 'kill %NONE%'\nedit ECF_STATUS_CMD '%NONE%'\n\
+             endsuite\n"
+                .to_owned(),
+        );
+        place.until_state("/s/without", "submitted");
+        place.told(&["--force=active", "/s/unnamed"]);
+        let mut answers = Vec::new();
+        for task in ["unnamed", "undefined", "without"].map(|task| format!("/s/{task}")) {
+            for option in ["--kill", "--status"] {
+                let output = place.client(&[&format!("{option}={task}")]);
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                answers.push((output.status.code(), said));
+            }
+            let state = place.told(&["--get_state", &task]);
+            let line = state.lines().find(|line| line.contains("flag:killcmd_failed"));
+            let line = line.expect("its flags").split("flag:").nth(1).expect("flags");
+            answers.push((None, line.split(' ').next().unwrap_or_default().to_owned()));
+        }
+        answers
+    });
+    assert_eq!(ours, theirs);
 }
 
 #[test]

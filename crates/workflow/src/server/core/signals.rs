@@ -4,6 +4,8 @@ use crate::model::{Flag, Kind, NodeId, Rules, State, Tree, ZombieAction};
 
 use super::parts::{CommandKind, Effect, Parts, Submission, submission};
 use super::zombies::Zombies;
+use crate::script::substitute;
+use crate::words::many;
 
 /// Decides what becomes of the zombies of these paths: of one job, or of each path's.
 pub(super) fn zombies(
@@ -59,16 +61,57 @@ pub(super) fn shell(
         ));
     }
     let tasks: Vec<NodeId> = rules.tree.walk(id).filter(runs).collect();
+    let mut refused = Vec::new();
     for task in tasks {
-        if kind == CommandKind::Kill {
-            kill(parts, rules, task, "");
-        } else {
-            rules.alter_flag(task, Flag::Status, true);
-            let start = submission(rules.tree, task, kind);
-            parts.effects.push(Effect::Start(Box::new(start)));
+        let start = submission(rules.tree, task, kind);
+        let (failed, asked) = match kind {
+            CommandKind::Kill => (Flag::KillCommandFailed, Flag::Killed),
+            _ => (Flag::StatusCommandFailed, Flag::Status),
+        };
+        let why = refusal(rules.tree, task, &start);
+        rules.alter_flag(task, failed, why.is_some());
+        match why {
+            Some(why) => refused.push(why),
+            None => {
+                rules.alter_flag(task, asked, true);
+                parts.effects.push(Effect::Start(Box::new(start)));
+            }
         }
     }
-    Ok(())
+    // ecFlow's server breaks off at the first; here all others are asked, too.
+    let more = refused.len().saturating_sub(NAMED);
+    refused.truncate(NAMED);
+    if more > 0 {
+        refused.push(format!("and so of {}", many(more, "further task")));
+    }
+    if refused.is_empty() { Ok(()) } else { Err(refused.join("\n")) }
+}
+
+/// How many tasks whose commands can't be started are named.
+const NAMED: usize = 10;
+
+/// Why a kill or status command can't be started for a task's own job, in ecFlow's words.
+fn refusal(tree: &Tree, id: NodeId, start: &Submission) -> Option<String> {
+    let Submission { kind, path, scope, .. } = start;
+    let (who, active) = match kind {
+        CommandKind::Kill => ("Submittable::kill", ""),
+        _ => ("Submittable::status", "ACTIVE "),
+    };
+    let name = kind.variable();
+    if tree.node(id).state == State::Active && tree.node(id).job().rid.is_empty() {
+        let what = "Generated variable ECF_RID is empty for";
+        return Some(format!("{who}: {what} {active}task {path}"));
+    }
+    let command = scope.user(name).unwrap_or_default();
+    if command.is_empty() {
+        return Some(format!("{who}: {name} not defined, for task {path}"));
+    }
+    let micro = scope.user("ECF_MICRO").unwrap_or("%");
+    if substitute(command.as_bytes(), scope, &[], micro.as_bytes()).is_none() {
+        let what = format!("Variable substitution failed for {name}({command})");
+        return Some(format!("{who}: {what} on task {path}"));
+    }
+    None
 }
 
 /// What starts ECF_KILL_CMD or ECF_STATUS_CMD, which has waited, for a job that is still the task's

@@ -231,6 +231,13 @@ fn of_nodes(
                 before = Some(id);
             }
             Err(why) => {
+                // A kill that is refused has set a flag, and is remembered.
+                if may_change_nothing
+                    && rules.tree.state_change_no() != number
+                    && let Some(id) = rules.tree.find(path)
+                {
+                    line.remember(rules, path, id);
+                }
                 errors.push_str(&why);
                 // As in ecFlow the last one's is taken off where it is answered.
                 errors.push('\n');
