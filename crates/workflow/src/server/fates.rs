@@ -1,13 +1,14 @@
-//! What has become of the kill and status commands of jobs that run: `why` says it. It is this
-//! process's own, and gone with it; the flags of the tasks stay.
+//! What is known of the commands of jobs that run beside what the tree has: what has become of those
+//! that kill jobs or ask for their status, and which jobs an earlier process has started. `why` says
+//! it. It is this process's own, and gone with it; the flags of the tasks stay.
 
 use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use super::core::CommandKind;
+use super::core::{CommandKind, Jobs};
 use super::message::{CommandEnd, CommandWhat};
 use super::spawn::Spawner;
 use crate::model::{Snapshot, State};
@@ -33,17 +34,27 @@ struct Known {
 
 type All = HashMap<(CommandKind, String), Known>;
 
-/// The last kill and status command of each job, by the path of its task.
+/// What is known of the commands of jobs.
 #[derive(Default)]
-pub(super) struct Fates(Mutex<(All, usize)>);
+pub(super) struct Fates {
+    /// The last kill and status command of each job, by the path of its task; and from how many on
+    /// they are looked through.
+    signals: Mutex<(All, usize)>,
+    /// Jobs that an earlier server process has started.
+    earlier: OnceLock<Jobs>,
+}
 
 /// A kind of command, and the path and job that it is for.
 pub(super) type Of<'a> = (CommandKind, &'a str, (i32, &'a str));
 
 impl Fates {
-    /// All, and from how many on they are looked through.
+    /// These jobs were started by an earlier server process. Called once.
+    pub(super) fn are_of_earlier(&self, jobs: Jobs) {
+        self.earlier.get_or_init(|| jobs);
+    }
+
     fn lock(&self) -> MutexGuard<'_, (All, usize)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.signals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, (kind, path, job): Of<'_>, fate: Fate) {
@@ -106,6 +117,16 @@ impl Fates {
         };
         let job = node.job();
         let mut lines: Vec<String> = starts.into_iter().collect();
+        let earlier = self.earlier.get().and_then(|jobs| jobs.get(path));
+        if earlier.is_some_and(|(try_no, password)| {
+            (*try_no, &**password) == (job.try_no, &*job.password)
+        }) {
+            let state = node.state.word();
+            lines.push(format!(
+                "it was submitted, or made active, under an earlier server process: this one \
+                 doesn't see how its ECF_JOB_CMD ends, and it stays {state} until its job reports"
+            ));
+        }
         for kind in [CommandKind::Kill, CommandKind::Status] {
             let said = self.of_signal(spawner, (kind, path, (job.try_no, &job.password)));
             lines.extend(said);

@@ -220,6 +220,8 @@ impl BoundWorkflow {
             open_journal(&dispatch, &environment, &mut core, (data, limits.sync))?;
         greet(&shared.log, &environment, &core);
         core.start_unstarted();
+        // The owner is what notes all else.
+        shared.fates.are_of_earlier(core.of_earlier());
         dispatch.begin(Owner {
             core,
             clock: Clock::new(&environment),

@@ -250,6 +250,35 @@ fn why_says_what_has_become_of_kill_and_status_commands() {
     server.stop(Duration::from_secs(1));
 }
 
+#[test]
+fn why_says_which_jobs_an_earlier_server_process_has_started() {
+    let place = Place::new();
+    place.write("home/job", "");
+    let served = Served::ours(&place);
+    let job = hangs("job");
+    begin(
+        place.port,
+        format!("suite s\nedit ECF_NO_SCRIPT 1\nedit ECF_JOB_CMD '{job}'\ntask t\nendsuite\n"),
+    );
+    let address = format!("localhost:{}", place.port);
+    let why = || printed(&["why", &address, "/s/t"]);
+    place.until("it runs", || why().contains("its ECF_JOB_CMD has run for"));
+    let earlier = "under an earlier server process: this one doesn't see how its ECF_JOB_CMD ends";
+    assert!(!why().contains(earlier), "{}", why());
+    served.kill();
+    let served = Served::ours(&place);
+    assert!(why().contains(earlier), "{}", why());
+    let known = "1 task submitted or active since an earlier server process";
+    place.until("the log has it", || is_logged(&place, known));
+    // Another job of the task is this one's.
+    let (paths, force) = (vec!["/s/t".to_owned()], true);
+    client(place.port).command(Command::Run { paths, force }).expect("run");
+    place.until("it runs", || why().contains("its ECF_JOB_CMD has run for"));
+    assert!(!why().contains(earlier), "{}", why());
+    std::fs::remove_file(place.home().join("job")).expect("removed");
+    served.kill();
+}
+
 /// What a kill or status command that can't be started is answered, by both servers.
 #[test]
 fn a_kill_that_can_t_be_started_is_refused_as_ecflow_s_server_does() {

@@ -18,6 +18,7 @@ mod parts;
 mod plug;
 mod query;
 mod refusals;
+mod restarted;
 mod signals;
 mod statistics;
 mod sync;
@@ -63,6 +64,7 @@ pub(super) use parts::{
     NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, SLOW, Submission, Told,
     WRITTEN, Write, submissions,
 };
+pub(super) use restarted::Jobs;
 pub(super) use text::{Render, TreeText, archive_text, node_text, read_archive};
 pub(super) use unstarted::Edited;
 
@@ -447,35 +449,6 @@ impl Core {
             let first = today.plus_days(-days);
             self.tree.retain_history(|line| history::is_since(line, first));
         }
-    }
-
-    /// Starts the jobs of tasks that were submitted before a crash and never started.
-    pub(super) fn start_unstarted(&mut self) {
-        let again = self.filings.again(&self.tree, &self.environment);
-        self.effects.extend(again.into_iter().map(Effect::File));
-        for path in std::mem::take(&mut self.filings.moved).into_keys() {
-            let text = format!(
-                "{path} was being moved when the server stopped: it may be at the other one, too"
-            );
-            self.effects.push(Effect::Log(Category::Warning, text));
-        }
-        let Self { unstarted, tree, effects, .. } = self;
-        let mut scopes = Scopes::new(tree);
-        unstarted.retain(|path, waiting| {
-            let Some(id) = tree.find(path) else { return false };
-            let node = tree.node(id);
-            let is_script = waiting.kind == CommandKind::Script;
-            let is_due =
-                node.try_no() == waiting.try_no && (is_script || node.state == State::Submitted);
-            if is_due {
-                let text = format!("{path} was submitted and not started: it is started now");
-                effects.push(Effect::Log(Category::Warning, text));
-                let mut start = next_submission(&mut scopes, id, waiting.kind);
-                start.edited.clone_from(&waiting.edited);
-                effects.push(Effect::Start(Box::new(start)));
-            }
-            is_due
-        });
     }
 
     /// Takes a checkpoint in the place of no suites at all.

@@ -421,3 +421,31 @@ fn texts_that_a_group_asks_for_are_printed_as_they_are_sent() {
     assert!(all.iter().all(|told| matches!(told, Told::Text(_))));
     assert!(all.into_iter().all(|told| matches!(told.of_member(), Reply::Node(_))));
 }
+
+#[test]
+fn a_server_that_starts_names_what_it_starts_and_what_an_earlier_one_has() {
+    let mut server = Server::new();
+    server.outcome(STARTED, &server.password());
+    // In another order than that of their paths.
+    let tasks: String = (0..30).rev().map(|at| format!("task t{at:02}\n")).collect();
+    let (definition, file) = (format!("suite w\n{tasks}endsuite\n"), String::new());
+    server.user(Command::Load { force: false, definition, file });
+    server.user(Command::Begin { suite: "w".to_owned(), force: false });
+    server.core.effects().clear();
+    server.core.start_unstarted();
+    let earlier = server.core.of_earlier();
+    assert_eq!(earlier.into_keys().collect::<Vec<_>>(), ["/s/a"]);
+    let (mut started, mut lines) = (Vec::new(), Vec::new());
+    for effect in server.core.effects() {
+        match effect {
+            Effect::Start(start) => started.push(start.path),
+            Effect::Log(_, line) => lines.push(line),
+            _ => {}
+        }
+    }
+    let order: Vec<String> = (0..30).rev().map(|at| format!("/w/t{at:02}")).collect();
+    assert_eq!(started, order);
+    let [again, known] = &lines[..] else { panic!("{lines:?}") };
+    assert!(again.starts_with("30 tasks (/w/t29, /w/t28, /w/t27 and 27 more): "), "{again}");
+    assert!(known.starts_with("1 task submitted or active since ") && known.ends_with(": /s/a"));
+}

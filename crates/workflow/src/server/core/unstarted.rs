@@ -89,6 +89,11 @@ impl Unstarted {
         self.0.insert(path, waiting);
     }
 
+    /// Whether this try is not started yet.
+    pub(super) fn has(&self, path: &str, (try_no, password): (i32, &str)) -> bool {
+        self.0.get(path).is_some_and(|one| one.is(try_no, password))
+    }
+
     /// Whether a user has edited what this try is made of.
     pub(super) fn is_edited(&self, path: &str, (try_no, password): (i32, &str)) -> bool {
         self.0.get(path).is_some_and(|one| one.is(try_no, password) && one.edited.is_some())
