@@ -14,15 +14,13 @@ use super::core::read_definition;
 use super::dispatch::{Dispatch, WITH_NOTHING_ELSE};
 use super::following::Following;
 use super::message::Asked;
+use super::opened::{Place, REQUEST_WITHIN, SLOW_AFTER};
 use super::shared::Shared;
 use super::slot::{Answer, Held, SMALL_BYTES, Slot};
 use crate::protocol::frame::{self, HEAD_BYTES};
 use crate::protocol::header::{self, Header};
 use crate::protocol::{Body, Command, Reply, Request, ServerCommand, read};
 use crate::slices;
-
-/// The time within which a request has to be whole.
-const REQUEST_WITHIN: Ns = 60 * SECOND_NS;
 
 /// A large document is read by pieces of this size, so that memory follows what has come.
 const PIECE_BYTES: usize = 1 << 20;
@@ -46,6 +44,7 @@ pub(super) struct Session {
     dispatch: Arc<Dispatch>,
     waker: Option<Waker>,
     until: Ns,
+    place: Place,
     stage: Stage,
     /// A request has come whole, and nothing behind it.
     has_read_all: bool,
@@ -60,11 +59,18 @@ impl Session {
         slices::shorten();
         let (waker, stage, header, following) = (None, Stage::Head, None, None);
         let (until, has_read_all) = (0, false);
-        Self { shared, dispatch, waker, until, stage, has_read_all, header, following }
+        let place = Place::new(Arc::clone(&shared));
+        Self { shared, dispatch, waker, until, place, stage, has_read_all, header, following }
+    }
+
+    /// When a request that isn't whole by then makes the connection a slow one.
+    fn slow_at(&self) -> Ns {
+        self.until.saturating_sub(REQUEST_WITHIN - SLOW_AFTER)
     }
 
     fn refuse(&mut self, why: impl std::fmt::Display, out: &mut Output) -> Flow {
         (self.stage, self.following) = (Stage::Answered, None);
+        self.place.whole();
         Reply::error(why.to_string()).write(out.tail());
         Flow::Close
     }
@@ -107,6 +113,7 @@ impl Session {
     /// Passes the request on, parsed.
     fn ask(&mut self, now: Ns, document: Bytes, held: Held, out: &mut Output) -> Flow {
         let Some(waker) = self.waker.clone() else { return Flow::Close };
+        self.place.whole();
         let follows = |header: &mut Header| header.follow.is_some();
         if document.len() <= SMALL_BYTES
             && let Some(header) = self.header.take_if(follows)
@@ -238,6 +245,7 @@ impl Connection for Session {
     fn opened(&mut self, now: Ns, peer: &Peer, _: &mut Output) -> Result<Flow, ProtocolError> {
         self.waker = Some(peer.waker.clone());
         self.until = now.saturating_add(REQUEST_WITHIN);
+        self.place.taken(peer.address.clone());
         Ok(Flow::Continue)
     }
 
@@ -280,13 +288,19 @@ impl Connection for Session {
                 let within = REQUEST_WITHIN / SECOND_NS;
                 self.refuse(format!("no whole request came within {within} s"), out)
             }
-            _ => Flow::Continue,
+            _ => {
+                if now >= self.slow_at() {
+                    self.place.slow();
+                }
+                Flow::Continue
+            }
         })
     }
 
     fn deadline(&self) -> Option<Ns> {
         match (&self.stage, &self.following) {
-            (Stage::Head | Stage::Body { .. }, _) => Some(self.until),
+            (Stage::Head | Stage::Body { .. }, _) if self.place.is_slow() => Some(self.until),
+            (Stage::Head | Stage::Body { .. }, _) => Some(self.slow_at()),
             (Stage::Asked(_), Some(following)) => Some(following.silent_until()),
             (Stage::Sent, Some(following)) => Some(following.due().min(following.silent_until())),
             _ => None,

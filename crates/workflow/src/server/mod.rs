@@ -25,6 +25,7 @@ mod making;
 mod message;
 mod metrics;
 mod mover;
+mod opened;
 mod own_commands;
 mod owner;
 mod passwords;
@@ -212,6 +213,7 @@ impl BoundWorkflow {
             followers: slot::Memory::new((limits.max_connections as u64 / 4).max(1)),
             silence: limits.send_timeout.div_f64(3.0).min(header::SILENCE),
             spawner: Arc::new(Spawner::start(limits.max_jobs)?),
+            opened: opened::Opened::new(limits.max_connections),
             fates: fates::Fates::default(),
         });
         let dispatch = Arc::new(Dispatch::new(messages));

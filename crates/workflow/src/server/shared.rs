@@ -13,6 +13,7 @@ use super::access::Access;
 use super::fates::Fates;
 use super::log::{Category, Log, unix_us};
 use super::message::Message;
+use super::opened::Opened;
 use super::slot::{Answer, Held, Memory, Rendered, SMALL_BYTES, Slot};
 use super::spawn::Spawner;
 use crate::model::Snapshot;
@@ -39,7 +40,8 @@ pub(super) struct Shared {
     /// How long those are sent nothing, at most.
     pub(super) silence: Duration,
     pub(super) spawner: Arc<Spawner>,
-    /// What has become of kill and status commands.
+    pub(super) opened: Opened,
+    /// What is known of jobs' commands.
     pub(super) fates: Fates,
 }
 
@@ -197,6 +199,7 @@ mod tests {
             followers: Memory::new(1),
             silence: Duration::ZERO,
             spawner: Arc::new(Spawner::start(1).expect("a thread")),
+            opened: Opened::new(1),
             fates: Fates::default(),
         };
         let (go_on, waits) = channel::<()>();

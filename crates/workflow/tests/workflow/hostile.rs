@@ -54,6 +54,30 @@ fn no_bytes_harm_others() {
     server.stop(Duration::from_secs(1));
 }
 
+#[test]
+fn half_requests_that_take_all_connections_are_named_in_the_log_once() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    // The server has a hundred at once.
+    let halves: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut half = TcpStream::connect(("127.0.0.1", place.port)).expect("it accepts");
+            half.write_all(b"     100{").expect("sent");
+            half
+        })
+        .collect();
+    let lines = |what: &str| place.log().lines().filter(|line| line.contains(what)).count();
+    let taken = "all connections (--max-connections 100) are taken, one by 127.0.0.1:";
+    place.until("it is named", || lines(taken) == 1);
+    assert!(place.log().contains("each of those is closed 60 s after it was opened"));
+    drop(halves);
+    let again = "there is room for others again";
+    place.until("it is over", || lines(again) == 1);
+    assert!(told(place.port, Command::Version).contains("5.9.2"));
+    assert_eq!((lines(taken), lines(again)), (1, 1));
+    server.stop(Duration::from_secs(1));
+}
+
 /// A request of the type and with the members.
 fn request(kind: &str, members: &str) -> String {
     format!(

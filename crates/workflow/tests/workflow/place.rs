@@ -91,16 +91,19 @@ impl Place {
         out.into_owned()
     }
 
+    /// The server's log, as far as there is one.
+    pub(crate) fn log(&self) -> String {
+        let files = std::fs::read_dir(self.home()).expect("home").flatten();
+        let mut log = files.map(|one| one.path());
+        let log = log.find(|path| path.to_string_lossy().ends_with("ecf.log"));
+        log.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default()
+    }
+
     /// Waits until `is_so`, asked again and again.
     pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         let begun = Instant::now();
         while !is_so() {
-            let log = std::fs::read_dir(self.home()).expect("home").flatten();
-            let log = log.map(|one| one.path());
-            let mut log = log.filter(|path| path.to_string_lossy().ends_with("ecf.log"));
-            let log = log.next();
-            let log = log.and_then(|path| std::fs::read_to_string(path).ok());
-            assert!(begun.elapsed() < WITHIN, "{what}\n{}", log.unwrap_or_default());
+            assert!(begun.elapsed() < WITHIN, "{what}\n{}", self.log());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
