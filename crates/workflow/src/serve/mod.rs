@@ -5,6 +5,7 @@ mod encryption;
 mod web;
 
 use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,8 +48,7 @@ impl Run for WorkflowArgs {
         let (files, ssl) = encryption.map_or((None, None), |(files, ssl)| (Some(files), Some(ssl)));
         let tls = files.map(|files| harness.read_tls(files)).transpose()?;
         let mut bound = BoundWorkflow::bind(&addresses).map_err(|error| {
-            let advice = listen_advice(&error, "choose another address with --listen or --port");
-            anyhow::anyhow!("{error}; {advice}")
+            anyhow::anyhow!("{error}; {}", unbound_advice(&error, self.ecflow_server))
         })?;
         if let Some(tls) = &tls {
             bound = bound.encrypted(tls, self.encryption.handshake_timeout());
@@ -100,6 +100,17 @@ impl Run for WorkflowArgs {
     }
 }
 
+/// What to do where the address can't be bound: ecFlow's server has ports, and no `--listen`.
+fn unbound_advice(error: &io::Error, is_ecflow_server: bool) -> &'static str {
+    match (is_ecflow_server, error.kind()) {
+        (true, io::ErrorKind::AddrInUse) => {
+            "another server has it: stop that one, or choose another port with --port or ECF_PORT"
+        }
+        (true, _) => "choose another port with --port or ECF_PORT, or an address with --listen",
+        (false, _) => listen_advice(error, "choose another address with --listen or --port"),
+    }
+}
+
 /// The folder of what is this program's own, which is made where it isn't there.
 fn own_folder(home: &Path) -> Result<PathBuf, Failure> {
     let own = home.join(OWN_FOLDER);
@@ -148,5 +159,18 @@ impl WorkflowArgs {
         Err(Failure::Usage(
             "--data DIR is missing: the directory that ecFlow calls ECF_HOME".to_owned(),
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_port_is_taken_ecflow_s_server_is_given_another_by_its_own_option() {
+        let taken = io::Error::from(io::ErrorKind::AddrInUse);
+        let [own, ecflow] = [false, true].map(|is| unbound_advice(&taken, is));
+        assert!(own.contains("--listen") && !own.contains("ECF_PORT"), "{own}");
+        assert!(ecflow.contains("--port or ECF_PORT") && !ecflow.contains("--listen"), "{ecflow}");
     }
 }
