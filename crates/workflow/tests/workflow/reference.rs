@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 
 use workflow::definition::parse;
-use workflow::model::{Displayed, Free, Instant, Moment, Rules, State, Tree, Which};
+use workflow::model::{Attribute, Displayed, Free, Instant, Moment, Rules, State, Tree, Which};
 
 use crate::random_definition::Random;
 
 /// What a model may do wrong, so that it is seen whether that is noticed.
-const FAULTS: [&str; 7] = [
+const FAULTS: [&str; 8] = [
     "runs what is below a suspended node",
     "keeps tokens of aborted tasks",
     "overlooks limits of families",
@@ -18,6 +18,7 @@ const FAULTS: [&str; 7] = [
     "leaves freed triggers free",
     "tries once more",
     "compares a suspended node by its state",
+    "counts no tokens of a limit that is never full",
 ];
 
 /// The nodes of all definitions, each behind the one above it.
@@ -27,7 +28,7 @@ const PATHS: [&str; 13] = [
 ];
 
 /// The definition, with a mark where each has its attributes.
-const SHAPE: &str = "suite s\nedit ECF_TRIES 2\nlimit l0 1\nlimit l1 2\n@family f\n@task a\n\
+const SHAPE: &str = "suite s\nedit ECF_TRIES 2\nlimit l0 1\nlimit l1 2\nlimit l2 99\n@family f\n@task a\n\
                      @task b\n@family g\n@task c\n@task d\n@endfamily\ntask e\n@endfamily\n\
                      family h\n@task i\n@family j\n@task k\n@endfamily\ntask l\n";
 
@@ -49,14 +50,14 @@ fn below(random: &mut Random, limit: usize) -> usize {
 struct Model {
     nodes: Vec<Node>,
     /// With the most tokens, and the tasks that have one.
-    limits: [(usize, BTreeSet<usize>); 2],
+    limits: [(usize, BTreeSet<usize>); 3],
     fault: &'static str,
 }
 
 impl Model {
     /// With the definition.
     fn random(random: &mut Random, fault: &'static str) -> (Self, String) {
-        let limits = [(1, BTreeSet::new()), (2, BTreeSet::new())];
+        let limits = [1, 2, 99].map(|most| (most, BTreeSet::new()));
         let (mut model, mut text) = (Self { nodes: Vec::new(), limits, fault }, String::new());
         for (at, piece) in SHAPE.split('@').enumerate() {
             text.push_str(piece);
@@ -71,7 +72,7 @@ impl Model {
                 text.push_str(&format!("{begin} {} {relation} {word}", PATHS[of]));
                 trigger.push((of, is, Displayed::of_word(word).expect("a state")));
             }
-            let limits: BTreeSet<_> = (0..2).filter(|_| below(random, 4) == 0).collect();
+            let limits: BTreeSet<_> = (0..3).filter(|_| below(random, 4) == 0).collect();
             text.extend(limits.iter().map(|limit| format!("\ninlimit /s:l{limit}")));
             text.push('\n');
             let (state, is_suspended, is_free, tries) = (State::Queued, false, false, 0);
@@ -113,7 +114,10 @@ impl Model {
         self.nodes[at].state = state;
         let is_kept = state == State::Aborted && self.has_fault(1);
         let runs = matches!(state, State::Submitted | State::Active);
-        let named = self.named(at);
+        let mut named = self.named(at);
+        if self.has_fault(7) {
+            named.remove(&2);
+        }
         for (number, (_, holders)) in self.limits.iter_mut().enumerate() {
             if runs && named.contains(&number) {
                 holders.insert(at);
@@ -268,20 +272,47 @@ fn difference(seed: u64, fault: &'static str) -> Option<String> {
     drop(begin.finish());
     while model.resolve(0) {}
     let mut done = vec!["begin".to_owned()];
+    let differs = |model: &Model, tree: &Tree, done: &[String]| {
+        let what = of_nodes(model, tree).or_else(|| of_limits(model, tree))?;
+        Some(format!("seed {seed}: {what}\n{text}{done:?}"))
+    };
     for _ in 0..80 {
-        for (path, node) in PATHS.iter().zip(&model.nodes) {
-            let id = tree.find(path).expect("a node");
-            let is = (tree.node(id).state, tree.node(id).is_suspended);
-            let meant = (node.state, node.is_suspended);
-            if is != meant {
-                return Some(format!(
-                    "seed {seed}: {path} is {is:?}, and the model has {meant:?}\n{text}{done:?}"
-                ));
-            }
+        if let Some(difference) = differs(&model, &tree, &done) {
+            return Some(difference);
         }
         done.push(operate(random, &mut model, &mut tree));
     }
-    None
+    differs(&model, &tree, &done)
+}
+
+/// The first node that is not as the model has it.
+fn of_nodes(model: &Model, tree: &Tree) -> Option<String> {
+    PATHS.iter().zip(&model.nodes).find_map(|(path, node)| {
+        let id = tree.find(path).expect("a node");
+        let is = (tree.node(id).state, tree.node(id).is_suspended);
+        let meant = (node.state, node.is_suspended);
+        (is != meant).then(|| format!("{path} is {is:?}, and the model has {meant:?}"))
+    })
+}
+
+/// The first limit whose tokens others have than in the model.
+fn of_limits(model: &Model, tree: &Tree) -> Option<String> {
+    let suite = tree.find("/s").expect("a suite");
+    let limits = tree.node(suite).attributes.iter().filter_map(|one| match one {
+        Attribute::Limit(limit) => Some(limit),
+        _ => None,
+    });
+    let limits: Vec<_> = limits.collect();
+    assert_eq!(limits.len(), model.limits.len());
+    limits.into_iter().zip(&model.limits).find_map(|(limit, (_, holders))| {
+        let paths = limit.holders.as_deref().into_iter().flatten();
+        let is: BTreeSet<&str> = paths.map(|path| &**path).collect();
+        let meant: BTreeSet<&str> = holders.iter().map(|at| PATHS[*at]).collect();
+        let count = usize::try_from(limit.value).expect("tokens");
+        (is != meant || count != meant.len()).then(|| {
+            format!("{} tokens of {} are {is:?}'s, and the model has {meant:?}", count, limit.name)
+        })
+    })
 }
 
 #[test]
