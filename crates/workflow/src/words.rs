@@ -1,15 +1,19 @@
 //! Counts in texts for users.
 
+use std::fmt::Display;
+
 /// `1 task`, `5 tasks`.
-pub(crate) fn many(count: usize, noun: &str) -> String {
+pub(crate) fn many<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     format!("{count} {}", of_many(count, noun))
 }
 
 /// The noun alone: `task` of one, else `tasks`.
-pub(crate) fn of_many(count: usize, noun: &str) -> String {
-    match (count, noun.strip_suffix('y')) {
-        (1, _) => noun.to_owned(),
-        (_, Some(stem)) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
+pub(crate) fn of_many<N: PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    if count == N::from(1) {
+        return noun.to_owned();
+    }
+    match noun.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
         _ => format!("{noun}s"),
     }
 }

@@ -12,6 +12,7 @@ use crate::definition::{Examined, examine};
 use crate::lint::{self, Finding, Level};
 use crate::script::Scope;
 use crate::server::Disk;
+use crate::words::many;
 
 /// The exit code where something is wrong.
 const WRONG: u8 = 3;
@@ -144,10 +145,6 @@ fn text(file: &str, found: &[Finding], errors: usize, warnings: usize) -> String
             let _ = writeln!(text, "  {fix}");
         }
     }
-    let plural = |count: usize, word: &str| {
-        let s = if count == 1 { "" } else { "s" };
-        format!("{count} {word}{s}")
-    };
-    let _ = writeln!(text, "{}, {}", plural(errors, "error"), plural(warnings, "warning"));
+    let _ = writeln!(text, "{}, {}", many(errors, "error"), many(warnings, "warning"));
     text
 }

@@ -9,6 +9,7 @@ use service::{Failure, Outcome, out};
 
 use super::input;
 use crate::server::job_files;
+use crate::words::many;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,8 +78,8 @@ pub(super) fn run(args: &JobsArgs) -> Outcome {
             0 => String::new(),
             failed => format!(", {failed} could not be made"),
         };
-        let written = made.written;
-        out::print(format_args!("{written} jobs written in {seconds:.2} s{passed}{failed}\n"))?;
+        let written = many(made.written, "job");
+        out::print(format_args!("{written} written in {seconds:.2} s{passed}{failed}\n"))?;
     }
     Ok(if made.errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NOT_ALL) })
 }

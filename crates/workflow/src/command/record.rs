@@ -23,6 +23,7 @@ use crate::client::Client;
 use crate::protocol::frame::{HEAD_BYTES, frame, length};
 use crate::protocol::{Command, ServerCommand, header, read, write};
 use crate::traffic::{Answered, Exchange, Header, VERSION, without_passwords};
+use crate::words::many;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -295,8 +296,8 @@ impl Recording {
             out::print(format_args!("{all}\n"))?;
         } else {
             out::print(format_args!(
-                "{recorded} requests recorded; {unread} were not understood, {failed} not \
-                 answered\n"
+                "{} recorded; {unread} not understood, {failed} not answered\n",
+                many(recorded, "request")
             ))?;
         }
         Ok(ExitCode::SUCCESS)

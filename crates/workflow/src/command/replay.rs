@@ -22,6 +22,7 @@ use crate::protocol::{Body, Command, Request, ServerCommand, read, write};
 use crate::traffic::{
     Answered, Exchange, Header, Same, VERSION, with_passwords, within_the_tree, word,
 };
+use crate::words::many;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -394,12 +395,12 @@ fn text(
         let _ = writeln!(text, "the latest request was {:.3} s late", state.late.as_secs_f64());
     }
     if state.unanswered > 0 {
-        let why = "have no answer in the recording to compare with";
-        let _ = writeln!(text, "{} requests {why}", state.unanswered);
+        let requests = many(state.unanswered, "request");
+        let _ = writeln!(text, "{requests} without an answer in the recording to compare with");
     }
     if state.left_out > 0 {
-        let why = "they would have acted beyond the tree (--help)";
-        let _ = writeln!(text, "{} commands were left out: {why}", state.left_out);
+        let commands = many(state.left_out, "command");
+        let _ = writeln!(text, "{commands} left out, to act on nothing but the tree (--help)");
     }
     text
 }

@@ -13,6 +13,7 @@ use crate::model::{Attribute, Date, Duration, Instant, Kind, NodeId, Snapshot};
 use crate::simulate::{
     Assumed, Assumption, Happened, Pass, Plan, Simulated, Simulation, What, horizon,
 };
+use crate::words::many;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -157,13 +158,14 @@ fn summary(
     let span = Duration::minutes(*minute);
     writeln!(
         output,
-        "\n{jobs} jobs of {} tasks in {} h {} min; {} tasks never ran; {events} events in \
-             {seconds:.2} s, \
+        "\n{} of {} in {} h {} min; {} never ran; {} in {seconds:.2} s, \
          {:.2} million a second",
-        runs.len(),
+        many(jobs, "job"),
+        many(runs.len(), "task"),
         span.whole_minutes() / 60,
         span.whole_minutes() % 60,
-        never.len(),
+        many(never.len(), "task"),
+        many(*events, "event"),
         rate / 1e6,
     )
 }

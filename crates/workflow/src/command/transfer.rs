@@ -15,6 +15,7 @@ use crate::client::{Client, ClientError, Levels};
 use crate::definition::{Style, parse, print, print_attribute, print_cut, print_node};
 use crate::model::{ALL_LEVELS, Kind, Marks, NodeId, Snapshot};
 use crate::protocol::{Command, Encoding, NodeCommand, ServerCommand};
+use crate::words::many;
 
 const LOAD_EXAMPLES: &str = "\
 Examples:
@@ -74,7 +75,8 @@ pub(super) fn load(args: &LoadArgs) -> Outcome {
     } else {
         let begun = if args.begin { ", begun" } else { "" };
         let names = suites.join(", ");
-        out::print(format_args!("{names}: {nodes} nodes at {}{begun}\n", client.address()))?;
+        let nodes = many(nodes, "node");
+        out::print(format_args!("{names}: {nodes} at {}{begun}\n", client.address()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

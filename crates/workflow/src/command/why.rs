@@ -9,6 +9,7 @@ use service::{Failure, Outcome, out};
 use super::input;
 use super::server::{ServerArgs, failure};
 use crate::model::{Kind, NodeId, Snapshot, State};
+use crate::words::of_many;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,7 +89,7 @@ pub(super) fn run(args: &WhyArgs) -> Outcome {
     }
     if below.len() > listed.len() {
         let (more, all) = (below.len() - listed.len(), below.len());
-        let _ = writeln!(text, "and {more} more tasks (--below {all})");
+        let _ = writeln!(text, "and {more} more {} (--below {all})", of_many(more, "task"));
     }
     out::print(input::plain(&text))?;
     Ok(ExitCode::SUCCESS)

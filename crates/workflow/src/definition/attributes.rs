@@ -9,6 +9,7 @@ use crate::model::{
     Attribute, Child, Event, Generic, InLimit, Kind, Label, Limit, Meter, Queue, State, Text,
     Verify, ZombieAction, ZombieRule, ZombieType,
 };
+use crate::words::many;
 
 /// Reads an attribute onto the node that is being read.
 pub(super) fn read<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {
@@ -298,8 +299,8 @@ fn queue<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {
             })?;
         }
         if states.len() != steps.len() {
-            let (steps, states) = (steps.len(), states.len());
-            return Err(fault(format!("queue {name}: {steps} steps, but {states} states"), ""));
+            let (steps, states) = (many(steps.len(), "step"), many(states.len(), "state"));
+            return Err(fault(format!("queue {name}: {steps}, but {states}"), ""));
         }
     }
     let queue = Queue { name, steps, states, index };

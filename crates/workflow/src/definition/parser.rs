@@ -271,10 +271,10 @@ impl<'a> Reader<'a> {
     /// A keyword that isn't known here: a fault, but in the text of a server of another version.
     fn unexpected(&mut self, keyword: &str) -> Read<()> {
         let place = match self.node {
-            Some(id) => format!("{} {}", self.kind.word(), self.tree.path(id)),
+            Some(id) => format!("in {} {}", self.kind.word(), self.tree.path(id)),
             None => "outside of a suite".to_owned(),
         };
-        let message = format!("unexpected keyword '{}' in {place}", short(keyword));
+        let message = format!("unexpected keyword '{}' {place}", short(keyword));
         if self.style.is_persistent() {
             self.warn(Fault { message, fix: "the line is passed over".to_owned() });
             return Ok(());

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use super::finding::{Finding, Level, at};
 use crate::definition::Examined;
 use crate::model::{Attribute, From, InLimit, NodeId, Operand, Snapshot, State};
+use crate::words::many;
 
 /// The inlimits of a node, with their places among them.
 fn inlimits(tree: &Snapshot, id: NodeId) -> impl Iterator<Item = (usize, &InLimit)> {
@@ -52,7 +53,7 @@ pub(super) fn without_room(examined: &Examined, id: NodeId, place: usize) -> Fin
         let max = tree.limit_of(id, inlimit).map_or(0, |limit| limit.max);
         (named(inlimit), inlimit.tokens, max)
     });
-    let takes = if tokens == 1 { "1 token".to_owned() } else { format!("{tokens} tokens") };
+    let takes = many(tokens, "token");
     let text = format!("inlimit {name} takes {takes} of a limit of {max}: there is never room");
     let fix = "raise the limit, or take fewer tokens";
     at(examined, (Level::Error, "limit-without-room"), (id, "inlimit", place), (text, fix))

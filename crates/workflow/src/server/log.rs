@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::flush::{LogFlush, Until};
+use crate::words::many;
 
 pub(super) use super::flush::Category;
 
@@ -304,7 +305,8 @@ fn append(path: &Path) -> io::Result<File> {
 
 fn lost(lines: usize, why: &str) -> String {
     let at = stamp(unix_us() / 1_000_000);
-    format!("WAR:{at} {lines} lines are lost: {why}\n")
+    let are = if lines == 1 { "is" } else { "are" };
+    format!("WAR:{at} {} {are} lost: {why}\n", many(lines, "line"))
 }
 
 /// What a full disk has not taken: it is written first once there is room.
@@ -577,6 +579,6 @@ mod tests {
             [format!("MSG:{} first", stamp(1)), format!("ERR:{} second", stamp(2))]
         );
         // They came between the two.
-        assert!(lines[1].starts_with("WAR:") && lines[1].contains(" 1 lines are lost"), "{text}");
+        assert!(lines[1].starts_with("WAR:") && lines[1].contains(" 1 line is lost"), "{text}");
     }
 }

@@ -68,7 +68,7 @@ fn history_sums_up_the_runs_that_a_server_s_log_has() {
         assert_eq!(json["limits"][0]["limit"], "/s:l", "{json}");
         let text = printed(&["history", &log, "--under", "/s/f/b"]);
         assert!(
-            text.starts_with("1 runs of 1 tasks\n") && text.ends_with("      1        0  /s/f/b\n"),
+            text.starts_with("1 run of 1 task\n") && text.ends_with("      1        0  /s/f/b\n"),
             "{text}"
         );
     });
@@ -287,7 +287,7 @@ fn a_run_counts_whose_submission_a_crash_took_and_those_not_ended_are_named() {
         (&3.into(), &"/m/t".into())
     );
     let text = printed(&["history", &log]);
-    assert!(text.starts_with("1 runs of 1 tasks, 1 not ended\n"), "{text}");
+    assert!(text.starts_with("1 run of 1 task, 1 not ended\n"), "{text}");
     assert!(text.ends_with("\nNot ended:\n  /m/u  active since 1970-Jan-02 00:00:06\n"), "{text}");
     let file = place.home().with_file_name("runs.sqlite");
     printed(&["history", &log, "--to", file.to_str().expect("a path")]);

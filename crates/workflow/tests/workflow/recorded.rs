@@ -69,7 +69,7 @@ fn recorded(place: &Place, file: &str) -> String {
     COMMANDS.iter().for_each(|words| ask(words));
     recording.terminate();
     let (out, error, code) = recording.end();
-    assert!(code == 0 && out.contains(" 0 were not understood, 0 not answered"), "{out}{error}");
+    assert!(code == 0 && out.contains(" 0 not understood, 0 not answered"), "{out}{error}");
     std::fs::read_to_string(file).expect("a recording")
 }
 
@@ -180,7 +180,7 @@ fn what_acts_beyond_the_tree_is_not_asked_again_nor_done_by_a_server_without_job
     ask(&["--group=suspend=/s/u; kill=/s/t; terminate=yes"]);
     recording.terminate();
     let (out, error, code) = recording.end();
-    let meant = " 1 were not understood, 0 not answered";
+    let meant = " 1 not understood, 0 not answered";
     assert!(code == 0 && out.contains(meant), "{out}{error}");
     let lines = std::fs::read_to_string(&file).expect("a recording");
     assert!(!lines.contains(password.expect("a password")), "passwords are left out");
@@ -281,7 +281,7 @@ fn a_request_that_is_not_answered_in_time_is_replayed_and_compared_with_nothing(
     assert!(!asked(port, Body::User(User::default(), ping)));
     recording.terminate();
     let (out, error, code) = recording.end();
-    assert!(code == 0 && out.starts_with("1 requests recorded; "), "{out}{error}");
+    assert!(code == 0 && out.starts_with("1 request recorded; "), "{out}{error}");
     assert!(out.contains("1 not answered"), "{out}");
     let _served = Served::ours(&place);
     let at = format!("localhost:{}", place.port);

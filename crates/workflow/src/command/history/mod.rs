@@ -17,6 +17,7 @@ use self::store::{Read, Store};
 use super::input;
 use crate::history::Change;
 use crate::model::Instant;
+use crate::words::many;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -179,7 +180,7 @@ fn show(args: &HistoryArgs, store: &Store) -> Outcome {
         let whose = if under == "/" { String::new() } else { format!(" at or below {under}") };
         out::note(format!("no task{whose} has run"));
     }
-    let mut text = format!("{ended} runs of {count} tasks");
+    let mut text = format!("{} of {}", many(ended, "run"), many(count, "task"));
     if open > 0 {
         let _ = write!(text, ", {open} not ended");
     }

@@ -60,7 +60,8 @@ async function fetchRows(node, from) {
       $("server").textContent = seen.server;
       $("server").className = "chip " + seen.server;
       $("warning").textContent = seen.warning || "";
-      $("count").textContent = seen.nodes.toLocaleString("en") + " nodes";
+      $("count").textContent = seen.nodes.toLocaleString("en")
+        + (seen.nodes === 1 ? " node" : " nodes");
     }
   } catch (error) {
     node.asked.delete(from);
@@ -281,7 +282,7 @@ const clock = (s) => new Date(s * 1000).toISOString().slice(11, 19);
 
 function runs(box, path, seen) {
   const intro = element("p", "dim", seen.runs.length
-    ? "The last " + seen.runs.length + " runs at " + path + ", by the log"
+    ? "The last " + (seen.runs.length === 1 ? "run" : seen.runs.length + " runs") + " at " + path + ", by the log"
     : "The log has no runs at " + path + ".");
   const table = element("table"), body = element("tbody");
   const first = Math.min(...seen.runs.map((run) => run.submitted || run.active));
