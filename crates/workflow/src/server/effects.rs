@@ -15,14 +15,18 @@ use super::signals::{MOST_WAITING, Signals};
 use super::{filing, job};
 use crate::protocol::{Body, Command, PathsCommand, Request, ZombieAction};
 use crate::script::may_be_printed;
+use crate::words::each_or_count;
 
 /// How many commands are started at a time.
 const STARTS: usize = 64;
 
+/// Why the command of a job is not run.
+const STALE: &str = "its task isn't submitted any more, or was submitted again";
+
 impl Owner {
     /// Has what the tree asks for done: what asked for it is durable.
     pub(super) fn effects(&mut self, at_us: i64) {
-        let mut starts = VecDeque::new();
+        let (mut starts, mut signals) = (VecDeque::new(), Vec::new());
         for effect in self.core.effects() {
             match effect {
                 Effect::Log(category, text) => self.say(at_us, category, &text),
@@ -31,7 +35,10 @@ impl Owner {
                 {
                     self.starts_none(at_us, &submission);
                 }
-                Effect::Start(submission) => starts.extend(self.signal(submission)),
+                Effect::Start(submission) => match submission.kind {
+                    CommandKind::Kill | CommandKind::Status => signals.push(submission),
+                    _ => starts.extend(self.to_make(submission)),
+                },
                 Effect::File(filing) => {
                     let owner = self.shared.owner.clone();
                     // The queue has no limit but the number of suites and families.
@@ -49,9 +56,24 @@ impl Owner {
                 }
             }
         }
+        // A group may submit a task and kill it.
+        signals.into_iter().for_each(|submission| self.signal(*submission));
         match starts.len() {
             ..=STARTS => self.start_some(starts),
             _ => self.start_later(starts),
+        }
+    }
+
+    /// Numbers a job or a script that is to be made; returns it where none is made for its task.
+    fn to_make(&mut self, mut submission: Box<Submission>) -> Option<Box<Submission>> {
+        self.submitted += 1;
+        submission.number = self.submitted;
+        match self.making.add(submission) {
+            When::Now(submission) => Some(submission),
+            When::Later(older) => {
+                self.not_run(older.map(|older| older.end(CommandWhat::Stale)));
+                None
+            }
         }
     }
 
@@ -64,27 +86,25 @@ impl Owner {
 
     /// Has some jobs and scripts made, and the others later.
     pub(super) fn start_some(&mut self, mut starts: VecDeque<Box<Submission>>) {
+        let mut unwanted = Vec::new();
         for submission in starts.drain(..starts.len().min(STARTS)) {
-            match self.making.add(submission) {
-                When::Now(submission) => self.make(submission),
-                When::Later(None) => {}
-                When::Later(Some(older)) => self.not_made(*older, CommandWhat::Stale),
-            }
+            self.make(submission, &mut unwanted);
         }
+        self.not_run(unwanted);
         if !starts.is_empty() {
             self.start_later(starts);
         }
     }
 
     /// Has a job or a script made, where it is still meant, or else what waits behind it.
-    fn make(&mut self, submission: Box<Submission>) {
+    fn make(&mut self, submission: Box<Submission>, unwanted: &mut Vec<CommandEnd>) {
         let mut now = Some(submission);
         while let Some(submission) = now {
             let (path, job) = (&submission.path, (submission.try_no, &*submission.password));
             let is_job = submission.kind == CommandKind::Job;
             if is_job && let Some(what) = self.core.unwanted(path, job) {
                 now = self.making.next(path);
-                self.not_made(*submission, what);
+                unwanted.push(submission.end(what));
                 continue;
             }
             let is_printed = is_job && may_be_printed(|name| submission.scope.any(name));
@@ -103,28 +123,30 @@ impl Owner {
         let is_signal = matches!(end.kind, CommandKind::Kill | CommandKind::Status);
         let next = if is_signal { None } else { self.making.next(&end.path) };
         self.command(end);
+        let mut unwanted = Vec::new();
         if let Some(start) = start {
-            self.start_made(*start);
+            unwanted.extend(self.start_made(*start));
         }
         if let Some(next) = next {
-            self.make(next);
+            self.make(next, &mut unwanted);
         }
+        self.not_run(unwanted);
     }
 
-    fn start_made(&mut self, start: Start) {
-        let (is_job, job) = (start.kind == CommandKind::Job, (start.job.0, &*start.job.1));
-        let what = match start.command.trim() {
-            "" => {
-                let (variable, path) = (start.kind.variable(), &start.path);
-                CommandWhat::NotStarted(format!("{variable} of {path} is empty."))
-            }
-            _ => match is_job.then(|| self.core.unwanted(&start.path, job)).flatten() {
-                Some(what) => what,
-                None => return self.shared.spawner.submit(start),
-            },
-        };
-        let Start { kind, path, job, .. } = start;
-        self.not_started(kind, path, job, what);
+    /// Has a command started, or says why not.
+    fn start_made(&mut self, start: Start) -> Option<CommandEnd> {
+        let Start { kind, path, job, command, .. } = &start;
+        if command.trim().is_empty() {
+            let why = format!("{} of {path} is empty.", kind.variable());
+            return Some(start.end(CommandWhat::NotStarted(why)));
+        }
+        let is_job = *kind == CommandKind::Job;
+        let unwanted = is_job.then(|| self.core.unwanted(path, (job.0, &job.1))).flatten();
+        if unwanted.is_none() {
+            self.shared.spawner.submit(start);
+            return None;
+        }
+        unwanted.map(|what| start.end(what))
     }
 
     /// Logs a command of a job that is not started (`--dis_job_gen`). Jobs themselves are many.
@@ -165,31 +187,29 @@ impl Owner {
         signals.is_full().then(|| format!("{MOST_WAITING} of {kind} wait: try again"))
     }
 
-    /// Has a kill or status command started; gives back any other. A kill of a task whose job is
-    /// being made, or whose command is not started yet, keeps it from being started, and has
-    /// nothing to end.
-    fn signal(&mut self, submission: Box<Submission>) -> Option<Box<Submission>> {
-        let Submission { kind, path, is_for_zombie, .. } = &*submission;
+    /// Has a kill or status command started. A kill of a task whose job isn't started yet keeps it
+    /// from being started, and has nothing to end.
+    fn signal(&mut self, submission: Submission) {
+        let Submission { kind, path, is_for_zombie, .. } = &submission;
         if *kind == CommandKind::Kill && !is_for_zombie {
-            let job = (submission.try_no, &*submission.password);
-            if let Some(start) = self.shared.spawner.take_out(path, job) {
-                self.not_started(start.kind, start.path, start.job, CommandWhat::Killed);
-                self.next_places(CommandKind::Job);
-                return None;
+            let (job, spawner) = ((submission.try_no, &*submission.password), &self.shared.spawner);
+            if let Some(start) = spawner.take_out(path, job) {
+                self.command(start.end(CommandWhat::Killed));
+                return self.next_places(CommandKind::Job);
             }
-            if self.making.has(path, job) {
-                return None;
+            // It is being made, or known to be killed.
+            if self.core.is_unstarted(path, job) && !spawner.has_started(path) {
+                return;
             }
         }
-        let kind = *kind;
-        let Some(signals) = self.signals(kind) else { return Some(submission) };
-        let (path, job) = (path.clone(), (submission.try_no, submission.password.clone()));
-        match signals.add(*submission) {
+        let (kind, path) = (*kind, path.clone());
+        let job = (submission.try_no, submission.password.clone());
+        let Some(signals) = self.signals(kind) else { return };
+        match signals.add(submission) {
             Some(submission) => self.start_signal(submission),
             None => self.shared.fates.waits((kind, &path, (job.0, &job.1))),
         }
         self.shared.fates.prune(|path, job| self.core.runs(path, job));
-        None
     }
 
     /// It needs no file: to make it waits for nothing.
@@ -238,47 +258,42 @@ impl Owner {
         let looked = signals
             .look(|path, job| core.signal(kind, (path, &job.process), (job.try_no, &job.password)));
         looked.starts.into_iter().for_each(|submission| self.start_signal(submission));
-        for path in looked.gone {
-            let why = "is not run: the job that it was asked for has ended since";
-            let line = format!("{} of {path} {why}", kind.variable());
-            self.say(unix_us(), Category::Warning, &line);
-        }
+        self.warn_not_run(kind, &looked.gone, "the job that it was asked for has ended since");
         looked.has_more
     }
 
     /// Returns whether there are more.
     fn next_jobs(&mut self) -> bool {
-        let spawner = Arc::clone(&self.shared.spawner);
+        let (spawner, mut unwanted) = (Arc::clone(&self.shared.spawner), Vec::new());
         for start in spawner.take_waiting() {
             match self.core.unwanted(&start.path, (start.job.0, &start.job.1)) {
                 None => spawner.submit_taken(start),
                 Some(what) => {
                     spawner.free();
-                    self.not_started(start.kind, start.path, start.job, what);
+                    unwanted.push(start.end(what));
                 }
             }
         }
+        self.not_run(unwanted);
         spawner.has_next()
     }
 
-    /// A job isn't made.
-    fn not_made(&mut self, submission: Submission, what: CommandWhat) {
-        let Submission { kind, path, try_no, password, .. } = submission;
-        self.not_started(kind, path, (try_no, password), what);
+    /// Commands of jobs are not run.
+    fn not_run(&mut self, ends: impl IntoIterator<Item = CommandEnd>) {
+        let mut stale = Vec::new();
+        for end in ends {
+            stale.extend(matches!(end.what, CommandWhat::Stale).then(|| end.path.clone()));
+            self.command(end);
+        }
+        self.warn_not_run(CommandKind::Job, &stale, STALE);
     }
 
-    /// A command isn't started.
-    fn not_started(
-        &mut self,
-        kind: CommandKind,
-        path: String,
-        (try_no, password): (i32, String),
-        what: CommandWhat,
-    ) {
-        if matches!(what, CommandWhat::Stale) {
-            let why = "is not run: its task isn't submitted any more, or was submitted again";
-            self.say(unix_us(), Category::Warning, &format!("{} of {path} {why}", kind.variable()));
+    /// Warns of commands of these tasks that are not run.
+    fn warn_not_run(&self, kind: CommandKind, paths: &[String], why: &str) {
+        for line in each_or_count(paths, "task", |of| {
+            format!("{} of {of} is not run: {why}", kind.variable())
+        }) {
+            self.say(unix_us(), Category::Warning, &line);
         }
-        self.command(CommandEnd { kind, path, try_no, password, what });
     }
 }

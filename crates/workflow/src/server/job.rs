@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -15,6 +16,9 @@ use super::places::{Happened, Start};
 use crate::model::{NodeId, Snapshot};
 use crate::protocol::Reply;
 use crate::script::{Origin, Scope, Source, job, locate, substitute};
+
+/// Why a job isn't made of which a panic has been printed.
+const BROKE_OFF: &str = "making it broke off, by a fault of the server that its standard error has";
 
 /// Makes the job of a submission, and its command; of other commands, those alone. The owner learns
 /// of what has come of it, has the command started where it is still meant, and learns of each
@@ -30,7 +34,9 @@ pub(super) fn make(submission: Submission, owner: &Sender<Message>, meant: Durat
         what,
     };
     let begun = Instant::now();
-    let prepared = prepare(&submission);
+    // Whoever waits behind it would wait for ever.
+    let prepared = catch_unwind(AssertUnwindSafe(|| prepare(&submission)));
+    let prepared = prepared.unwrap_or_else(|_| Err(CommandWhat::NotMade(BROKE_OFF.to_owned())));
     let took = begun.elapsed();
     // The owner ends last.
     if kind == CommandKind::Job && took > meant {
@@ -50,8 +56,8 @@ pub(super) fn make(submission: Submission, owner: &Sender<Message>, meant: Durat
         let notify = Box::new(move |happened| {
             let _ = owner.send(Message::Command(end(what_of(happened, &of))));
         });
-        let Submission { path, try_no, password, .. } = submission;
-        Box::new(Start { kind, path, job: (try_no, password), command, notify })
+        let Submission { path, try_no, password, number, .. } = submission;
+        Box::new(Start { kind, path, job: (try_no, password), number, command, notify })
     });
     let _ = owner.send(Message::Made(made, start));
 }

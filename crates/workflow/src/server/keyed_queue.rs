@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// Values that wait in the order of time, each with a key of its own.
+/// Values that wait in the order of time, or of their own numbers, each with a key of its own.
 pub(super) struct KeyedQueue<K, V> {
     /// By numbers that go on.
     all: BTreeMap<u64, (K, V)>,
@@ -19,19 +19,25 @@ impl<K, V> Default for KeyedQueue<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V> KeyedQueue<K, V> {
-    /// Adds a value: where one with its key waits, in the place of that, which is returned.
+    /// Adds a value behind all others: where one with its key waits, in the place of that, which is
+    /// returned.
     pub(super) fn add(&mut self, key: K, value: V) -> Option<V> {
+        self.add_at(self.last + 1, key, value)
+    }
+
+    /// The same by a number that no other value has: values go by their numbers.
+    pub(super) fn add_at(&mut self, number: u64, key: K, value: V) -> Option<V> {
         let known = self.numbers.get(&key).and_then(|number| self.all.get_mut(number));
         if let Some((_, known)) = known {
             return Some(std::mem::replace(known, value));
         }
-        self.last += 1;
-        self.numbers.insert(key.clone(), self.last);
-        self.all.insert(self.last, (key, value));
+        self.last = self.last.max(number);
+        self.numbers.insert(key.clone(), number);
+        self.all.insert(number, (key, value));
         None
     }
 
-    /// Takes out the value that has waited for longest.
+    /// Takes out the value that has waited for longest, or has the least number.
     pub(super) fn pop(&mut self) -> Option<(K, V)> {
         let (_, (key, value)) = self.all.pop_first()?;
         self.numbers.remove(&key);
@@ -83,5 +89,11 @@ mod tests {
         let all: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(all, [("c", 1), ("a", 4), ("b", 5)]);
         assert_eq!((queue.is_empty(), queue.len()), (true, 0));
+        for (number, key) in [(30, "c"), (10, "a"), (20, "b")] {
+            assert_eq!(queue.add_at(number, key, 0), None);
+        }
+        assert_eq!(queue.add("d", 0), None);
+        let all: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|(key, _)| key).collect();
+        assert_eq!(all, ["a", "b", "c", "d"]);
     }
 }

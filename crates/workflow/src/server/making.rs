@@ -5,16 +5,10 @@ use std::collections::{HashMap, VecDeque};
 
 use super::core::{CommandKind, Submission};
 
-/// Tasks for which something is being made.
+/// Tasks for which something is made, now or as soon as a thread has time, and what is made behind
+/// that: of jobs only the last one is still the task's own.
 #[derive(Default)]
-pub(super) struct Making(HashMap<String, OfTask>);
-
-struct OfTask {
-    /// The try and the password of the job for which it is.
-    now: (i32, String),
-    /// What is made next: of jobs only the last one is still the task's own.
-    next: VecDeque<Box<Submission>>,
-}
+pub(super) struct Making(HashMap<String, VecDeque<Box<Submission>>>);
 
 /// When something is made.
 #[derive(Debug)]
@@ -25,35 +19,26 @@ pub(super) enum When {
 }
 
 impl Making {
-    /// Adds what is to be made.
+    /// Adds what is to be made, submitted later than all that was added for its task.
     pub(super) fn add(&mut self, submission: Box<Submission>) -> When {
-        let Some(task) = self.0.get_mut(&submission.path) else {
-            self.begin(&submission, VecDeque::new());
+        let Some(behind) = self.0.get_mut(&submission.path) else {
+            self.0.insert(submission.path.clone(), VecDeque::new());
             return When::Now(submission);
         };
-        let older = task.next.iter().position(|one| one.kind == CommandKind::Job);
+        let older = behind.iter().position(|one| one.kind == CommandKind::Job);
         let older = older.filter(|_| submission.kind == CommandKind::Job);
-        let older = older.and_then(|at| task.next.remove(at));
-        task.next.push_back(submission);
+        let older = older.and_then(|at| behind.remove(at));
+        behind.push_back(submission);
         When::Later(older)
     }
 
-    fn begin(&mut self, submission: &Submission, next: VecDeque<Box<Submission>>) {
-        let now = (submission.try_no, submission.password.clone());
-        self.0.insert(submission.path.clone(), OfTask { now, next });
-    }
-
-    /// What was being made for a task is over: what is made now.
+    /// What was made for a task is over: what is made now.
     pub(super) fn next(&mut self, path: &str) -> Option<Box<Submission>> {
-        let mut next = self.0.remove(path)?.next;
-        let now = next.pop_front()?;
-        self.begin(&now, next);
-        Some(now)
-    }
-
-    /// Whether a task's job, by its try and password, is being made.
-    pub(super) fn has(&self, path: &str, (try_no, password): (i32, &str)) -> bool {
-        self.0.get(path).is_some_and(|task| task.now.0 == try_no && task.now.1 == password)
+        let next = self.0.get_mut(path)?.pop_front();
+        if next.is_none() {
+            self.0.remove(path);
+        }
+        next
     }
 }
 
@@ -70,6 +55,7 @@ mod tests {
             password: password.to_owned(),
             process: String::new(),
             is_for_zombie: false,
+            number: 0,
             scope: crate::script::Scope::default(),
             edited: None,
         })
@@ -83,11 +69,9 @@ mod tests {
         assert!(matches!(making.add(job("b")), When::Later(None)));
         assert!(matches!(making.add(one(CommandKind::Script, "c")), When::Later(None)));
         assert!(matches!(making.add(job("d")), When::Later(Some(older)) if older.password == "b"));
-        assert!(making.has("/s/t", (1, "a")) && !making.has("/s/t", (1, "d")));
         for (path, next) in [("/s/x", None), ("/s/t", Some("c")), ("/s/t", Some("d"))] {
             assert_eq!(making.next(path).map(|one| one.password).as_deref(), next);
         }
-        assert!(making.has("/s/t", (1, "d")));
         assert!(making.next("/s/t").is_none());
         assert!(matches!(making.add(job("e")), When::Now(_)));
     }

@@ -78,14 +78,22 @@ pub(super) enum CommandWhat {
     Started,
     /// The process could not be started.
     NotStarted(String),
-    /// The command of a job has waited for a place, and is not started: its task was killed.
+    /// The job, or its command, is not started: its task was killed before.
     Killed,
-    /// The same: its job isn't the task's own any more.
+    /// The same: it isn't the task's own any more.
     Stale,
     /// It has ended.
     Ended { process: u32, status: ExitStatus, command: String },
     /// It has ended, and how is unknown: what the log says of it.
     Lost(String),
+}
+
+impl Submission {
+    /// What has become of its command.
+    pub(super) fn end(self, what: CommandWhat) -> CommandEnd {
+        let Self { kind, path, try_no, password, .. } = self;
+        CommandEnd { kind, path, try_no, password, what }
+    }
 }
 
 impl CommandWhat {

@@ -245,6 +245,7 @@ impl BoundWorkflow {
             kills: Signals::default(),
             statuses: Signals::default(),
             making: making::Making::default(),
+            submitted: 0,
             logged,
             is_snapshotting: false,
             terminate: Box::new(terminate),

@@ -29,6 +29,7 @@ use super::slot::Answer;
 use super::store::Logged;
 use super::texts::{KEPT, Texts};
 use crate::protocol::{Reply, Request};
+use crate::words::many;
 
 /// The most messages that are taken before the journal is passed what they wrote.
 pub(super) const BATCH: usize = 1024;
@@ -69,6 +70,8 @@ pub(super) struct Owner {
     pub(super) statuses: Signals,
     /// What is made for tasks.
     pub(super) making: Making,
+    /// How many jobs were submitted.
+    pub(super) submitted: u64,
     /// What is behind the snapshot.
     pub(super) logged: Logged,
     pub(super) is_snapshotting: bool,
@@ -118,20 +121,13 @@ impl Owner {
             tracing::error!("that the server has started: {why}");
         }
         self.core.record(&record);
+        // Jobs that the server before has not started, too.
+        self.effects(record.at_us);
     }
 
     pub(super) fn end(mut self, messages: &Receiver<Message>) {
-        // Jobs that aren't started now are started by the next server; kill and status commands are
-        // not.
+        // Jobs that aren't started now are started by the next server.
         self.shared.spawner.stop();
-        let signals = self.kills.waiting() + self.statuses.waiting();
-        if signals > 0 {
-            let text = format!(
-                "the server ends before {signals} commands of ECF_KILL_CMD and ECF_STATUS_CMD had a \
-                 place: ask for them again"
-            );
-            self.say(unix_us(), Category::Warning, &text);
-        }
         // What is in the journal is applied, so that the checkpoint has it, and none is being
         // written by then.
         loop {
@@ -159,6 +155,7 @@ impl Owner {
                 message => self.take_one(message),
             }
         }
+        self.warn_of_signals();
         // It counts to the memory that it is kept in.
         self.shared.answers.forget();
         self.last_snapshot();
@@ -176,6 +173,20 @@ impl Owner {
             tracing::error!("the journal: {error}");
         }
         self.shared.log.close();
+    }
+
+    /// Kill and status commands that aren't started are not started by the next server either.
+    fn warn_of_signals(&self) {
+        let waiting = self.kills.waiting() + self.statuses.waiting();
+        let signals = waiting + self.shared.spawner.unstarted_signals();
+        if signals > 0 {
+            let text = format!(
+                "the server ends before {} of ECF_KILL_CMD and ECF_STATUS_CMD could be started: ask \
+                 again",
+                many(signals as u64, "command")
+            );
+            self.say(unix_us(), Category::Warning, &text);
+        }
     }
 
     pub(super) fn say(&self, at_us: i64, category: Category, text: &str) {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::core::CommandKind;
 use super::keyed_queue::KeyedQueue;
+use super::message::{CommandEnd, CommandWhat};
 use super::signals;
 
 /// How long commands may take up all places before it is named.
@@ -23,6 +24,8 @@ pub(super) struct Start {
     pub(super) path: String,
     /// The try and the password of its job.
     pub(super) job: (i32, String),
+    /// Larger than those of what was submitted before.
+    pub(super) number: u64,
     /// For `/bin/sh -c`.
     pub(super) command: String,
     /// Called on the spawner's thread; must not wait.
@@ -73,6 +76,8 @@ pub(super) struct Places {
     unwatched: HashSet<u32>,
     /// Kill and status commands, which are started next: the owner has a few started at a time.
     signals: VecDeque<Start>,
+    /// The task whose command is being started.
+    starting: Option<String>,
     /// Jobs' commands that have a place, and are started behind those.
     ready: KeyedQueue<String, Start>,
     /// Jobs' commands that wait for a place.
@@ -91,6 +96,7 @@ impl Places {
             jobs: HashMap::new(),
             unwatched: HashSet::new(),
             signals: VecDeque::new(),
+            starting: None,
             ready: KeyedQueue::default(),
             waiting: KeyedQueue::default(),
             taken: 0,
@@ -108,32 +114,45 @@ impl Places {
         (self.running.len(), waiting)
     }
 
-    /// Takes a command. One of a job for which there is no place waits, in the place of one of the
-    /// same task; of a task that was submitted again, an older one that has a place is not started.
+    /// Takes a command. One of a job for which there is no place waits. Of a task that was
+    /// submitted again it has the place of an older one, if that is not started.
     pub(super) fn add(&mut self, start: Start) {
         if !start.is_job() {
-            return self.signals.push_back(start);
-        }
-        if self.ready.remove(&start.path).is_some() {
-            self.free();
-        }
-        if self.taken < self.kinds[0].most && self.waiting.is_empty() {
+            self.signals.push_back(start);
+        } else if self.ready.get(&start.path).is_some() {
+            self.add_ready(start);
+        } else if self.taken < self.kinds[0].most && self.waiting.is_empty() {
             self.taken += 1;
             self.add_ready(start);
         } else {
-            self.waiting.add(start.path.clone(), start);
+            self.waiting.add_at(start.number, start.path.clone(), start);
         }
     }
 
-    /// Takes a command of a job that has a place.
+    /// Takes a command of a job that has a place. They go in the order in which they were submitted,
+    /// that of the tree: threads make them in any.
     pub(super) fn add_ready(&mut self, start: Start) {
-        self.ready.add(start.path.clone(), start);
+        self.ready.add_at(start.number, start.path.clone(), start);
     }
 
-    /// The next command that is started.
+    /// The next command, which is started now.
     pub(super) fn next(&mut self) -> Option<Start> {
         let signal = self.signals.pop_front();
-        signal.or_else(|| self.ready.pop().map(|(_, start)| start))
+        signal.or_else(|| {
+            let (path, start) = self.ready.pop()?;
+            self.starting = Some(path);
+            Some(start)
+        })
+    }
+
+    /// Whether a task's command is being started, or runs.
+    pub(super) fn has_started(&self, path: &str) -> bool {
+        self.starting.as_deref() == Some(path) || self.jobs.contains_key(path)
+    }
+
+    /// How many kill and status commands are not started.
+    pub(super) fn unstarted_signals(&self) -> usize {
+        self.signals.len()
     }
 
     /// Whether there is a place for one that waits.
@@ -167,6 +186,12 @@ impl Places {
         self.taken -= 1;
     }
 
+    /// A job's command could not be started.
+    pub(super) fn failed(&mut self) {
+        self.starting = None;
+        self.free();
+    }
+
     /// Takes a command that runs.
     pub(super) fn started(&mut self, process: u32, running: Running) {
         let Running { start, since, pidfd, .. } = &running;
@@ -174,6 +199,7 @@ impl Places {
             kind.running.insert((*since, process));
         }
         if start.is_job() {
+            self.starting = None;
             self.jobs.insert(start.path.clone(), process);
         }
         if pidfd.is_none() {
@@ -309,6 +335,12 @@ fn of_places(kind: CommandKind, most: usize) -> String {
 }
 
 impl Start {
+    /// What has become of it.
+    pub(super) fn end(self, what: CommandWhat) -> CommandEnd {
+        let Self { kind, path, job: (try_no, password), .. } = self;
+        CommandEnd { kind, path, try_no, password, what }
+    }
+
     pub(super) fn is_job(&self) -> bool {
         self.kind == CommandKind::Job
     }
@@ -334,7 +366,7 @@ mod tests {
 
     fn start(kind: CommandKind, path: &str, number: u64) -> Start {
         let (path, job, command) = (path.to_owned(), (1, number.to_string()), String::new());
-        Start { kind, path, job, command, notify: Box::new(|_| {}) }
+        Start { kind, path, job, number, command, notify: Box::new(|_| {}) }
     }
 
     fn job(path: &str, number: u64) -> Start {
@@ -402,6 +434,22 @@ mod tests {
         places.take_waiting().into_iter().for_each(|start| places.add_ready(start));
         run(&mut places, 9, at(80));
         assert_eq!(places.newly_taken_up(at(141)).len(), 1);
+    }
+
+    #[test]
+    fn jobs_that_wait_are_started_in_the_order_in_which_they_were_submitted() {
+        let mut places = Places::new(1);
+        for number in [1, 4, 2, 5, 3] {
+            places.add(job(&format!("/s/t{number}"), number));
+        }
+        let mut order = Vec::new();
+        for process in 1..=5 {
+            assert_eq!(run(&mut places, process, Instant::now()), process + 1);
+            order.push(places.running[&process].start.number);
+            end(&mut places, process).expect("its own child");
+            places.take_waiting().into_iter().for_each(|start| places.add_ready(start));
+        }
+        assert_eq!(order, [1, 2, 3, 4, 5]);
     }
 
     #[test]

@@ -105,6 +105,7 @@ mod tests {
             password: "p".to_owned(),
             process: process.to_owned(),
             is_for_zombie,
+            number: 0,
             scope: crate::script::Scope::default(),
             edited: None,
         }

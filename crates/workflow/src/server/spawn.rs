@@ -109,6 +109,16 @@ impl Spawner {
         self.common.wake();
     }
 
+    /// Whether a task's command is being started, or runs.
+    pub(super) fn has_started(&self, path: &str) -> bool {
+        self.common.places().has_started(path)
+    }
+
+    /// How many kill and status commands are not started.
+    pub(super) fn unstarted_signals(&self) -> usize {
+        self.common.places().unstarted_signals()
+    }
+
     /// Whether some that wait have a place now.
     pub(super) fn has_next(&self) -> bool {
         self.common.places().has_next()
@@ -212,7 +222,7 @@ impl Starter {
             Ok(child) => child,
             Err(why) => {
                 if start.is_job() {
-                    self.common.places().free();
+                    self.common.places().failed();
                 }
                 return (start.notify)(Happened::Failed(why));
             }
@@ -250,7 +260,7 @@ mod tests {
             });
             let (kind, path) = (CommandKind::Job, format!("/s/t{number}"));
             let (job, command) = ((1, String::new()), command.to_owned());
-            spawner.submit(Start { kind, path, job, command, notify });
+            spawner.submit(Start { kind, path, job, number, command, notify });
         }
         let mut ends = Vec::new();
         while ends.len() < 5 {

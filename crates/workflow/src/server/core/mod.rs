@@ -222,10 +222,15 @@ impl Core {
     /// task's own any more, or that was killed since it was submitted.
     pub(super) fn unwanted(&self, path: &str, job: (i32, &str)) -> Option<CommandWhat> {
         let id = self.tree.find(path).filter(|id| signals::is_own(&self.tree, *id, job));
-        let Some(id) = id.filter(|id| self.tree.node(*id).state == State::Submitted) else {
+        if id.is_none_or(|id| self.tree.node(id).state != State::Submitted) {
             return Some(CommandWhat::Stale);
-        };
-        self.tree.node(id).flags.has(Flag::Killed).then_some(CommandWhat::Killed)
+        }
+        self.unstarted.is_killed(path, job).then_some(CommandWhat::Killed)
+    }
+
+    /// Whether it isn't known of a job, by its try and password, that it was started.
+    pub(super) fn is_unstarted(&self, path: &str, job: (i32, &str)) -> bool {
+        self.unstarted.has(path, job)
     }
 
     /// What starts a kill or status command that has waited, where it is still meant: for a job,
@@ -330,10 +335,19 @@ impl Core {
             start.edited = edited.remove(&start.path);
             if start.scope.user("ECF_DUMMY_TASK").is_none() {
                 let (try_no, password) = (start.try_no, start.password.clone());
-                let waiting = Waiting { kind, try_no, password, edited: start.edited.clone() };
+                let (is_killed, edited) = (false, start.edited.clone());
+                let waiting = Waiting { kind, try_no, password, is_killed, edited };
                 unstarted.add(start.path.clone(), waiting);
             }
             effects.push(Effect::Start(Box::new(start)));
+        }
+        for effect in &*effects {
+            if let Effect::Start(start) = effect
+                && start.kind == CommandKind::Kill
+                && !start.is_for_zombie
+            {
+                unstarted.kill(&start.path, (start.try_no, &start.password));
+            }
         }
         made
     }

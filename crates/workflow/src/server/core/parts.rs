@@ -28,6 +28,8 @@ pub(in crate::server) struct Submission {
     /// The process of its job, where that is known; or of the zombie that a kill command is for.
     pub(in crate::server) process: String,
     pub(in crate::server) is_for_zombie: bool,
+    /// Larger than those of what was submitted before: given by the owner to a job's.
+    pub(in crate::server) number: u64,
     pub(in crate::server) scope: Scope,
     /// What a user gives for it.
     pub(in crate::server) edited: Option<Arc<Edited>>,
@@ -189,6 +191,7 @@ pub(in crate::server) fn next_submission(
         password: tree.node(id).job().password.to_string(),
         process: tree.node(id).job().rid.to_string(),
         is_for_zombie: false,
+        number: 0,
         scope: scopes.of(id),
         edited: None,
     }

@@ -34,7 +34,7 @@ impl Core {
             let is_due =
                 node.try_no() == waiting.try_no && (is_script || node.state == State::Submitted);
             if is_due {
-                due.insert(id, (waiting.kind, waiting.edited.clone()));
+                due.insert(id, (waiting.kind, waiting.edited.clone(), waiting.is_killed));
             }
             is_due
         });
@@ -43,10 +43,10 @@ impl Core {
         }
         let (mut scopes, mut paths) = (Scopes::new(tree), Vec::new());
         for id in tree.walk(NodeId::ROOT) {
-            let Some((kind, edited)) = due.remove(&id) else { continue };
+            let Some((kind, edited, is_killed)) = due.remove(&id) else { continue };
             let mut start = next_submission(&mut scopes, id, kind);
             start.edited = edited;
-            paths.push(start.path.clone());
+            paths.extend((!is_killed).then(|| start.path.clone()));
             effects.push(Effect::Start(Box::new(start)));
         }
         let lines = each_or_count(&paths, "task", |of| {

@@ -74,6 +74,9 @@ pub(super) struct Waiting {
     pub(super) try_no: i32,
     /// The password of the job: after a requeue the tries begin anew.
     pub(super) password: String,
+    /// Whether it was killed since: then it is not started any more. The flag of its task may be
+    /// of a zombie that was killed.
+    pub(super) is_killed: bool,
     pub(super) edited: Option<Arc<Edited>>,
 }
 
@@ -83,6 +86,9 @@ pub(super) struct Unstarted(BTreeMap<String, Waiting>);
 
 /// What a snapshot's lines of them begin with.
 const HEAD: &str = "submitted:";
+
+/// What the try of one begins with there that was killed.
+const KILLED: &str = "k";
 
 impl Unstarted {
     pub(super) fn add(&mut self, path: String, waiting: Waiting) {
@@ -97,6 +103,18 @@ impl Unstarted {
     /// Whether a user has edited what this try is made of.
     pub(super) fn is_edited(&self, path: &str, (try_no, password): (i32, &str)) -> bool {
         self.0.get(path).is_some_and(|one| one.is(try_no, password) && one.edited.is_some())
+    }
+
+    /// Whether this try waits, and was killed since.
+    pub(super) fn is_killed(&self, path: &str, (try_no, password): (i32, &str)) -> bool {
+        self.0.get(path).is_some_and(|one| one.is(try_no, password) && one.is_killed)
+    }
+
+    /// This try is killed, where it waits.
+    pub(super) fn kill(&mut self, path: &str, (try_no, password): (i32, &str)) {
+        if let Some(one) = self.0.get_mut(path).filter(|one| one.is(try_no, password)) {
+            one.is_killed = true;
+        }
     }
 
     /// This try is started, or never will be.
@@ -140,10 +158,11 @@ impl Waiting {
         self.try_no == try_no && self.password == password
     }
 
-    /// Texts with tabs between them: the try; the password; what is waited for; of a job the number
+    /// Texts with tabs between them: the try, behind a `k` where it was killed; the password; what is waited for; of a job the number
     /// of variables, and these; the lines.
     fn encode(&self) -> String {
-        let mut texts = vec![self.try_no.to_string(), escaped(&self.password)];
+        let killed = if self.is_killed { KILLED } else { "" };
+        let mut texts = vec![format!("{killed}{}", self.try_no), escaped(&self.password)];
         if let Some(edited) = &self.edited {
             texts.push(if self.kind == CommandKind::Script { "script" } else { "job" }.to_owned());
             let lines = match &**edited {
@@ -165,10 +184,12 @@ impl Waiting {
 
     fn decode(text: &str) -> Self {
         let mut texts = text.split('\t');
-        let try_no = texts.next().and_then(|number| number.parse().ok()).unwrap_or(0);
+        let number = texts.next().unwrap_or_default();
+        let is_killed = number.starts_with(KILLED);
+        let try_no = number.trim_start_matches(KILLED).parse().unwrap_or(0);
         let password = texts.next().map(plain).unwrap_or_default();
         let Some(word) = texts.next() else {
-            return Self { kind: CommandKind::Job, try_no, password, edited: None };
+            return Self { kind: CommandKind::Job, try_no, password, is_killed, edited: None };
         };
         let kind = if word == "script" { CommandKind::Script } else { CommandKind::Job };
         let count: Option<usize> = texts.next().and_then(|number| number.parse().ok());
@@ -183,7 +204,7 @@ impl Waiting {
                 Edited::Run { lines: texts.map(plain).collect(), variables }
             }
         };
-        Self { kind, try_no, password, edited: Some(Arc::new(edited)) }
+        Self { kind, try_no, password, is_killed, edited: Some(Arc::new(edited)) }
     }
 }
 
@@ -204,10 +225,14 @@ mod tests {
             (CommandKind::Script, Some(Edited::Create(texts()))),
         ] {
             let password = "a b".to_owned();
-            let one = Waiting { kind, try_no: 7, password, edited: edited.map(Arc::new) };
-            let text = one.encode();
-            assert!(!text.contains(['\n', '\r']), "{text}");
-            assert_eq!(Waiting::decode(&text), one);
+            let edited = edited.map(Arc::new);
+            let mut one = Waiting { kind, try_no: 7, password, is_killed: false, edited };
+            for is_killed in [false, true] {
+                one.is_killed = is_killed;
+                let text = one.encode();
+                assert!(!text.contains(['\n', '\r']), "{text}");
+                assert_eq!(Waiting::decode(&text), one);
+            }
         }
     }
 }
