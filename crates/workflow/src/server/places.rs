@@ -499,11 +499,15 @@ mod tests {
         places.add(job("/s/d", 6));
         assert!(places.take_out("/s/d", (1, "6")).is_some());
         assert!(places.next().is_none());
-        // And so is one of a task that is submitted again.
-        places.add(job("/s/e", 7));
-        places.add(job("/s/e", 8));
+        // And so is one of a task that is submitted again, which the last one then has.
+        for (path, number) in [("/s/e", 7), ("/s/f", 8), ("/s/e", 9)] {
+            places.add(job(path, number));
+        }
         let last: Vec<Start> = std::iter::from_fn(|| places.next()).collect();
-        assert_eq!(numbers(&last), [8], "its place is free");
+        assert_eq!((numbers(&last), places.counts()), (vec![9], (0, 1)));
+        assert!(places.has_started("/s/e") && !places.has_started("/s/f"));
+        places.failed();
+        assert!(places.has_next() && !places.has_started("/s/e"));
     }
 
     #[test]

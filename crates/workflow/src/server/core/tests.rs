@@ -322,6 +322,21 @@ fn a_job_that_is_not_started_yet_is_wanted_until_its_task_is_killed_or_submitted
     assert!(matches!(what, Some(CommandWhat::Stale)), "{what:?}");
     let again = server.password();
     assert!(server.core.unwanted("/s/a", (2, &again)).is_none(), "another one is submitted");
+    // The job before it reports, and is killed as a zombie.
+    server.job(&password, Report::Init(Vec::new()));
+    server.core.effects();
+    let (action, process_id, password) = (ZombieAction::Kill, String::new(), String::new());
+    server.user(Command::Zombie { action, process_id, password, paths: paths() });
+    let kill = server.core.effects().into_iter().find_map(|effect| match effect {
+        Effect::Start(start) => Some(start),
+        _ => None,
+    });
+    let kill = kill.expect("a kill");
+    assert_eq!((&*kill.process, kill.is_for_zombie), ("7", true));
+    assert!(server.core.unwanted("/s/a", (2, &again)).is_none(), "its own job goes on");
+    // A crash changes nothing of it.
+    let core = server.again(None, 0);
+    assert!(core.unwanted("/s/a", (2, &again)).is_none());
 }
 
 #[test]
