@@ -204,8 +204,9 @@ impl Timed {
     }
 
     /// How many requests wait. Those for which slots are free are sent next: they are no backlog.
+    /// What there was no room for waits, too.
     fn waiting(&self) -> u64 {
-        self.backlog.len().saturating_sub(self.idle.len()) as u64
+        (self.backlog.len().saturating_sub(self.idle.len()) + self.dropped) as u64
     }
 
     /// How much has had to wait so far.

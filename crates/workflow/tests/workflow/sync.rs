@@ -209,17 +209,20 @@ fn a_change_of_each_kind_is_written_as_ecflow_writes_it() {
     if program("ecflow_client").is_none() || program("ecflow_server").is_none() {
         return;
     }
+    // A second, which is a minute of the suites, moves times of nodes: where it passes between a
+    // change and its sync at one of the servers only, that change is made once more.
+    let mut unequal: Vec<usize> = (0..CHANGES.len()).collect();
     for left in (0..8).rev() {
         let (own, other) = (Place::new(), Place::new());
         let _ours = Served::ours(&own);
         let _theirs = Served::theirs(&other);
         let (ours, theirs) = (of_each(&own), of_each(&other));
-        // A second, which is a minute of the suites, moves times of nodes: where it passes between
-        // a change and its sync at one of the servers only, it is all done once more.
-        if left > 0 && ours != theirs {
-            continue;
+        unequal.retain(|change| ours[*change] != theirs[*change]);
+        match unequal.first() {
+            None => return,
+            Some(change) if left == 0 => assert_eq!(ours[*change], theirs[*change]),
+            Some(_) => {}
         }
-        return ours.iter().zip(theirs).for_each(|(ours, theirs)| assert_eq!(*ours, theirs));
     }
 }
 

@@ -124,10 +124,10 @@ impl Facts {
     }
 
     /// What each side works for a call, at least: of its time on a CPU what it doesn't use while a
-    /// call waits, as one does that waits on its CPU.
+    /// call waits, as one does that waits on its CPU, with several threads more than one core.
     pub(super) fn work_ns(&self) -> [f64; 2] {
         [(self.here, self.idle.here), (self.server, self.idle.server)].map(|(side, idle)| {
-            let waits_ns = idle.unwrap_or(0.0).min(1.0) * self.mean_ns;
+            let waits_ns = idle.unwrap_or(0.0) * self.mean_ns;
             (side.map_or(0.0, |side| side.cpu_ns) - waits_ns).max(0.0)
         })
     }

@@ -188,13 +188,13 @@ impl Facts {
         };
         // Where that took longer than a call does, calls have met cores in another state: then it
         // is at most what both sides' work leaves of a call.
-        let took_ns = match floor_ns <= self.median_ns {
-            true => floor_ns,
-            false => (self.median_ns - self.work_ns().iter().sum::<f64>()).max(0.0),
+        let (took_ns, at_most) = match floor_ns <= self.median_ns {
+            true => (floor_ns, ""),
+            false => ((self.median_ns - self.work_ns().iter().sum::<f64>()).max(0.0), "at most "),
         };
         let words = format!(
-            "two cores: waking {who} takes {} here (futex), of {}. Ends that wait on the CPU \
-             (--wait) or share a core have less of it.",
+            "two cores: waking {who} takes {at_most}{} here (futex), of {}. Ends that wait on the \
+             CPU (--wait) or share a core have less of it.",
             time(took_ns),
             time(self.median_ns)
         );
