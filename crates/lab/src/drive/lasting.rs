@@ -24,10 +24,10 @@ pub struct Waited {
     pub began_with: u64,
     /// Answers in its first half and in its second, where it has one rate and no bursts: else none.
     pub answered: [i64; 2],
-    /// By how many the fewest that were under way at once in its last quarter are more than half-way,
-    /// where that is known.
+    /// By how many the fewest that were under way at once in its last quarter are more than were
+    /// half-way, where that is known.
     pub grown: i64,
-    /// Whether it is one of several in which requests come at random: then chance has several tries.
+    /// Whether it is one of several in which requests come at random: chance has several tries.
     pub is_of_several: bool,
 }
 
@@ -45,11 +45,11 @@ impl Waited {
 
     /// Whether more became due than was answered: twice the fewest that waited beyond what it began
     /// with are more than a hundredth of its requests and their square root, or twice the fewest
-    /// that waited the same of all requests until its end. Where requests come at random, or answers
-    /// take various times, about the root waits for a while at a load of nearly 1: that is the
-    /// spread of their number. Of several stretches in which they come at random it is three times
-    /// the root: of a target with one slot and a load of 0.95 then one trace in a hundred
-    /// is called so, or in six where answers take various times, with 100 requests a tenth.
+    /// that waited the same of all requests until its end. Where requests come at random, or
+    /// answers take various times, about the root waits for a while at a load of nearly 1: that is
+    /// the spread of their number. Of several stretches in which they come at random it is three
+    /// times the root: of a target with one slot and a load of 0.95 then one trace in a hundred is
+    /// called so, or in six where answers take various times, with 100 requests a tenth.
     ///
     /// What fills slots instead of waiting for them grows, too, as does what is under way to a
     /// target whose answers take about as long as the stretch: but of that more are answered in the

@@ -262,6 +262,15 @@ impl Timed {
         }
     }
 
+    /// Takes back a request whose slot is gone for good: it waits for another one.
+    pub(super) fn lose_place(&mut self, due: Due) {
+        self.places -= 1;
+        match self.source {
+            Source::Think { .. } => self.pressure.offered -= 1,
+            Source::Open { .. } => self.backlog.push_front(due.scheduled),
+        }
+    }
+
     /// Whether each free slot was tried since sending began and none is usable, as where the only
     /// connection is being made again. What becomes due can't be sent either, until a socket has
     /// something to say.
@@ -388,6 +397,18 @@ mod tests {
         assert!(!timed.is_over(until));
         assert_eq!(timed.give_up().filter(|due| *due < until).count(), 1_500_000);
         assert!(timed.is_over(until) && timed.give_up().count() == 0);
+    }
+
+    #[test]
+    fn a_request_whose_slot_is_gone_is_sent_by_another_one_or_missing() {
+        let mut timed = Timed::open(0, 1_000_000_000, arrivals("{ rate = '10/s' }"), &[0, 1]);
+        let lost = timed.due(200_000_000).expect("one is due");
+        timed.lose_place(lost);
+        let again = timed.due(200_000_000).expect("it waits");
+        assert_eq!((again.slot, again.scheduled), (1, lost.scheduled));
+        timed.lose_place(again);
+        assert_eq!(timed.due(1_000_000_000), None);
+        assert_eq!((timed.busy(), timed.give_up().count()), (0, 10));
     }
 
     #[test]

@@ -10,11 +10,12 @@ use bytes::Bytes;
 use wire::clock::{SECOND_NS, duration_ns};
 use wire::{Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake, Waker};
 
+use super::admitted::Admitted;
 use super::core::read_definition;
 use super::dispatch::{Dispatch, WITH_NOTHING_ELSE};
 use super::following::Following;
 use super::message::Asked;
-use super::opened::{Place, REQUEST_WITHIN, SLOW_AFTER};
+use super::opened::{REQUEST_WITHIN, SLOW_AFTER};
 use super::shared::Shared;
 use super::slot::{Answer, Held, SMALL_BYTES, Slot};
 use crate::protocol::frame::{self, HEAD_BYTES};
@@ -44,7 +45,7 @@ pub(super) struct Session {
     dispatch: Arc<Dispatch>,
     waker: Option<Waker>,
     until: Ns,
-    place: Place,
+    place: Admitted,
     stage: Stage,
     /// A request has come whole, and nothing behind it.
     has_read_all: bool,
@@ -59,7 +60,7 @@ impl Session {
         slices::shorten();
         let (waker, stage, header, following) = (None, Stage::Head, None, None);
         let (until, has_read_all) = (0, false);
-        let place = Place::new(Arc::clone(&shared));
+        let place = Admitted::new(Arc::clone(&shared));
         Self { shared, dispatch, waker, until, place, stage, has_read_all, header, following }
     }
 

@@ -37,7 +37,7 @@ impl Owner {
                 }
                 Effect::Start(submission) => match submission.kind {
                     CommandKind::Kill | CommandKind::Status => signals.push(submission),
-                    _ => starts.extend(self.to_make(submission)),
+                    _ => starts.extend(self.numbered(submission)),
                 },
                 Effect::File(filing) => {
                     let owner = self.shared.owner.clone();
@@ -65,7 +65,7 @@ impl Owner {
     }
 
     /// Numbers a job or a script that is to be made; returns it where none is made for its task.
-    fn to_make(&mut self, mut submission: Box<Submission>) -> Option<Box<Submission>> {
+    fn numbered(&mut self, mut submission: Box<Submission>) -> Option<Box<Submission>> {
         self.submitted += 1;
         submission.number = self.submitted;
         match self.making.add(submission) {

@@ -1,17 +1,18 @@
-//! What is known of the commands of jobs that run beside what the tree has: what has become of those
-//! that kill jobs or ask for their status, and which jobs an earlier process has started. `why` says
-//! it. It is this process's own, and gone with it; the flags of the tasks stay.
+//! What is known of the commands of jobs that run beside what the tree has: what has become of
+//! those that kill jobs or ask for their status, and which jobs an earlier process has started.
+//! `why` says it. It is this process's own, and gone with it; the flags of the tasks stay.
 
 use std::collections::HashMap;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use super::core::{CommandKind, Jobs};
-use super::message::{CommandEnd, CommandWhat};
+use super::core::CommandKind;
+use super::message::{CommandEnd, CommandWhat, how};
 use super::spawn::Spawner;
 use crate::model::{Snapshot, State};
+
+/// The tries and passwords of jobs, by the paths of their tasks.
+pub(super) type Jobs = HashMap<String, (i32, String)>;
 
 /// From how many on those of jobs that have ended are dropped.
 const MANY: usize = 1024;
@@ -110,12 +111,12 @@ impl Fates {
     /// one that starts it, and of the last that was to kill it or to ask for its status.
     pub(super) fn why(&self, spawner: &Spawner, tree: &Snapshot, path: &str) -> Option<String> {
         let node = tree.node(tree.find(path)?);
+        let job = node.job();
         let starts = match node.state {
-            State::Submitted => spawner.why(path),
+            State::Submitted => spawner.why(path, (job.try_no, &job.password)),
             State::Active => None,
             _ => return None,
         };
-        let job = node.job();
         let mut lines: Vec<String> = starts.into_iter().collect();
         let earlier = self.earlier.get().and_then(|jobs| jobs.get(path));
         if earlier.is_some_and(|(try_no, password)| {
@@ -152,14 +153,6 @@ impl Fates {
         // The spawner has a lock of its own.
         drop(locked);
         spawner.why_signal(kind, path, waits)
-    }
-}
-
-/// How a command has ended.
-pub(super) fn how(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exited with status {code}"),
-        (None, signal) => format!("died of signal {}", signal.unwrap_or(0)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages of other threads to the owner of the tree.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::sync::mpsc::Sender;
 
@@ -96,10 +97,26 @@ impl Submission {
     }
 }
 
+impl Start {
+    /// What has become of it.
+    pub(super) fn end(self, what: CommandWhat) -> CommandEnd {
+        let Self { kind, path, job: (try_no, password), .. } = self;
+        CommandEnd { kind, path, try_no, password, what }
+    }
+}
+
 impl CommandWhat {
     /// Whether a command that was to be started has no place any more.
     pub(super) const fn is_over(&self) -> bool {
         matches!(self, Self::NotStarted(_) | Self::Ended { .. } | Self::Lost(_))
+    }
+}
+
+/// How a command has ended.
+pub(super) fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with status {code}"),
+        (None, signal) => format!("died of signal {}", signal.unwrap_or(0)),
     }
 }
 

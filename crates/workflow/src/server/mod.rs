@@ -3,6 +3,7 @@
 //! plane.
 
 mod access;
+mod admitted;
 mod awaited;
 mod checkpoint;
 mod clock;

@@ -1,14 +1,12 @@
 //! The connections that are open, and those of them that wait for the rest of a request: where such
 //! ones take up all places, the log says so.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use wire::clock::SECOND_NS;
 use wire::{Address, Ns};
 
-use super::log::{Category, unix_us};
-use super::shared::Shared;
+use super::log::Category;
 
 /// The time within which a request has to be whole.
 pub(super) const REQUEST_WITHIN: Ns = 60 * SECOND_NS;
@@ -19,15 +17,15 @@ pub(super) const SLOW_AFTER: Ns = 5 * SECOND_NS;
 /// How many are open.
 pub(super) struct Opened {
     most: usize,
-    all: AtomicUsize,
-    slow: AtomicUsize,
+    pub(super) all: AtomicUsize,
+    pub(super) slow: AtomicUsize,
     /// Whether it was said that slow ones take up all places, and is so still.
     is_said: AtomicBool,
 }
 
 /// What the log is to say.
 #[derive(Debug, PartialEq, Eq)]
-enum Say {
+pub(super) enum Say {
     Full { slow: usize },
     Over { open: usize },
 }
@@ -39,7 +37,7 @@ impl Opened {
     }
 
     /// Looks whether slow ones take up the places, where it was not said yet.
-    fn look(&self) -> Option<Say> {
+    pub(super) fn look(&self) -> Option<Say> {
         let (all, slow) = (self.all.load(Ordering::Relaxed), self.slow.load(Ordering::Relaxed));
         let is_full = all >= self.most && 2 * slow >= self.most;
         let is_new = is_full && !self.is_said.swap(true, Ordering::Relaxed);
@@ -47,7 +45,7 @@ impl Opened {
     }
 
     /// Looks whether there is room again, where it was said that there is none.
-    fn look_again(&self) -> Option<Say> {
+    pub(super) fn look_again(&self) -> Option<Say> {
         let open = self.all.load(Ordering::Relaxed);
         let has_room = open <= self.most - self.most.div_ceil(4);
         let is_over = has_room
@@ -55,54 +53,14 @@ impl Opened {
             && self.is_said.swap(false, Ordering::Relaxed);
         is_over.then_some(Say::Over { open })
     }
-}
 
-/// The place of a connection, given back when it is dropped.
-pub(super) struct Place {
-    shared: Arc<Shared>,
-    from: Option<Address>,
-    is_slow: bool,
-}
-
-impl Place {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        shared.opened.all.fetch_add(1, Ordering::Relaxed);
-        Self { shared, from: None, is_slow: false }
-    }
-
-    /// Its client is there.
-    pub(super) fn taken(&mut self, from: Address) {
-        self.from = Some(from);
-        self.say(self.shared.opened.look());
-    }
-
-    pub(super) fn is_slow(&self) -> bool {
-        self.is_slow
-    }
-
-    /// It has waited for long for the rest of its request.
-    pub(super) fn slow(&mut self) {
-        if !std::mem::replace(&mut self.is_slow, true) {
-            self.shared.opened.slow.fetch_add(1, Ordering::Relaxed);
-            self.say(self.shared.opened.look());
-        }
-    }
-
-    /// Its request is whole, or refused.
-    pub(super) fn whole(&mut self) {
-        if std::mem::take(&mut self.is_slow) {
-            self.shared.opened.slow.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    fn say(&self, what: Option<Say>) {
-        let Some(what) = what else { return };
-        let most = self.shared.opened.most;
-        let (category, text) = match what {
+    /// What the log says of it; and where one of them is from.
+    pub(super) fn text(&self, what: &Say, from: Option<&Address>) -> (Category, String) {
+        let most = self.most;
+        match what {
             Say::Full { slow } => {
                 let (after, within) = (SLOW_AFTER / SECOND_NS, REQUEST_WITHIN / SECOND_NS);
-                let from = self.from.as_ref().map(|from| format!(", one by {from}"));
-                let from = from.unwrap_or_default();
+                let from = from.map_or_else(String::new, |from| format!(", one by {from}"));
                 let text = format!(
                     "all connections (--max-connections {most}) are taken{from}: {slow} of them \
                      have waited for more than {after} s for the rest of a request, and each of \
@@ -112,21 +70,13 @@ impl Place {
                 (Category::Warning, text)
             }
             Say::Over { open } => {
-                let text =
-                    format!("of the connections (--max-connections {most}) {open} are taken");
-                (Category::Message, text + ", and there is room for others again")
+                let text = format!(
+                    "of the connections (--max-connections {most}) {open} are taken, and there is \
+                     room for others again"
+                );
+                (Category::Message, text)
             }
-        };
-        self.shared.log.add(category, unix_us(), &text);
-        self.shared.log.write();
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.whole();
-        self.shared.opened.all.fetch_sub(1, Ordering::Relaxed);
-        self.say(self.shared.opened.look_again());
+        }
     }
 }
 

@@ -181,8 +181,8 @@ impl Owner {
         let signals = waiting + self.shared.spawner.unstarted_signals();
         if signals > 0 {
             let text = format!(
-                "the server ends before {} of ECF_KILL_CMD and ECF_STATUS_CMD could be started: ask \
-                 again",
+                "the server ends before {} of ECF_KILL_CMD and ECF_STATUS_CMD could be started: \
+                 ask again",
                 many(signals as u64, "command")
             );
             self.say(unix_us(), Category::Warning, &text);

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use super::core::CommandKind;
 use super::keyed_queue::KeyedQueue;
-use super::message::{CommandEnd, CommandWhat};
 use super::signals;
 
 /// How long commands may take up all places before it is named.
@@ -129,8 +128,8 @@ impl Places {
         }
     }
 
-    /// Takes a command of a job that has a place. They go in the order in which they were submitted,
-    /// that of the tree: threads make them in any.
+    /// Takes a command of a job that has a place. They go in the order in which they were
+    /// submitted, that of the tree: threads make them in any.
     pub(super) fn add_ready(&mut self, start: Start) {
         self.ready.add_at(start.number, start.path.clone(), start);
     }
@@ -247,12 +246,17 @@ impl Places {
     }
 
     /// What a task's job waits for: a place for its command, or that this ends.
-    pub(super) fn why(&self, path: &str, now: Instant) -> Option<String> {
+    pub(super) fn why(&self, path: &str, job: (i32, &str), now: Instant) -> Option<String> {
         if self.waiting.get(path).is_some() {
             return Some(self.why_waits(0, now));
         }
         let process = self.jobs.get(path)?;
-        Some(self.running.get(process)?.why(*process, now))
+        let running = self.running.get(process)?;
+        let of = &running.start.job;
+        Some(match (of.0, &*of.1) == job {
+            true => running.why("its", *process, now),
+            false => running.why(&format!("an earlier job's (try {})", of.0), *process, now),
+        })
     }
 
     /// That a command of a kind waits, and for what.
@@ -279,7 +283,7 @@ impl Places {
         let mut running = self.kinds[at].running.iter().rev();
         running.find_map(|(_, process)| {
             let running = self.running.get(process)?;
-            (running.start.path == path).then(|| running.why(*process, now))
+            (running.start.path == path).then(|| running.why("its", *process, now))
         })
     }
 
@@ -335,12 +339,6 @@ fn of_places(kind: CommandKind, most: usize) -> String {
 }
 
 impl Start {
-    /// What has become of it.
-    pub(super) fn end(self, what: CommandWhat) -> CommandEnd {
-        let Self { kind, path, job: (try_no, password), .. } = self;
-        CommandEnd { kind, path, try_no, password, what }
-    }
-
     pub(super) fn is_job(&self) -> bool {
         self.kind == CommandKind::Job
     }
@@ -352,9 +350,12 @@ impl Running {
     }
 
     /// That it runs, and how to end it.
-    fn why(&self, process: u32, now: Instant) -> String {
+    /// Of whose command it is, and how to end it.
+    fn why(&self, whose: &str, process: u32, now: Instant) -> String {
         let (name, seconds) = (self.start.kind.variable(), self.seconds(now));
-        format!("its {name} has run for {seconds} s; if it hangs, end it by `kill -- -{process}`")
+        format!(
+            "{whose} {name} has run for {seconds} s; if it hangs, end it by `kill -- -{process}`"
+        )
     }
 }
 
@@ -425,12 +426,14 @@ mod tests {
         );
         assert!(places.newly_taken_up(at(71)).is_empty(), "it was said");
         assert_eq!(places.taken_up(at(71)), Some(said), "it is so still");
-        let why = places.why("/s/c", at(71)).unwrap_or_default();
+        let why = places.why("/s/c", (1, "3"), at(71)).unwrap_or_default();
         assert!(why.contains(all) && why.ends_with(oldest), "{why}");
-        let why = places.why("/s/b", at(71)).unwrap_or_default();
+        let why = places.why("/s/b", (1, "2"), at(71)).unwrap_or_default();
         assert_eq!(why, "its ECF_JOB_CMD has run for 61 s; if it hangs, end it by `kill -- -8`");
+        let why = places.why("/s/b", (2, "5"), at(71)).unwrap_or_default();
+        assert!(why.starts_with("an earlier job's (try 1) ECF_JOB_CMD has run for 61 s"), "{why}");
         end(&mut places, 8).expect("its own child");
-        assert_eq!(places.why("/s/b", at(71)), None);
+        assert_eq!(places.why("/s/b", (1, "2"), at(71)), None);
         places.take_waiting().into_iter().for_each(|start| places.add_ready(start));
         run(&mut places, 9, at(80));
         assert_eq!(places.newly_taken_up(at(141)).len(), 1);

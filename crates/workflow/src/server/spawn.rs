@@ -84,8 +84,8 @@ impl Spawner {
     }
 
     /// What a task's job waits for: a place for its command, or that this ends.
-    pub(super) fn why(&self, path: &str) -> Option<String> {
-        self.common.places().why(path, Instant::now())
+    pub(super) fn why(&self, path: &str, job: (i32, &str)) -> Option<String> {
+        self.common.places().why(path, job, Instant::now())
     }
 
     /// Where a kill or status command of a task runs, since when; where it waits, what for.

@@ -28,9 +28,10 @@ const PATHS: [&str; 13] = [
 ];
 
 /// The definition, with a mark where each has its attributes.
-const SHAPE: &str = "suite s\nedit ECF_TRIES 2\nlimit l0 1\nlimit l1 2\nlimit l2 99\n@family f\n@task a\n\
-                     @task b\n@family g\n@task c\n@task d\n@endfamily\ntask e\n@endfamily\n\
-                     family h\n@task i\n@family j\n@task k\n@endfamily\ntask l\n";
+const SHAPE: &str = "suite s\nedit ECF_TRIES 2\nlimit l0 1\nlimit l1 2\nlimit l2 99\n\
+                     @family f\n@task a\n@task b\n@family g\n@task c\n@task d\n@endfamily\n\
+                     task e\n@endfamily\nfamily h\n@task i\n@family j\n@task k\n@endfamily\n\
+                     task l\n";
 
 struct Node {
     state: State,

@@ -49,7 +49,9 @@ impl<T: Transport> Worker<T> {
                 self.recorder.record(Figure::Lag, operation, *now - due.possible);
                 self.flush(due.slot);
                 *now = clock::now();
-            } else if slot.state != State::Gone {
+            } else if slot.state == State::Gone {
+                timed.lose_place(due);
+            } else {
                 // Its connection is being remade: the request waits until it is ready.
                 timed.put_back(due, *now);
                 if timed.is_stuck() {

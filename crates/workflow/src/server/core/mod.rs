@@ -36,9 +36,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 
 use super::environment::{CheckSettings, Environment};
-use super::fates::how;
 use super::log::Category;
-use super::message::{CommandEnd, CommandWhat, Counts, Look};
+use super::message::{CommandEnd, CommandWhat, Counts, Look, how};
 use super::record::{Record, What};
 use super::store::{Restore, Stored};
 use crate::model::{
@@ -64,7 +63,6 @@ pub(super) use parts::{
     NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, SLOW, Submission, Told,
     WRITTEN, Write, submissions,
 };
-pub(super) use restarted::Jobs;
 pub(super) use text::{Render, TreeText, archive_text, node_text, read_archive};
 pub(super) use unstarted::Edited;
 

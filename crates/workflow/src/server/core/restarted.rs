@@ -7,11 +7,9 @@ use super::Core;
 use super::parts::{CommandKind, Effect, next_submission};
 use crate::model::{NodeId, State};
 use crate::script::Scopes;
+use crate::server::fates::Jobs;
 use crate::server::log::Category;
 use crate::words::{each_or_count, first_of, many};
-
-/// The tries and passwords of jobs, by the paths of their tasks.
-pub(in crate::server) type Jobs = HashMap<String, (i32, String)>;
 
 impl Core {
     /// Starts the jobs of tasks that were submitted before a crash and never started, in the order

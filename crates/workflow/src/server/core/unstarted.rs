@@ -158,8 +158,8 @@ impl Waiting {
         self.try_no == try_no && self.password == password
     }
 
-    /// Texts with tabs between them: the try, behind a `k` where it was killed; the password; what is waited for; of a job the number
-    /// of variables, and these; the lines.
+    /// Texts with tabs between them: the try, behind a `k` where it was killed; the password; what
+    /// is waited for; of a job the number of variables, and these; the lines.
     fn encode(&self) -> String {
         let killed = if self.is_killed { KILLED } else { "" };
         let mut texts = vec![format!("{killed}{}", self.try_no), escaped(&self.password)];

@@ -401,7 +401,8 @@ mod tests {
         };
         let causes = Facts { cores: Some(Cores::One(0)), ..future }.causes();
         let right = [
-            "Nothing that takes a tenth of a call was found. 2 % of the time is on no CPU: the rest",
+            "Nothing that takes a tenth of a call was found. 2 % of the time is on no CPU: the \
+             rest",
             "the future: 8.263 μs of 111.515 μs",
             "both ends on one core (0)",
         ];
