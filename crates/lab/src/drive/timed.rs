@@ -192,7 +192,7 @@ impl Timed {
                 (self.dropped, self.dropped_last) = (self.dropped + 1, at);
             }
             *next = arrivals.next().map(|at_ns| *start + at_ns).filter(|at| *at < self.until);
-            waiting = self.backlog.len().saturating_sub(self.idle.len()) as u64;
+            waiting = (self.backlog.len().saturating_sub(self.idle.len()) + self.dropped) as u64;
             self.pressure.backlog_most = self.pressure.backlog_most.max(waiting);
             self.pressure.backlog_end = waiting;
         }

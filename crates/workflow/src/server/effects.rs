@@ -157,6 +157,7 @@ impl Owner {
             self.shared.fates.not_started((*kind, path, (*try_no, password)), why);
             let why = "is not started, as no jobs are (--dis_job_gen)";
             self.say(at_us, Category::Message, &format!("{} of {path} {why}", kind.variable()));
+            self.shared.fates.prune(|path, job| self.core.runs(path, job));
         }
     }
 
@@ -193,12 +194,13 @@ impl Owner {
         let Submission { kind, path, is_for_zombie, .. } = &submission;
         if *kind == CommandKind::Kill && !is_for_zombie {
             let (job, spawner) = ((submission.try_no, &*submission.password), &self.shared.spawner);
-            if let Some(start) = spawner.take_out(path, job) {
-                self.command(start.end(CommandWhat::Killed));
-                return self.next_places(CommandKind::Job);
-            }
-            // It is being made, or known to be killed.
-            if self.core.is_unstarted(path, job) && !spawner.has_started(path) {
+            if self.core.is_unstarted(path, job) && !spawner.has_begun(path, job) {
+                if let Some(start) = spawner.take_out(path, job) {
+                    self.command(start.end(CommandWhat::Killed));
+                    self.next_places(CommandKind::Job);
+                }
+                // One that is still made, or is passed on, is asked about once more before its
+                // command is started: it is killed then.
                 return;
             }
         }
@@ -258,7 +260,11 @@ impl Owner {
         let looked = signals
             .look(|path, job| core.signal(kind, (path, &job.process), (job.try_no, &job.password)));
         looked.starts.into_iter().for_each(|submission| self.start_signal(submission));
-        self.warn_not_run(kind, &looked.gone, "the job that it was asked for has ended since");
+        self.warn_not_run(
+            kind,
+            &looked.gone,
+            "the job that it was asked for has ended since, or has another process",
+        );
         looked.has_more
     }
 

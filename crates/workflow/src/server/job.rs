@@ -36,7 +36,13 @@ pub(super) fn make(submission: Submission, owner: &Sender<Message>, meant: Durat
     let begun = Instant::now();
     // Whoever waits behind it would wait for ever.
     let prepared = catch_unwind(AssertUnwindSafe(|| prepare(&submission)));
-    let prepared = prepared.unwrap_or_else(|_| Err(CommandWhat::NotMade(BROKE_OFF.to_owned())));
+    let prepared = prepared.unwrap_or_else(|_| {
+        let why = BROKE_OFF.to_owned();
+        Err(match kind {
+            CommandKind::Kill | CommandKind::Status => CommandWhat::NotStarted(why),
+            _ => CommandWhat::NotMade(why),
+        })
+    });
     let took = begun.elapsed();
     // The owner ends last.
     if kind == CommandKind::Job && took > meant {

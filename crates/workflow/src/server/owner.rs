@@ -12,7 +12,7 @@ use wire::{TaskPool, Waker};
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
 use super::clock::Clock;
-use super::core::{Core, Told};
+use super::core::{CommandKind, Core, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::followers::Followers;
@@ -393,15 +393,22 @@ impl Owner {
             Change::Command { end, code, text } => {
                 self.own_kept();
                 let (path, text) = (end.path.as_str(), text.as_str());
+                let is_begun =
+                    matches!(end.what, CommandWhat::Started | CommandWhat::NotStarted(_));
                 if let CommandWhat::Read(_, tree) = end.what {
                     self.core.parsed = Some(tree);
                 }
                 let (try_no, password) = (end.try_no, end.password.as_str());
                 let what = What::Outcome { code, try_no, path, password, text };
                 self.core.record(&Record { at_us, random, what });
+                if is_begun {
+                    self.shared.spawner.is_known(path, (try_no, password));
+                }
                 let key = (path, end.try_no);
                 self.awaited.follow(key, self.core.asked());
-                self.awaited.ended(key, code, text);
+                if !matches!(end.kind, CommandKind::Kill | CommandKind::Status) {
+                    self.awaited.ended(key, code, text);
+                }
             }
         }
         self.effects(at_us);

@@ -75,8 +75,9 @@ pub(super) struct Places {
     unwatched: HashSet<u32>,
     /// Kill and status commands, which are started next: the owner has a few started at a time.
     signals: VecDeque<Start>,
-    /// The task whose command is being started.
-    starting: Option<String>,
+    /// The jobs whose commands were begun to be started, by the paths of their tasks, until the
+    /// tree knows it.
+    begun: HashMap<String, (i32, String)>,
     /// Jobs' commands that have a place, and are started behind those.
     ready: KeyedQueue<String, Start>,
     /// Jobs' commands that wait for a place.
@@ -95,7 +96,7 @@ impl Places {
             jobs: HashMap::new(),
             unwatched: HashSet::new(),
             signals: VecDeque::new(),
-            starting: None,
+            begun: HashMap::new(),
             ready: KeyedQueue::default(),
             waiting: KeyedQueue::default(),
             taken: 0,
@@ -139,14 +140,22 @@ impl Places {
         let signal = self.signals.pop_front();
         signal.or_else(|| {
             let (path, start) = self.ready.pop()?;
-            self.starting = Some(path);
+            self.begun.insert(path, start.job.clone());
             Some(start)
         })
     }
 
-    /// Whether a task's command is being started, or runs.
-    pub(super) fn has_started(&self, path: &str) -> bool {
-        self.starting.as_deref() == Some(path) || self.jobs.contains_key(path)
+    /// Whether the command of a task's job was begun to be started, which the tree doesn't know
+    /// yet.
+    pub(super) fn has_begun(&self, path: &str, (try_no, password): (i32, &str)) -> bool {
+        self.begun.get(path).is_some_and(|job| (job.0, &*job.1) == (try_no, password))
+    }
+
+    /// The tree knows it now, or it has failed.
+    pub(super) fn is_known(&mut self, path: &str, job: (i32, &str)) {
+        if self.has_begun(path, job) {
+            self.begun.remove(path);
+        }
     }
 
     /// How many kill and status commands are not started.
@@ -185,12 +194,6 @@ impl Places {
         self.taken -= 1;
     }
 
-    /// A job's command could not be started.
-    pub(super) fn failed(&mut self) {
-        self.starting = None;
-        self.free();
-    }
-
     /// Takes a command that runs.
     pub(super) fn started(&mut self, process: u32, running: Running) {
         let Running { start, since, pidfd, .. } = &running;
@@ -198,7 +201,6 @@ impl Places {
             kind.running.insert((*since, process));
         }
         if start.is_job() {
-            self.starting = None;
             self.jobs.insert(start.path.clone(), process);
         }
         if pidfd.is_none() {
@@ -508,9 +510,13 @@ mod tests {
         }
         let last: Vec<Start> = std::iter::from_fn(|| places.next()).collect();
         assert_eq!((numbers(&last), places.counts()), (vec![9], (0, 1)));
-        assert!(places.has_started("/s/e") && !places.has_started("/s/f"));
-        places.failed();
-        assert!(places.has_next() && !places.has_started("/s/e"));
+        assert!(places.has_begun("/s/e", (1, "9")) && !places.has_begun("/s/e", (1, "7")));
+        assert!(!places.has_begun("/s/f", (1, "8")));
+        places.free();
+        places.is_known("/s/e", (1, "7"));
+        assert!(places.has_next() && places.has_begun("/s/e", (1, "9")));
+        places.is_known("/s/e", (1, "9"));
+        assert!(!places.has_begun("/s/e", (1, "9")));
     }
 
     #[test]

@@ -109,9 +109,15 @@ impl Spawner {
         self.common.wake();
     }
 
-    /// Whether a task's command is being started, or runs.
-    pub(super) fn has_started(&self, path: &str) -> bool {
-        self.common.places().has_started(path)
+    /// Whether the command of a task's job was begun to be started, which the tree doesn't know
+    /// yet.
+    pub(super) fn has_begun(&self, path: &str, job: (i32, &str)) -> bool {
+        self.common.places().has_begun(path, job)
+    }
+
+    /// The tree knows that the command of a task's job was started, or that it could not be.
+    pub(super) fn is_known(&self, path: &str, job: (i32, &str)) {
+        self.common.places().is_known(path, job);
     }
 
     /// How many kill and status commands are not started.
@@ -222,7 +228,7 @@ impl Starter {
             Ok(child) => child,
             Err(why) => {
                 if start.is_job() {
-                    self.common.places().failed();
+                    self.common.places().free();
                 }
                 return (start.notify)(Happened::Failed(why));
             }

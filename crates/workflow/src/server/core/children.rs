@@ -13,7 +13,7 @@ use super::alter::bad_name;
 use super::check;
 use super::filings::{Filings, reading, removing, writing};
 use super::parts::{Effect, Parts};
-use super::signals::kill;
+use super::signals::kill_zombie;
 use super::zombies::{Call, Decided, MAX_PATH_BYTES, MAX_TEXT_BYTES};
 
 /// Takes a job's report.
@@ -105,7 +105,7 @@ fn zombie_reply(
                 ("kill(already killed, fobing instead)", Reply::OK)
             }
             Some(id) => {
-                kill(parts, rules, id, &call.child.process_id);
+                kill_zombie(parts, rules, id, &call.child.process_id);
                 ("kill & fob", Reply::OK)
             }
         },

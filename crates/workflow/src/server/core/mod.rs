@@ -226,9 +226,12 @@ impl Core {
         self.unstarted.is_killed(path, job).then_some(CommandWhat::Killed)
     }
 
-    /// Whether it isn't known of a job, by its try and password, that it was started.
+    /// Whether a task is submitted and it isn't known of its job, by its try and password, that it
+    /// was started. One that was started by a server that crashed then may be active.
     pub(super) fn is_unstarted(&self, path: &str, job: (i32, &str)) -> bool {
-        self.unstarted.has(path, job)
+        let id = self.tree.find(path);
+        let is_submitted = id.is_some_and(|id| self.tree.node(id).state == State::Submitted);
+        is_submitted && self.unstarted.has(path, job)
     }
 
     /// What starts a kill or status command that has waited, where it is still meant: for a job,
@@ -360,9 +363,10 @@ impl Core {
                 (WRITTEN, format!("job_size:{size}"))
             }
             (CommandWhat::Written(None), CommandKind::Job) => (WRITTEN, String::new()),
-            // Of one that has waited too long, too, nothing is to be started any more.
-            (CommandWhat::Started | CommandWhat::Stale, CommandKind::Job) => {
-                (STARTED, String::new())
+            (CommandWhat::Started, CommandKind::Job) => (STARTED, String::new()),
+            // Nothing of it is to be started any more, as if it had been.
+            (CommandWhat::Stale, CommandKind::Job) => {
+                (STARTED, format!("{path} was submitted again, or isn't submitted any more"))
             }
             (CommandWhat::Killed, CommandKind::Job) => {
                 let why = "is not started: its task was killed before";

@@ -29,8 +29,9 @@ impl Core {
             let Some(id) = tree.find(path) else { return false };
             let node = tree.node(id);
             let is_script = waiting.kind == CommandKind::Script;
-            let is_due =
-                node.try_no() == waiting.try_no && (is_script || node.state == State::Submitted);
+            let is_dummy = tree.user_variable(id, "ECF_DUMMY_TASK").is_some();
+            let is_due = node.try_no() == waiting.try_no
+                && (is_script || node.state == State::Submitted && !is_dummy);
             if is_due {
                 due.insert(id, (waiting.kind, waiting.edited.clone(), waiting.is_killed));
             }

@@ -5,6 +5,7 @@ use crate::model::{Flag, Kind, NodeId, Rules, State, Tree, ZombieAction};
 use super::parts::{CommandKind, Effect, Parts, Submission, submission};
 use super::zombies::Zombies;
 use crate::script::substitute;
+use crate::server::log::Category;
 use crate::words::many;
 
 /// Decides what becomes of the zombies of these paths: of one job, or of each path's.
@@ -21,7 +22,7 @@ pub(super) fn zombies(
             let job = task.map(|id| rules.tree.node(id).job());
             let killed = parts.zombies.decide_by_path(path, job.as_ref(), action)?;
             if let (Some(process), Some(id)) = (killed, task) {
-                kill(parts, rules, id, &process);
+                kill_zombie(parts, rules, id, &process);
             }
         }
         return Ok(());
@@ -145,6 +146,18 @@ fn of_zombie(tree: &Tree, id: NodeId, kind: CommandKind, process: &str) -> Submi
     process.clone_into(&mut start.process);
     start.is_for_zombie = true;
     start
+}
+
+/// Starts ECF_KILL_CMD for a zombie of a task. Where its process isn't known, that of the task's
+/// own job is taken, as ecFlow does, unless that is not active yet: then there is none.
+pub(super) fn kill_zombie(parts: &mut Parts<'_>, rules: &mut Rules<'_>, id: NodeId, process: &str) {
+    if process.is_empty() && rules.tree.node(id).state == State::Submitted {
+        let path = rules.tree.path(id);
+        let why = format!("the zombie of {path} is not killed: its process isn't known");
+        parts.effects.push(Effect::Log(Category::Warning, why));
+        return;
+    }
+    kill(parts, rules, id, process);
 }
 
 /// Starts ECF_KILL_CMD for a job of a task: its own one, or the zombie with this process.
