@@ -442,7 +442,8 @@ mod tests {
     fn waking_two_cores_takes_no_more_than_their_work_leaves_of_a_call() {
         let asleep =
             Facts { cores: Some(Cores::Two), futex_ns: 59e3, ..Facts::of_test(57e3, 1.0, 16e3) };
-        let words = "two cores: waking both sides takes 25.000 μs here (futex), of 57.000 μs";
+        let words =
+            "two cores: waking both sides takes at most 25.000 μs here (futex), of 57.000 μs";
         assert!(first(asleep).starts_with(words), "{}", first(asleep));
         // Cores that were awake.
         let awake = Facts { median_ns: 12e3, mean_ns: 12e3, ..asleep };
