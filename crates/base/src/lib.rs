@@ -12,4 +12,4 @@ mod words;
 
 pub use file::{FileError, into_text, kind_name, no_wait, read_bytes, read_regular, read_text};
 pub use replace::{NEW, replace_file};
-pub use words::grouped;
+pub use words::{grouped, many, many_are, of_many};

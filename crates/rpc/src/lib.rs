@@ -27,7 +27,6 @@ mod left_out;
 mod parts;
 mod serve;
 pub mod waiting;
-mod words;
 pub mod writes;
 
 use ::service::{Service, Subcommand};

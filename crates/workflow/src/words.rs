@@ -1,22 +1,6 @@
-//! Counts in texts for users.
+//! Lists in texts for users.
 
-use std::fmt::Display;
-
-/// `1 task`, `5 tasks`.
-pub(crate) fn many<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
-    format!("{count} {}", of_many(count, noun))
-}
-
-/// The noun alone: `task` of one, else `tasks`.
-pub(crate) fn of_many<N: PartialEq + From<u8>>(count: N, noun: &str) -> String {
-    if count == N::from(1) {
-        return noun.to_owned();
-    }
-    match noun.strip_suffix('y') {
-        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
-        _ => format!("{noun}s"),
-    }
-}
+use base::many;
 
 /// How many of a list are named.
 const NAMED: usize = 3;
@@ -48,15 +32,7 @@ pub(crate) fn each_or_count(
 
 #[cfg(test)]
 mod tests {
-    use super::{each_or_count, first_of, many};
-
-    #[test]
-    fn one_is_singular_and_all_else_plural() {
-        let all = [(1, "task", "1 task"), (0, "task", "0 tasks"), (2, "family", "2 families")];
-        for (count, noun, text) in all.into_iter().chain([(3, "day", "3 days")]) {
-            assert_eq!(many(count, noun), text);
-        }
-    }
+    use super::{each_or_count, first_of};
 
     #[test]
     fn of_many_the_first_are_named() {

@@ -6,12 +6,13 @@ use std::time::Duration;
 use serde_json::json;
 use service::out;
 
-use super::context::{Context, many};
+use super::context::Context;
 use crate::model::{ColumnSpec, KINDS, Kind, Versioning};
 use crate::protocol::{
     ChannelBody, CloneBody, ColumnBody, CompactedBody, DeleteBody, FolderBody, LockBody, PickBody,
     RenameBody, SetBody, TagBody, TruncateBody, time,
 };
+use base::many;
 
 /// `NAME=KIND`.
 fn column(written: &str) -> Result<ColumnSpec, String> {

@@ -6,10 +6,11 @@ use std::time::Instant;
 use serde_json::json;
 use service::out;
 
-use super::context::{Context, many};
+use super::context::Context;
 use super::parts::SAY_EVERY;
 use crate::serve::{ONE_SERVER, SharedArgs};
 use crate::server;
+use base::many;
 
 /// What is checked.
 #[derive(Debug, clap::Args)]

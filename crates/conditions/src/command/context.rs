@@ -54,12 +54,6 @@ impl Context {
     }
 }
 
-/// A number with its noun: `1 object`, `2 objects`.
-pub(super) fn many(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
-}
-
 /// Text without what a terminal obeys: control characters, and those that turn the direction.
 pub(super) fn printable(text: &str) -> String {
     let is_obeyed =

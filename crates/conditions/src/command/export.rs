@@ -7,10 +7,11 @@ use std::time::Instant;
 use service::out;
 
 use super::beside::write_beside;
-use super::context::{BadInput, Context, many};
+use super::context::{BadInput, Context};
 use super::parts::SAY_EVERY;
 use super::show::{TimesArgs, VersionArgs};
 use crate::protocol::{Format, INSERT_MAGIC, time};
+use base::many;
 
 /// What a program says that was built without.
 pub(super) const NO_PARQUET: &str =

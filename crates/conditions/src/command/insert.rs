@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::context::{BadInput, Context, many};
+use super::context::{BadInput, Context};
 use super::csv;
 #[cfg(not(feature = "parquet"))]
 use super::export::NO_PARQUET;
@@ -12,6 +12,7 @@ use super::parts::{self, Parts, Sending};
 use crate::client::ClientError;
 use crate::model::ColumnSpec;
 use crate::protocol::{BatchBody, InsertBody, ObjectBody, path as without_slash, time};
+use base::many;
 
 /// How the objects of a file are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use service::out;
 
-use super::context::{BadInput, many};
+use super::context::BadInput;
 use super::way::{Stand, Way};
 use crate::client::{Client, ClientError};
 use crate::model::{BATCH, ColumnSpec, Object};
 use crate::protocol::{Bulk, ErrorObject, MAX_CHANGE_BYTES, decode_insert, encode_insert};
+use base::many;
 
 /// A part is sent once it has this many bytes, and never with more than a change may have.
 const ENOUGH_BYTES: usize = 12 << 20;

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 
 use super::beside::write_beside;
-use super::context::{BadInput, Context, has, many, printable};
+use super::context::{BadInput, Context, has, printable};
 use crate::model::{Answer, ColumnSpec, MAX_TIME};
 use crate::protocol::{Format, cell_text, decode_slice, time};
+use base::many;
 
 /// What a question is asked of.
 #[derive(Debug, clap::Args)]

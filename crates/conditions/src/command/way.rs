@@ -7,7 +7,7 @@ use service::out;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
-use super::context::many;
+use base::many;
 
 /// The exit code of what was interrupted.
 const INTERRUPTED: i32 = 130;

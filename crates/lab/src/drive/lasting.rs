@@ -27,8 +27,8 @@ pub struct Waited {
     /// By how many the fewest that were under way at once in its last quarter are more than were
     /// half-way, where that is known.
     pub grown: i64,
-    /// Whether it is one of several in which requests come at random: chance has several tries.
-    pub is_of_several: bool,
+    /// For how many square roots of its requests chance accounts.
+    pub roots: u32,
 }
 
 impl Waited {
@@ -40,7 +40,7 @@ impl Waited {
         self.began_with += other.began_with;
         self.answered = [0, 1].map(|half| self.answered[half] + other.answered[half]);
         self.grown += other.grown;
-        self.is_of_several |= other.is_of_several;
+        self.roots = self.roots.max(other.roots);
     }
 
     /// Whether more became due than was answered: twice the fewest that waited beyond what it began
@@ -56,17 +56,16 @@ impl Waited {
     /// second half than in the first. Of a rate that is too high a quarter of what it leaves is
     /// under way in the last quarter beyond what was half-way.
     pub fn is_overloaded(self) -> bool {
-        let roots = if self.is_of_several { 3.0 } else { 1.0 };
-        let chance = |requests: u64, roots: f64| {
+        let chance = |requests: u64, roots: u32| {
             let requests = requests as f64;
-            requests / 100.0 + roots * requests.sqrt()
+            requests / 100.0 + f64::from(roots) * requests.sqrt()
         };
         let added = self.fewest.saturating_sub(self.began_with);
         let [first, second] = self.answered;
-        2.0 * added as f64 > chance(self.offered, roots)
-            || 2.0 * self.fewest as f64 > chance(self.before + self.offered, roots)
+        2.0 * added as f64 > chance(self.offered, self.roots)
+            || 2.0 * self.fewest as f64 > chance(self.before + self.offered, self.roots)
             || (4 * second < 5 * first
-                && 4.0 * self.grown as f64 > chance(self.offered, roots + 1.0))
+                && 4.0 * self.grown as f64 > chance(self.offered, self.roots + 1))
     }
 }
 
@@ -106,7 +105,7 @@ pub(super) struct Lasting {
     least_late: Option<u64>,
     /// Whether requests come as evenly in its first half as in its second.
     is_even: bool,
-    is_of_several: bool,
+    roots: u32,
     has_bursts: bool,
     /// How many were under way at its begin, and were last within it.
     under_way: [u64; 2],
@@ -123,7 +122,9 @@ impl Lasting {
         let has_bursts = matches!(schedule.spacing, Spacing::Bursts { .. });
         let is_even = !is_trace && !has_bursts;
         let is_random = is_trace || matches!(schedule.spacing, Spacing::Poisson);
-        let (is_of_several, over) = (is_random && ends.len() > 1, Vec::with_capacity(ends.len()));
+        // In each of several stretches chance has another try.
+        let roots = if is_random && ends.len() > 1 { 3 } else { 1 };
+        let over = Vec::with_capacity(ends.len());
         let mut lasting = Self {
             ends,
             half: start,
@@ -135,7 +136,7 @@ impl Lasting {
             fewest: None,
             least_late: None,
             is_even,
-            is_of_several,
+            roots,
             has_bursts,
             under_way: [0; 2],
             half_way: None,
@@ -194,8 +195,8 @@ impl Lasting {
             None => ([0; 2], 0),
         };
         let (fewest, before, began_with) = (self.fewest.unwrap_or(0), self.before, self.began_with);
-        let is_of_several = self.is_of_several;
-        Waited { offered, before, fewest, began_with, answered, grown, is_of_several }
+        let roots = self.roots;
+        Waited { offered, before, fewest, began_with, answered, grown, roots }
     }
 
     /// Begins the next stretch, with this many that wait.

@@ -230,8 +230,14 @@ mod tests {
     #[test]
     fn threads_add_up_stretch_by_stretch_and_slices_one_after_another() {
         let of = |group, ordinal, fewest| {
-            let waited =
-                Waited { offered: 100, fewest, answered: [3, 2], grown: 1, ..Waited::default() };
+            let waited = Waited {
+                offered: 100,
+                fewest,
+                answered: [3, 2],
+                grown: 1,
+                roots: 1,
+                ..Waited::default()
+            };
             StretchSum { group, ordinal, length_ns: 10, waited, answered: 90, ..Default::default() }
         };
         let mut threads = Vec::new();
@@ -239,10 +245,22 @@ mod tests {
         add_thread(&mut threads, vec![of(0, 0, 0), of(0, 1, 6)]);
         add_thread(&mut threads, vec![of(1, 0, 4)]);
         let waited: Vec<_> = threads.iter().map(|one| one.waited).collect();
-        let both =
-            Waited { offered: 200, fewest: 6, answered: [6, 4], grown: 2, ..Waited::default() };
-        let one =
-            Waited { offered: 100, fewest: 4, answered: [3, 2], grown: 1, ..Waited::default() };
+        let both = Waited {
+            offered: 200,
+            fewest: 6,
+            answered: [6, 4],
+            grown: 2,
+            roots: 1,
+            ..Waited::default()
+        };
+        let one = Waited {
+            offered: 100,
+            fewest: 4,
+            answered: [3, 2],
+            grown: 1,
+            roots: 1,
+            ..Waited::default()
+        };
         assert_eq!(waited, [both, both, one], "not the 12 of two stretches");
         let mut slices = Vec::new();
         add_slice(&mut slices, vec![of(0, 0, 6)]);

@@ -192,7 +192,7 @@ impl Timed {
                 (self.dropped, self.dropped_last) = (self.dropped + 1, at);
             }
             *next = arrivals.next().map(|at_ns| *start + at_ns).filter(|at| *at < self.until);
-            waiting = (self.backlog.len().saturating_sub(self.idle.len()) + self.dropped) as u64;
+            waiting = waiting_of(&self.backlog, &self.idle, self.dropped);
             self.pressure.backlog_most = self.pressure.backlog_most.max(waiting);
             self.pressure.backlog_end = waiting;
         }
@@ -203,10 +203,9 @@ impl Timed {
         self.places.saturating_sub(self.idle.len()) as u64
     }
 
-    /// How many requests wait. Those for which slots are free are sent next: they are no backlog.
-    /// What there was no room for waits, too.
+    /// See [`waiting_of`].
     fn waiting(&self) -> u64 {
-        (self.backlog.len().saturating_sub(self.idle.len()) + self.dropped) as u64
+        waiting_of(&self.backlog, &self.idle, self.dropped)
     }
 
     /// How much has had to wait so far.
@@ -310,6 +309,12 @@ impl Timed {
         let dropped = std::mem::take(&mut self.dropped);
         self.backlog.drain(..).chain(std::iter::repeat_n(self.dropped_last, dropped))
     }
+}
+
+/// How many requests wait: those for which slots are free are sent next, and are no backlog; what
+/// there was no room for is.
+fn waiting_of(backlog: &VecDeque<Ns>, idle: &VecDeque<Place>, dropped: usize) -> u64 {
+    (backlog.len().saturating_sub(idle.len()) + dropped) as u64
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::client::Schema;
 use crate::codecs::ROWS;
 use crate::codecs::capabilities;
 use crate::codecs::inspect::{Cause, Encoding, Inspection, MOST_BYTES, Piece};
-use crate::words::counted;
+use base::many;
 use prost_reflect::MessageDescriptor;
 
 const EXAMPLES: &str = "\
@@ -122,7 +122,7 @@ fn from_hex(written: &str) -> Result<Vec<u8>, Failure> {
     if !rest.is_empty() {
         let why = format!(
             "{}: a byte has two, so one is missing",
-            counted(digits.len(), "hexadecimal digit")
+            many(digits.len(), "hexadecimal digit")
         );
         return Err(Failure::Usage(why));
     }

@@ -20,7 +20,7 @@ use super::options::{FramesOptions, GrpcOptions};
 use super::totals::Totals;
 use crate::parts::{self, LookUp, Parts, future_ns, look_up_ns};
 use crate::protocol::table::Sample;
-use crate::words::counted;
+use base::many;
 
 /// The most bytes of one message's payload.
 const MAX_BYTES: usize = 64 << 20;
@@ -76,7 +76,7 @@ pub(super) fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
         return Err(part.error("messages", why));
     }
     if bytes * messages > MAX_CALL_BYTES {
-        let (all, each) = (counted(messages, "message"), counted(bytes, "byte"));
+        let (all, each) = (many(messages, "message"), many(bytes, "byte"));
         let why = format!("{all} of {each} are more than {MAX_CALL_BYTES}");
         return Err(part.error("messages", why));
     }

@@ -12,7 +12,7 @@ use crate::definition::{Examined, examine};
 use crate::lint::{self, Finding, Level};
 use crate::script::Scope;
 use crate::server::Disk;
-use crate::words::many;
+use base::many;
 
 /// The exit code where something is wrong.
 const WRONG: u8 = 3;

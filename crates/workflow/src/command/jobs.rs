@@ -9,7 +9,7 @@ use service::{Failure, Outcome, out};
 
 use super::input;
 use crate::server::job_files;
-use crate::words::many;
+use base::many;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -23,7 +23,7 @@ use crate::client::Client;
 use crate::protocol::frame::{HEAD_BYTES, frame, length};
 use crate::protocol::{Command, ServerCommand, header, read, write};
 use crate::traffic::{Answered, Exchange, Header, VERSION, without_passwords};
-use crate::words::many;
+use base::many;
 
 const EXAMPLES: &str = "\
 Examples:

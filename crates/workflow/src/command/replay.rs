@@ -22,7 +22,7 @@ use crate::protocol::{Body, Command, Request, ServerCommand, read, write};
 use crate::traffic::{
     Answered, Exchange, Header, Same, VERSION, with_passwords, within_the_tree, word,
 };
-use crate::words::many;
+use base::many;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -13,7 +13,7 @@ use crate::model::{Attribute, Date, Duration, Instant, Kind, NodeId, Snapshot};
 use crate::simulate::{
     Assumed, Assumption, Happened, Pass, Plan, Simulated, Simulation, What, horizon,
 };
-use crate::words::many;
+use base::many;
 
 const EXAMPLES: &str = "\
 Examples:

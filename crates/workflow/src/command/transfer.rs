@@ -15,7 +15,7 @@ use crate::client::{Client, ClientError, Levels};
 use crate::definition::{Style, parse, print, print_attribute, print_cut, print_node};
 use crate::model::{ALL_LEVELS, Kind, Marks, NodeId, Snapshot};
 use crate::protocol::{Command, Encoding, NodeCommand, ServerCommand};
-use crate::words::many;
+use base::many;
 
 const LOAD_EXAMPLES: &str = "\
 Examples:

@@ -9,7 +9,7 @@ use service::{Failure, Outcome, out};
 use super::input;
 use super::server::{ServerArgs, failure};
 use crate::model::{Kind, NodeId, Snapshot, State};
-use crate::words::of_many;
+use base::of_many;
 
 const EXAMPLES: &str = "\
 Examples:

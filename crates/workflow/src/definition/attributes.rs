@@ -9,7 +9,7 @@ use crate::model::{
     Attribute, Child, Event, Generic, InLimit, Kind, Label, Limit, Meter, Queue, State, Text,
     Verify, ZombieAction, ZombieRule, ZombieType,
 };
-use crate::words::many;
+use base::many;
 
 /// Reads an attribute onto the node that is being read.
 pub(super) fn read<'a>(reader: &mut Reader<'a>, of: &Words<'a, '_>) -> Read<()> {

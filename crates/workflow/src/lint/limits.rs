@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::finding::{Finding, Level, at};
 use crate::definition::Examined;
 use crate::model::{Attribute, From, InLimit, NodeId, Operand, Snapshot, State};
-use crate::words::many;
+use base::many;
 
 /// The inlimits of a node, with their places among them.
 fn inlimits(tree: &Snapshot, id: NodeId) -> impl Iterator<Item = (usize, &InLimit)> {

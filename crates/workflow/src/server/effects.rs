@@ -37,7 +37,7 @@ impl Owner {
                 }
                 Effect::Start(submission) => match submission.kind {
                     CommandKind::Kill | CommandKind::Status => signals.push(submission),
-                    _ => starts.extend(self.numbered(submission)),
+                    _ => starts.extend(self.add_making(submission)),
                 },
                 Effect::File(filing) => {
                     let owner = self.shared.owner.clone();
@@ -64,8 +64,9 @@ impl Owner {
         }
     }
 
-    /// Numbers a job or a script that is to be made; returns it where none is made for its task.
-    fn numbered(&mut self, mut submission: Box<Submission>) -> Option<Box<Submission>> {
+    /// Adds a job or a script that is to be made, in the order of the tree; returns it where none
+    /// is made for its task.
+    fn add_making(&mut self, mut submission: Box<Submission>) -> Option<Box<Submission>> {
         self.submitted += 1;
         submission.number = self.submitted;
         match self.making.add(submission) {
@@ -226,12 +227,12 @@ impl Owner {
         if let CommandWhat::Lost(text) = &end.what {
             self.say(unix_us(), Category::Warning, text);
         }
-        let (kind, is_over) = (end.kind, end.what.is_over());
-        if is_over && matches!(kind, CommandKind::Kill | CommandKind::Status) {
+        let (kind, frees_place) = (end.kind, end.what.frees_place());
+        if frees_place && matches!(kind, CommandKind::Kill | CommandKind::Status) {
             self.shared.fates.ended(&end);
         }
         self.command_end(end);
-        if is_over {
+        if frees_place {
             if let Some(signals) = self.signals(kind) {
                 signals.over();
             }

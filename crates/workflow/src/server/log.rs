@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::flush::{LogFlush, Until};
-use crate::words::many;
+use base::many;
 
 pub(super) use super::flush::Category;
 

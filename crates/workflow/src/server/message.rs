@@ -107,7 +107,7 @@ impl Start {
 
 impl CommandWhat {
     /// Whether a command that was to be started has no place any more.
-    pub(super) const fn is_over(&self) -> bool {
+    pub(super) const fn frees_place(&self) -> bool {
         matches!(self, Self::NotStarted(_) | Self::Ended { .. } | Self::Lost(_))
     }
 }

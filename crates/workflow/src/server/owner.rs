@@ -29,7 +29,7 @@ use super::slot::Answer;
 use super::store::Logged;
 use super::texts::{KEPT, Texts};
 use crate::protocol::{Reply, Request};
-use crate::words::many;
+use base::many;
 
 /// The most messages that are taken before the journal is passed what they wrote.
 pub(super) const BATCH: usize = 1024;
@@ -402,7 +402,7 @@ impl Owner {
                 let what = What::Outcome { code, try_no, path, password, text };
                 self.core.record(&Record { at_us, random, what });
                 if is_begun {
-                    self.shared.spawner.is_known(path, (try_no, password));
+                    self.shared.spawner.begin_is_known(path, (try_no, password));
                 }
                 let key = (path, end.try_no);
                 self.awaited.follow(key, self.core.asked());

@@ -152,7 +152,7 @@ impl Places {
     }
 
     /// The tree knows it now, or it has failed.
-    pub(super) fn is_known(&mut self, path: &str, job: (i32, &str)) {
+    pub(super) fn begin_is_known(&mut self, path: &str, job: (i32, &str)) {
         if self.has_begun(path, job) {
             self.begun.remove(path);
         }
@@ -513,9 +513,9 @@ mod tests {
         assert!(places.has_begun("/s/e", (1, "9")) && !places.has_begun("/s/e", (1, "7")));
         assert!(!places.has_begun("/s/f", (1, "8")));
         places.free();
-        places.is_known("/s/e", (1, "7"));
+        places.begin_is_known("/s/e", (1, "7"));
         assert!(places.has_next() && places.has_begun("/s/e", (1, "9")));
-        places.is_known("/s/e", (1, "9"));
+        places.begin_is_known("/s/e", (1, "9"));
         assert!(!places.has_begun("/s/e", (1, "9")));
     }
 

@@ -116,8 +116,8 @@ impl Spawner {
     }
 
     /// The tree knows that the command of a task's job was started, or that it could not be.
-    pub(super) fn is_known(&self, path: &str, job: (i32, &str)) {
-        self.common.places().is_known(path, job);
+    pub(super) fn begin_is_known(&self, path: &str, job: (i32, &str)) {
+        self.common.places().begin_is_known(path, job);
     }
 
     /// How many kill and status commands are not started.

@@ -187,8 +187,9 @@ fn parameters_that_wait_for_their_turn_take_no_room_of_changes_nor_of_answers() 
         socket.read_to_string(&mut answer).expect("an answer");
         answer
     };
-    let many: Vec<_> = (0..100_000).map(|n| (2 * n + 1).to_string()).collect();
-    let waiting = ask(&many.join(","));
+    // Long numbers, as more than 512 KiB of them are asked.
+    let many: Vec<_> = (0..50_000_u32).map(|n| (4_000_000_001 + 2 * n).to_string()).collect();
+    let waiting = ask(&format!("1,{}", many.join(",")));
     wait_until(&|left| left.iter().sum::<usize>() + 512 < forms + bodies);
     assert_eq!(room()[1], bodies);
     // Others wait, too, and have all of the room that is left.

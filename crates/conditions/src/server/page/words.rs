@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use base::grouped;
+use base::{grouped, of_many};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -22,11 +22,7 @@ pub(super) fn clipped(text: &str, chars: usize) -> String {
 
 /// A number of things, in one or several.
 pub(super) fn many(count: u64, thing: &str) -> String {
-    match (count, thing.strip_suffix("y")) {
-        (1, _) => format!("1 {thing}"),
-        (_, Some(stem)) => format!("{} {stem}ies", grouped(count)),
-        (_, None) => format!("{} {thing}s", grouped(count)),
-    }
+    format!("{} {}", grouped(count), of_many(count, thing))
 }
 
 /// An end of an interval.

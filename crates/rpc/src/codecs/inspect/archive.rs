@@ -8,7 +8,7 @@ use super::super::codec::CodecError;
 use super::super::sample::{ArchivedNumber, ArchivedOne, ArchivedSample};
 use super::cursor::{Cursor, shown};
 use super::piece::{Cause, Fault, MOST_PIECES};
-use crate::words::counted;
+use base::many;
 
 /// Bytes that were found to belong together.
 struct Found {
@@ -52,7 +52,7 @@ impl Places {
             self.add(text, field.to_owned(), "string, in place", shown(bytes), Cause::Payload);
             return;
         }
-        let length = format!("{} elsewhere", counted(bytes.len(), "byte"));
+        let length = format!("{} elsewhere", many(bytes.len(), "byte"));
         self.add(text, field.to_owned(), "string", length, Cause::Lengths);
         self.add(bytes, field.to_owned(), "string", shown(bytes), Cause::Payload);
     }
@@ -68,21 +68,21 @@ impl Places {
         self.text(&sample.text, &name("text"));
         self.add(&sample.real, name("real"), "f64", sample.real.to_string(), Payload);
         self.add(&sample.flag, name("flag"), "bool", sample.flag.to_string(), Payload);
-        let blob = counted(sample.blob.len(), "byte");
+        let blob = many(sample.blob.len(), "byte");
         self.add(&sample.blob, name("blob"), "vec", format!("{blob} elsewhere"), Lengths);
         self.add(&sample.blob[..], name("blob"), "bytes", blob, Payload);
         let there = if sample.inner.is_some() { "elsewhere" } else { "none" };
         self.add(&sample.inner, name("inner"), "option of box", there.to_owned(), Lengths);
         self.one(sample, &name("one"));
-        let reals = format!("{} elsewhere", counted(sample.reals.len(), "number"));
+        let reals = format!("{} elsewhere", many(sample.reals.len(), "number"));
         self.add(&sample.reals, name("reals"), "vec", reals, Lengths);
         for (index, real) in sample.reals.iter().enumerate() {
             let field = format!("{}[{index}]", name("reals"));
             self.add(real, field, "f64", real.to_string(), Payload);
         }
-        let samples = format!("{} elsewhere", counted(sample.samples.len(), "message"));
+        let samples = format!("{} elsewhere", many(sample.samples.len(), "message"));
         self.add(&sample.samples, name("samples"), "vec", samples, Lengths);
-        let counts = format!("{} elsewhere", counted(sample.counts.len(), "key"));
+        let counts = format!("{} elsewhere", many(sample.counts.len(), "key"));
         self.add(&sample.counts, name("counts"), "tree", counts, Lengths);
         for (key, count) in sample.counts.iter() {
             self.text(key, &format!("{} key", name("counts")));

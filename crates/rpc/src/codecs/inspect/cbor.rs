@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, shown};
 use super::piece::{Cause, Fault};
-use crate::words::counted;
+use base::many;
 
 /// Reads values to the end.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
@@ -135,7 +135,7 @@ fn chunk(
     if major == 3 && std::str::from_utf8(bytes).is_err() {
         return cursor.fault(cursor.at - bytes.len(), "a text that is no UTF-8");
     }
-    let value = if major == 3 { shown(bytes) } else { counted(length, "byte") };
+    let value = if major == 3 { shown(bytes) } else { many(length, "byte") };
     cursor.note(cause, field, word(major), value);
     Ok(())
 }

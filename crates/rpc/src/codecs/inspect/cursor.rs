@@ -1,7 +1,7 @@
 //! Where an inspection is, and what it has seen.
 
 use super::piece::{Cause, Fault, MOST_DEPTH, MOST_PIECES, Piece};
-use crate::words::{counted, counted_are};
+use base::{many, many_are};
 
 /// A place in the bytes, and the pieces before it.
 pub(super) struct Cursor<'b> {
@@ -40,7 +40,7 @@ impl<'b> Cursor<'b> {
 
     /// Where fewer bytes are left than there are to be values, each of which takes one at least.
     pub(super) fn too_short<T>(&self, at: usize, values: u64) -> Result<T, Fault> {
-        let (values, left) = (counted(values, "value"), counted_are(self.left(), "byte"));
+        let (values, left) = (many(values, "value"), many_are(self.left(), "byte"));
         self.fault(at, format!("{values}, and {left} left"))
     }
 
@@ -53,7 +53,7 @@ impl<'b> Cursor<'b> {
     pub(super) fn take(&mut self, length: u64, what: &str) -> Result<&'b [u8], Fault> {
         let left = self.left();
         let Some(length) = usize::try_from(length).ok().filter(|length| *length <= left) else {
-            let (length, left) = (counted(length, "byte"), counted_are(left, "byte"));
+            let (length, left) = (many(length, "byte"), many_are(left, "byte"));
             return self.fault(self.at, format!("{what} needs {length}, and {left} left"));
         };
         if self.pieces.len() >= MOST_PIECES {
@@ -158,7 +158,7 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.chars().count() <= MOST => format!("{text:?}"),
         Ok(text) => format!("{:?}…", text.chars().take(MOST).collect::<String>()),
-        Err(_) => counted(bytes.len(), "byte"),
+        Err(_) => many(bytes.len(), "byte"),
     }
 }
 

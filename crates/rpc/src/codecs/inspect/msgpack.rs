@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, shown};
 use super::piece::{Cause, Fault};
-use crate::words::counted;
+use base::many;
 
 /// Reads values to the end.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
@@ -79,7 +79,7 @@ fn value(cursor: &mut Cursor<'_>, field: &str, cause: Cause) -> Result<(), Fault
         Begun::Bytes(kind, length) => {
             cursor.note(Cause::Lengths, field, kind, length.to_string());
             let bytes = cursor.take(length, kind)?;
-            cursor.note(cause, field, kind, counted(bytes.len(), "byte"));
+            cursor.note(cause, field, kind, many(bytes.len(), "byte"));
         }
         Begun::List(count) => {
             cursor.note(Cause::Lengths, field, "array", format!("of {count}"));

@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, shown, zigzag};
 use super::piece::{Cause, Fault};
-use crate::words::counted;
+use base::many;
 
 /// Reads the message to the end.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
@@ -28,7 +28,7 @@ fn sample(cursor: &mut Cursor<'_>, within: &str) -> Result<(), Fault> {
     cursor.note(Cause::Payload, name("flag"), "bool", (flag == 1).to_string());
     let blob = length(cursor, &name("blob"))?;
     cursor.take(blob, "blob")?;
-    cursor.note(Cause::Payload, name("blob"), "bytes", counted(blob, "byte"));
+    cursor.note(Cause::Payload, name("blob"), "bytes", many(blob, "byte"));
     let inner = name("inner");
     if option(cursor, &inner)? {
         cursor.within(|cursor| sample(cursor, &inner))?;

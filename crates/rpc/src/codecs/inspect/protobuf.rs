@@ -4,7 +4,7 @@ use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 
 use super::cursor::{Cursor, shown, zigzag};
 use super::piece::{Cause, Fault};
-use crate::words::counted;
+use base::many;
 
 /// How deep messages are guessed.
 const GUESSED_DEPTH: usize = 8;
@@ -125,7 +125,7 @@ fn delimited(
     let begun = cursor.at;
     let length = cursor.varint("a length")?;
     if length > cursor.left() as u64 {
-        let length = counted(length, "byte");
+        let length = many(length, "byte");
         let why = format!("field {name} is {length} long; bytes left: {}", cursor.left());
         return cursor.fault(begun, why);
     }

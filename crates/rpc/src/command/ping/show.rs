@@ -7,7 +7,7 @@ use serde_json::json;
 use super::caller::{Function, Work};
 use super::seen::{Seen, listed};
 use super::trial::{Allocated, Summary, Trial};
-use crate::words::{counted, counted_are};
+use base::{many, many_are};
 
 /// Columns of the histogram; the last but one parts what is beyond the 99th percentile.
 const COLUMNS: usize = 62;
@@ -101,7 +101,7 @@ impl Histogram {
 /// A size with its unit.
 fn size(bytes: u64) -> String {
     match bytes as f64 {
-        kib if kib < 1024.0 => counted(bytes, "byte"),
+        kib if kib < 1024.0 => many(bytes, "byte"),
         kib if kib < 1024.0 * 1024.0 => format!("{:.2} KiB", kib / 1024.0),
         mib => format!("{:.2} MiB", mib / (1024.0 * 1024.0)),
     }
@@ -117,7 +117,7 @@ pub(super) struct Beside {
 fn what(work: &Work) -> String {
     match work.function {
         Function::Add => "add".to_owned(),
-        Function::Echo => format!("echo, {} each way", counted(work.bytes, "byte")),
+        Function::Echo => format!("echo, {} each way", many(work.bytes, "byte")),
     }
 }
 
@@ -128,8 +128,7 @@ pub(super) fn text(address: &str, work: &Work, trial: &Trial, beside: &Beside) -
     let mut out = String::new();
     // A String takes all that is written.
     let _ = writeln!(out, "{address} · {}", what(work));
-    let _ =
-        writeln!(out, "{} with {}.", counted(count, "sample"), counted(evaluations, "evaluation"));
+    let _ = writeln!(out, "{} with {}.", many(count, "sample"), many(evaluations, "evaluation"));
     let kernel = trial
         .kernel_share
         .map_or("too short to say".to_owned(), |share| format!("{:.1} %", share * 100.0));
@@ -161,9 +160,9 @@ pub(super) fn text(address: &str, work: &Work, trial: &Trial, beside: &Beside) -
     let _ = writeln!(out, " Cores: {here} (this side); {server} (the server).\n");
     let checked = match work.totals() {
         Some((first, last)) => {
-            format!(" {} exact: {first} … {last}.", counted_are(work.calls(), "total"))
+            format!(" {} exact: {first} … {last}.", many_are(work.calls(), "total"))
         }
-        None => format!(" {} right.", counted_are(work.calls(), "answer")),
+        None => format!(" {} right.", many_are(work.calls(), "answer")),
     };
     let _ = writeln!(out, "{checked}");
     out

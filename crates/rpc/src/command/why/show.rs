@@ -11,7 +11,7 @@ use super::facts::{Cores, Facts, Off, Side};
 use super::host::Floors;
 use crate::client::native::Step;
 use crate::parts::LookUp;
-use crate::words::counted;
+use base::many;
 
 /// The most writes, or reads, of a call that a line lists one by one.
 const MOST_LISTED: usize = 16;
@@ -140,7 +140,7 @@ pub(super) fn text(address: &str, shown: &Shown<'_>) -> String {
     let _ = writeln!(
         out,
         "{address} · echo · {}, one after the other: median {}, mean {}, 99 % {}, most {}\n",
-        counted(facts.calls, "call"),
+        many(facts.calls, "call"),
         time(facts.median_ns),
         time(facts.mean_ns),
         time(facts.slow.p99_ns),
@@ -177,7 +177,7 @@ pub(super) fn text(address: &str, shown: &Shown<'_>) -> String {
         let _ = writeln!(
             out,
             "  {} at the {:.1} Gbit/s of its loopback: {}",
-            counted(bytes.round(), "byte"),
+            many(bytes.round(), "byte"),
             rate * 8.0,
             time(least)
         );

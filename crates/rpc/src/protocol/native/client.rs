@@ -16,7 +16,7 @@ use super::numbers::ByNumber;
 use super::{Decoder, Item, Outbox};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::status::{Code, Ended, Status};
-use crate::words::{counted, counted_are};
+use base::{many, many_are};
 
 /// What has happened to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl ClientSession {
     pub fn method(&self, name: &str) -> Result<(u32, &Method), Status> {
         let found = self.methods.get(name).map(|(number, method)| (*number, method));
         found.ok_or_else(|| {
-            let others = counted(self.methods.len(), "other");
+            let others = many(self.methods.len(), "other");
             let words = format!("the server has no method {name} ({others})");
             Status::new(Code::Unimplemented, words)
         })
@@ -164,7 +164,7 @@ impl ClientSession {
         }
         if self.calls.len() >= self.max_calls as usize {
             let words =
-                format!("{} outstanding, as many as may be", counted_are(self.max_calls, "call"));
+                format!("{} outstanding, as many as may be", many_are(self.max_calls, "call"));
             return Err(Status::new(Code::ResourceExhausted, words));
         }
         let id = self.next_id;

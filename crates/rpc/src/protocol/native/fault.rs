@@ -1,6 +1,6 @@
 //! How the other side broke the protocol.
 
-use crate::words::counted;
+use base::many;
 use std::fmt;
 
 /// What ends a connection: the other side broke the protocol.
@@ -66,7 +66,7 @@ impl fmt::Display for Fault {
             Self::Head(id) => write!(f, "a second head of the answer to call {id}"),
             Self::Credit(id) => write!(f, "call {id} has sent or given more than its credit"),
             Self::Torn(bytes) => {
-                let bytes = counted(*bytes, "byte");
+                let bytes = many(*bytes, "byte");
                 write!(f, "the connection ended {bytes} into a frame or greeting")
             }
         }

@@ -25,7 +25,7 @@ use crate::protocol::native::frame::{Header, Kind, MOST_TEXT_BYTES, OPEN, PROTOB
 use crate::protocol::native::greeting::{ClientGreeting, Method, ServerGreeting};
 use crate::protocol::native::{Decoder, Fault, Item, Outbox, fields};
 use crate::protocol::status::{Code, Status};
-use crate::words::counted_are;
+use base::many_are;
 
 /// What memory is counted in.
 const GRAIN_BYTES: usize = 1 << 10;
@@ -462,7 +462,7 @@ impl Session {
         if self.waiting.len() >= most as usize {
             let words = format!(
                 "{} outstanding on this connection: wait for answers",
-                counted_are(most, "call")
+                many_are(most, "call")
             );
             return Err(Status::new(Code::ResourceExhausted, words));
         }

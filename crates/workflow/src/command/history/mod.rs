@@ -17,7 +17,7 @@ use self::store::{Read, Store};
 use super::input;
 use crate::history::Change;
 use crate::model::Instant;
-use crate::words::many;
+use base::many;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,7 +9,8 @@ use crate::model::{NodeId, State};
 use crate::script::Scopes;
 use crate::server::fates::Jobs;
 use crate::server::log::Category;
-use crate::words::{each_or_count, first_of, many};
+use crate::words::{each_or_count, first_of};
+use base::many;
 
 impl Core {
     /// Starts the jobs of tasks that were submitted before a crash and never started, in the order

@@ -6,7 +6,7 @@ use super::parts::{CommandKind, Effect, Parts, Submission, submission};
 use super::zombies::Zombies;
 use crate::script::substitute;
 use crate::server::log::Category;
-use crate::words::many;
+use base::many;
 
 /// Decides what becomes of the zombies of these paths: of one job, or of each path's.
 pub(super) fn zombies(

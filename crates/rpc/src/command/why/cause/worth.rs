@@ -1,4 +1,5 @@
-//! Which causes are worth naming, in which order, and the line before them where they explain little.
+//! Which causes are worth naming, in which order, and the line before them where they explain
+//! little.
 
 /// A part of a call is worth naming from this share on: a tenth.
 const LEAST_SHARE: f64 = 0.1;

@@ -10,7 +10,7 @@ use crate::protocol::metadata::Metadata;
 use crate::protocol::native::fields;
 use crate::protocol::native::frame::{DETAILS, Header, Kind, METADATA, MOST_METADATA_BYTES};
 use crate::protocol::status::{Code, Status};
-use crate::words::counted;
+use base::many;
 
 /// An answer from here on needs memory, or its call ends without it; smaller ones are always sent.
 const LARGE_BYTES: usize = 4 << 10;
@@ -29,10 +29,8 @@ impl Session {
     pub(super) fn push_message(&mut self, id: u64, message: &Bytes) -> Result<(), Status> {
         let most = self.client.as_ref().map_or(0, |one| one.max_message);
         if message.len() > most as usize {
-            let words = format!(
-                "a message of {} is over the client's {most}",
-                counted(message.len(), "byte")
-            );
+            let words =
+                format!("a message of {} is over the client's {most}", many(message.len(), "byte"));
             return Err(Status::new(Code::ResourceExhausted, words));
         }
         self.shared.counters.sent.fetch_add(1, Relaxed);
@@ -51,10 +49,8 @@ impl Session {
         } else {
             return Ok(answer);
         };
-        let words = format!(
-            "the call was carried out, but its answer of {} {why}",
-            counted(length, "byte")
-        );
+        let words =
+            format!("the call was carried out, but its answer of {} {why}", many(length, "byte"));
         Err(Status::new(Code::ResourceExhausted, words))
     }
 
