@@ -99,10 +99,20 @@ impl<C: Connection, S: System> Worker<C, S> {
         }
     }
 
+    /// Closes one at once that is not needed any more, or has had its time.
+    pub(crate) fn close_at_stop(&mut self, token: u64) {
+        let slot = self.slot(token);
+        let resets = |one: &C| one.resets_at_stop() && !one.has_pending();
+        if slot.output.is_none() && slot.connection.as_ref().is_some_and(resets) {
+            slot.socket.reset_at_close();
+        }
+        self.close(token, Closed::Stopping);
+    }
+
     /// Closes the connections that are left at the end of the drain.
     pub(crate) fn end(mut self) {
         for token in self.slots.tokens() {
-            self.close(token, Closed::Stopping);
+            self.close_at_stop(token);
         }
         for message in self.mailbox().close() {
             if matches!(message, Message::Socket(_)) {

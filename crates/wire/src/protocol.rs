@@ -190,6 +190,12 @@ pub trait Connection {
         true
     }
 
+    /// Whether a server that stops resets a connection without anything pending: a client whose
+    /// request is on its way then knows that it was not carried out, and may ask again.
+    fn resets_at_stop(&self) -> bool {
+        false
+    }
+
     /// The connection has ended; nothing more can be sent. The only call for an outgoing
     /// connection that couldn't be made.
     fn closed(&mut self, why: Closed) {
@@ -243,6 +249,10 @@ impl<C: Connection + ?Sized> Connection for Box<C> {
 
     fn lingers(&self) -> bool {
         (**self).lingers()
+    }
+
+    fn resets_at_stop(&self) -> bool {
+        (**self).resets_at_stop()
     }
 
     fn closed(&mut self, why: Closed) {

@@ -216,7 +216,7 @@ impl<C: Connection, S: System> Worker<C, S> {
         if slot.input_ended && !has_pending {
             self.close(token, Closed::ByPeer);
         } else if is_stopping && has_read_all && !has_pending {
-            self.close(token, Closed::Stopping);
+            self.close_at_stop(token);
         } else if !wants_input && !slot.is_polled {
             // Most answers come so soon that polling for errors until then isn't worth two calls.
             if slot.poll_by_ns == NEVER {

@@ -3,6 +3,7 @@
 //! The server loop and the load generator share it. Every socket here is non-blocking.
 
 use std::io::{self, ErrorKind, IoSlice};
+use std::time::Duration;
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -47,6 +48,9 @@ pub trait Socket {
     /// When the connection has ended.
     fn end_sending(&self) -> Result<(), Errno>;
 
+    /// Has the connection be reset when the socket is closed, as far as it can be.
+    fn reset_at_close(&self) {}
+
     /// Returns the outcome of a [`connect`] once the socket is writable.
     ///
     /// # Errors
@@ -73,6 +77,11 @@ impl<T: AsFd> Socket for T {
 
     fn end_sending(&self) -> Result<(), Errno> {
         shutdown(self, Shutdown::Write)
+    }
+
+    fn reset_at_close(&self) {
+        // One that can't be set is closed as others are.
+        let _ = sockopt::set_socket_linger(self, Some(Duration::ZERO));
     }
 
     fn connected(&self) -> Result<(), Errno> {

@@ -5,6 +5,7 @@
 //! read by other threads. [`Rules`] applies commands. Nothing here does I/O or reads a clock: the
 //! time is handed in, and what is to be done comes out as values.
 
+mod adding;
 mod attribute;
 mod calendar;
 mod changes;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+pub use super::adding::{AddError, DEPTH_LIMIT};
 use super::attribute::{Attribute, Variable};
 use super::changes::Changes;
 use super::node::{Arena, Node, NodeId};
@@ -15,8 +16,6 @@ use super::state::{Flags, Kind, ServerState, State};
 use super::text::{OwnText, Text, Texts};
 use super::waiting::Waiting;
 
-/// The most levels below `/`.
-pub const DEPTH_LIMIT: usize = 256;
 /// The longest name of a node or attribute, in bytes.
 pub const NAME_LIMIT: usize = 1024;
 /// How many lines of a node's edit history are kept.
@@ -309,28 +308,6 @@ impl PartialEq for Discarded {
 
 impl Eq for Discarded {}
 
-/// Why a node can't be added.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum AddError {
-    /// A child of this name is there.
-    #[error("{0} already has a child of this name")]
-    Duplicate(String),
-    /// This kind of node can't be in that one.
-    #[error("a {child} can't be in a {parent}")]
-    Kind {
-        /// The kind of the node around it.
-        parent: &'static str,
-        /// The kind of the node.
-        child: &'static str,
-    },
-    /// Too many levels.
-    #[error("more than {DEPTH_LIMIT} levels")]
-    Depth,
-    /// All numbers of nodes are used.
-    #[error("more nodes than can be numbered")]
-    Full,
-}
-
 impl Tree {
     /// An empty tree with room for this many nodes.
     pub(crate) fn with_room(count: usize) -> Self {
@@ -402,24 +379,9 @@ impl Tree {
         mut node: Node,
         at: Option<usize>,
     ) -> Result<NodeId, AddError> {
-        let (above, kind) = (self.node(parent), node.kind);
-        let fits = match kind {
-            Kind::Root => false,
-            Kind::Suite => above.kind == Kind::Root,
-            Kind::Family | Kind::Task => matches!(above.kind, Kind::Suite | Kind::Family),
-            Kind::Alias => above.kind == Kind::Task,
-        };
-        if !fits {
-            return Err(AddError::Kind { parent: above.kind.word(), child: kind.word() });
-        }
-        let hash = self.index.hash(parent, &node.name);
-        if self.index.find(hash, &self.arena, (parent, &node.name)).is_some() {
-            return Err(AddError::Duplicate(self.path(parent)));
-        }
-        if self.upwards(parent).count() >= DEPTH_LIMIT {
-            return Err(AddError::Depth);
-        }
-        (node.parent, node.suite) = (Some(parent), above.suite);
+        let kind = node.kind;
+        let hash = self.check_child(parent, kind, &node.name)?;
+        (node.parent, node.suite) = (Some(parent), self.node(parent).suite);
         let id = match self.free.pop_first() {
             Some(id) => {
                 *self.node_mut(id) = node;
@@ -434,6 +396,37 @@ impl Tree {
         self.link(parent, id, at);
         Arc::make_mut(&mut self.now.index).insert(hash, id);
         Ok(id)
+    }
+
+    /// Whether there may be a node of this kind and name below another one; returns the hash of
+    /// its place.
+    ///
+    /// # Errors
+    /// There may not.
+    pub(crate) fn check_child(
+        &self,
+        parent: NodeId,
+        kind: Kind,
+        name: &str,
+    ) -> Result<u32, AddError> {
+        let above = self.node(parent);
+        let fits = match kind {
+            Kind::Root => false,
+            Kind::Suite => above.kind == Kind::Root,
+            Kind::Family | Kind::Task => matches!(above.kind, Kind::Suite | Kind::Family),
+            Kind::Alias => above.kind == Kind::Task,
+        };
+        if !fits {
+            return Err(AddError::Kind { parent: above.kind.word(), child: kind.word() });
+        }
+        let hash = self.index.hash(parent, name);
+        if self.index.find(hash, &self.arena, (parent, name)).is_some() {
+            return Err(AddError::Duplicate(self.path(parent)));
+        }
+        if self.upwards(parent).count() >= DEPTH_LIMIT {
+            return Err(AddError::Depth);
+        }
+        Ok(hash)
     }
 
     fn link(&mut self, parent: NodeId, id: NodeId, at: Option<usize>) {

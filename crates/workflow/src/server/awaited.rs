@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::core::{
-    ARCHIVED, Due, MOVED, NOT_ARCHIVED, NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN,
+    ARCHIVED, Due, Key, MOVED, NOT_ARCHIVED, NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN,
     SCRIPT_WRITTEN, SLOW, WRITTEN, said,
 };
 use super::shared::Shared;
@@ -18,11 +18,11 @@ struct Client {
     due: Due,
 }
 
-/// All of them by number, and who waits for which try of which node.
+/// All of them by number, and who waits for what.
 pub(super) struct Awaited {
     shared: Arc<Shared>,
     clients: BTreeMap<u64, Client>,
-    waiting: BTreeMap<(String, i32), Vec<u64>>,
+    waiting: BTreeMap<Key, Vec<u64>>,
     last: u64,
 }
 
@@ -47,9 +47,9 @@ impl Awaited {
         }
     }
 
-    /// Who waits for one try waits for others, too, that have come of it.
-    pub(super) fn follow(&mut self, (path, try_no): (&str, i32), others: Vec<(String, i32)>) {
-        let Some(numbers) = self.waiting.get(&(path.to_owned(), try_no)).cloned() else { return };
+    /// Who waits for one waits for others, too, that have come of it.
+    pub(super) fn follow(&mut self, key: &Key, others: Vec<Key>) {
+        let Some(numbers) = self.waiting.get(key).cloned() else { return };
         for number in &numbers {
             if let Some(client) = self.clients.get_mut(number) {
                 client.left += others.len();
@@ -60,13 +60,13 @@ impl Awaited {
         }
     }
 
-    /// Takes what came of one try.
-    pub(super) fn ended(&mut self, (path, try_no): (&str, i32), code: u8, text: &str) {
+    /// Takes what came of one.
+    pub(super) fn ended(&mut self, key: &Key, code: u8, text: &str) {
         // A warning: whether the job is made comes next.
         if code == SLOW {
             return;
         }
-        let waiting = self.waiting.remove(&(path.to_owned(), try_no));
+        let waiting = self.waiting.remove(key);
         for number in waiting.into_iter().flatten() {
             let Some(client) = self.clients.get_mut(&number) else { continue };
             client.left -= 1;
@@ -78,7 +78,7 @@ impl Awaited {
                 }
                 _ => {
                     client.due.errors.push_str(client.due.before);
-                    client.due.errors.push_str(&said(code, path, text).0);
+                    client.due.errors.push_str(&said(code, &key.path, text).0);
                 }
             }
             if client.left == 0

@@ -339,6 +339,11 @@ impl Connection for Session {
         matches!(self.stage, Stage::Asked(_)) && self.following.is_none()
     }
 
+    fn resets_at_stop(&self) -> bool {
+        // ecFlow's clients ask again then, and not where a connection just ends.
+        matches!(self.stage, Stage::Head | Stage::Body { .. }) && self.following.is_none()
+    }
+
     fn lingers(&self) -> bool {
         !self.has_read_all
     }

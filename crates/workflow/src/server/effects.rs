@@ -17,8 +17,8 @@ use crate::protocol::{Body, Command, PathsCommand, Request, ZombieAction};
 use crate::script::may_be_printed;
 use crate::words::each_or_count;
 
-/// How many commands are started at a time.
-const STARTS: usize = 64;
+/// How many jobs and scripts are given at a time to the threads that make them.
+const MADE_AT_ONCE: usize = 64;
 
 /// Why the command of a job is not run.
 const STALE: &str = "its task isn't submitted any more, or was submitted again";
@@ -26,18 +26,21 @@ const STALE: &str = "its task isn't submitted any more, or was submitted again";
 impl Owner {
     /// Has what the tree asks for done: what asked for it is durable.
     pub(super) fn effects(&mut self, at_us: i64) {
-        let (mut starts, mut signals) = (VecDeque::new(), Vec::new());
+        let (mut starts, mut signals, mut replaced) = (VecDeque::new(), Vec::new(), Vec::new());
         for effect in self.core.effects() {
             match effect {
                 Effect::Log(category, text) => self.say(at_us, category, &text),
                 Effect::Start(submission)
                     if !self.environment.starts_jobs && submission.kind != CommandKind::Script =>
                 {
-                    self.starts_none(at_us, &submission);
+                    self.note_not_started(at_us, &submission);
                 }
                 Effect::Start(submission) => match submission.kind {
                     CommandKind::Kill | CommandKind::Status => signals.push(submission),
-                    _ => starts.extend(self.add_making(submission)),
+                    _ => match self.add_making(submission) {
+                        When::Now(submission) => starts.push_back(submission),
+                        When::Later(older) => replaced.extend(older),
+                    },
                 },
                 Effect::File(filing) => {
                     let owner = self.shared.owner.clone();
@@ -56,44 +59,38 @@ impl Owner {
                 }
             }
         }
+        self.not_run(replaced.into_iter().map(|older| older.end(CommandWhat::Stale)));
         // A group may submit a task and kill it.
         signals.into_iter().for_each(|submission| self.signal(*submission));
         match starts.len() {
-            ..=STARTS => self.start_some(starts),
-            _ => self.start_later(starts),
+            ..=MADE_AT_ONCE => self.make_some(starts),
+            _ => self.make_later(starts),
         }
     }
 
-    /// Adds a job or a script that is to be made, in the order of the tree; returns it where none
-    /// is made for its task.
-    fn add_making(&mut self, mut submission: Box<Submission>) -> Option<Box<Submission>> {
+    /// Adds a job or a script that is to be made, in the order of the tree.
+    fn add_making(&mut self, mut submission: Box<Submission>) -> When {
         self.submitted += 1;
         submission.number = self.submitted;
-        match self.making.add(submission) {
-            When::Now(submission) => Some(submission),
-            When::Later(older) => {
-                self.not_run(older.map(|older| older.end(CommandWhat::Stale)));
-                None
-            }
-        }
+        self.making.add(submission)
     }
 
-    /// Has commands started behind what waits. Who has asked for thousands is answered first: their
-    /// threads and processes compete for cores with whoever has the owner.
-    fn start_later(&self, starts: VecDeque<Box<Submission>>) {
+    /// Puts them behind the messages that wait, so that who asked for thousands is answered before
+    /// their threads and processes take the cores.
+    fn make_later(&self, starts: VecDeque<Box<Submission>>) {
         // Its thread reads until the owner's end.
         let _ = self.shared.owner.send(Message::Start(starts));
     }
 
     /// Has some jobs and scripts made, and the others later.
-    pub(super) fn start_some(&mut self, mut starts: VecDeque<Box<Submission>>) {
+    pub(super) fn make_some(&mut self, mut starts: VecDeque<Box<Submission>>) {
         let mut unwanted = Vec::new();
-        for submission in starts.drain(..starts.len().min(STARTS)) {
+        for submission in starts.drain(..starts.len().min(MADE_AT_ONCE)) {
             self.make(submission, &mut unwanted);
         }
         self.not_run(unwanted);
         if !starts.is_empty() {
-            self.start_later(starts);
+            self.make_later(starts);
         }
     }
 
@@ -107,6 +104,9 @@ impl Owner {
                 now = self.making.next(path);
                 unwanted.push(submission.end(what));
                 continue;
+            }
+            if is_job {
+                self.shared.fates.makes(path);
             }
             let is_printed = is_job && may_be_printed(|name| submission.scope.any(name));
             let pool = if is_printed { &self.printed_jobs } else { &self.jobs };
@@ -123,6 +123,9 @@ impl Owner {
     pub(super) fn made(&mut self, end: CommandEnd, start: Option<Box<Start>>) {
         let is_signal = matches!(end.kind, CommandKind::Kill | CommandKind::Status);
         let next = if is_signal { None } else { self.making.next(&end.path) };
+        if !is_signal {
+            self.shared.fates.has_made(&end.path);
+        }
         self.command(end);
         let mut unwanted = Vec::new();
         if let Some(start) = start {
@@ -142,20 +145,24 @@ impl Owner {
             return Some(start.end(CommandWhat::NotStarted(why)));
         }
         let is_job = *kind == CommandKind::Job;
-        let unwanted = is_job.then(|| self.core.unwanted(path, (job.0, &job.1))).flatten();
-        if unwanted.is_none() {
-            self.shared.spawner.submit(start);
-            return None;
+        match is_job.then(|| self.core.unwanted(path, (job.0, &job.1))).flatten() {
+            None => {
+                self.shared.spawner.submit(start);
+                None
+            }
+            Some(what) => Some(start.end(what)),
         }
-        unwanted.map(|what| start.end(what))
     }
 
-    /// Logs a command of a job that is not started (`--dis_job_gen`). Jobs themselves are many.
-    fn starts_none(&self, at_us: i64, submission: &Submission) {
-        let Submission { kind, path, try_no, password, .. } = submission;
+    /// Logs a command that is not started (`--dis_job_gen`). Of jobs nothing is logged: they are
+    /// too many.
+    fn note_not_started(&self, at_us: i64, submission: &Submission) {
+        let Submission { kind, path, try_no, password, is_for_zombie, .. } = submission;
         if *kind != CommandKind::Job {
             let why = "no jobs are started (--dis_job_gen)";
-            self.shared.fates.not_started((*kind, path, (*try_no, password)), why);
+            if !is_for_zombie {
+                self.shared.fates.not_started((*kind, path, (*try_no, password)), why);
+            }
             let why = "is not started, as no jobs are (--dis_job_gen)";
             self.say(at_us, Category::Message, &format!("{} of {path} {why}", kind.variable()));
             self.shared.fates.prune(|path, job| self.core.runs(path, job));
@@ -200,16 +207,17 @@ impl Owner {
                     self.command(start.end(CommandWhat::Killed));
                     self.next_places(CommandKind::Job);
                 }
-                // One that is still made, or is passed on, is asked about once more before its
-                // command is started: it is killed then.
+                // Of one that is still made, or is passed on, `Core::unwanted` says so before its
+                // command is started.
                 return;
             }
         }
-        let (kind, path) = (*kind, path.clone());
+        let (kind, path, is_for_zombie) = (*kind, path.clone(), *is_for_zombie);
         let job = (submission.try_no, submission.password.clone());
         let Some(signals) = self.signals(kind) else { return };
         match signals.add(submission) {
             Some(submission) => self.start_signal(submission),
+            None if is_for_zombie => {}
             None => self.shared.fates.waits((kind, &path, (job.0, &job.1))),
         }
         self.shared.fates.prune(|path, job| self.core.runs(path, job));
@@ -217,8 +225,10 @@ impl Owner {
 
     /// It needs no file: to make it waits for nothing.
     fn start_signal(&self, submission: Submission) {
-        let Submission { kind, path, try_no, password, .. } = &submission;
-        self.shared.fates.begun((*kind, path, (*try_no, password)));
+        let Submission { kind, path, try_no, password, is_for_zombie, .. } = &submission;
+        if !is_for_zombie {
+            self.shared.fates.begun((*kind, path, (*try_no, password)));
+        }
         job::make(submission, &self.shared.owner, self.environment.task_threshold);
     }
 
@@ -228,7 +238,8 @@ impl Owner {
             self.say(unix_us(), Category::Warning, text);
         }
         let (kind, frees_place) = (end.kind, end.what.frees_place());
-        if frees_place && matches!(kind, CommandKind::Kill | CommandKind::Status) {
+        let is_signal = matches!(kind, CommandKind::Kill | CommandKind::Status);
+        if frees_place && is_signal && !end.is_for_zombie {
             self.shared.fates.ended(&end);
         }
         self.command_end(end);
@@ -261,6 +272,7 @@ impl Owner {
         let looked = signals
             .look(|path, job| core.signal(kind, (path, &job.process), (job.try_no, &job.password)));
         looked.starts.into_iter().for_each(|submission| self.start_signal(submission));
+        looked.gone.iter().for_each(|path| self.shared.fates.dropped(kind, path));
         self.warn_not_run(
             kind,
             &looked.gone,

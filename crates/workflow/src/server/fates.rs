@@ -1,6 +1,6 @@
-//! What is known of the commands of jobs that run beside what the tree has: what has become of
-//! those that kill jobs or ask for their status, and which jobs an earlier process has started.
-//! `why` says it. It is this process's own, and gone with it; the flags of the tasks stay.
+//! What is known, beside the tree, of jobs' commands: what has become of those that kill jobs or
+//! ask for their status, and which jobs an earlier server process has started. `why` says it. It is
+//! this process's own, and gone with it; the flags of the tasks stay.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::core::CommandKind;
 use super::message::{CommandEnd, CommandWhat, how};
 use super::spawn::Spawner;
-use crate::model::{Snapshot, State};
+use crate::model::{Flag, Snapshot, State};
 
 /// The tries and passwords of jobs, by the paths of their tasks.
 pub(super) type Jobs = HashMap<String, (i32, String)>;
@@ -38,11 +38,13 @@ type All = HashMap<(CommandKind, String), Known>;
 /// What is known of the commands of jobs.
 #[derive(Default)]
 pub(super) struct Fates {
-    /// The last kill and status command of each job, by the path of its task; and from how many on
-    /// they are looked through.
+    /// The last kill and status command of each task, with the job that it was for; and from how
+    /// many on they are looked through.
     signals: Mutex<(All, usize)>,
     /// Jobs that an earlier server process has started.
     earlier: OnceLock<Jobs>,
+    /// Tasks whose jobs are made, or wait for that, since when.
+    making: Mutex<HashMap<String, Instant>>,
 }
 
 /// A kind of command, and the path and job that it is for.
@@ -50,8 +52,30 @@ pub(super) type Of<'a> = (CommandKind, &'a str, (i32, &'a str));
 
 impl Fates {
     /// These jobs were started by an earlier server process. Called once.
-    pub(super) fn are_of_earlier(&self, jobs: Jobs) {
-        self.earlier.get_or_init(|| jobs);
+    pub(super) fn set_earlier(&self, jobs: Jobs) {
+        let _ = self.earlier.set(jobs);
+    }
+
+    /// A task's job is given to the threads that make them.
+    pub(super) fn makes(&self, path: &str) {
+        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        making.insert(path.to_owned(), Instant::now());
+    }
+
+    /// It is made, or can't be.
+    pub(super) fn has_made(&self, path: &str) {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+    }
+
+    /// That the job of a task that is submitted is made.
+    fn why_made(&self, path: &str, is_killed: bool) -> Option<String> {
+        let making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let seconds = making.get(path)?.elapsed().as_secs();
+        let end = if is_killed { "; it was killed, and is not started then" } else { "" };
+        Some(format!(
+            "its job is being made for {seconds} s: its script is read, or what ECF_SCRIPT_CMD or \
+             ECF_FETCH print is waited for{end}"
+        ))
     }
 
     fn lock(&self) -> MutexGuard<'_, (All, usize)> {
@@ -79,7 +103,16 @@ impl Fates {
         self.note(of, Fate::Over(Instant::now(), "was not started", more));
     }
 
-    /// A kill or status command has got further.
+    /// A command that has waited isn't meant any more.
+    pub(super) fn dropped(&self, kind: CommandKind, path: &str) {
+        let (all, _) = &mut *self.lock();
+        let key = (kind, path.to_owned());
+        if all.get(&key).is_some_and(|known| matches!(known.fate, Fate::Waits)) {
+            all.remove(&key);
+        }
+    }
+
+    /// A kill or status command is over.
     pub(super) fn ended(&self, end: &CommandEnd) {
         let of = (end.kind, &*end.path, (end.try_no, &*end.password));
         let (what, more) = match &end.what {
@@ -113,7 +146,9 @@ impl Fates {
         let node = tree.node(tree.find(path)?);
         let job = node.job();
         let starts = match node.state {
-            State::Submitted => spawner.why(path, (job.try_no, &job.password)),
+            State::Submitted => spawner
+                .why(path, (job.try_no, &job.password))
+                .or_else(|| self.why_made(path, node.flags.has(Flag::Killed))),
             State::Active => None,
             _ => return None,
         };

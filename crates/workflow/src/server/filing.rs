@@ -15,7 +15,8 @@ const MOST_BYTES: u64 = 4 << 30;
 /// Does it, and has the owner know what came of it.
 pub(super) fn run(filing: Filing, owner: &Sender<Message>) {
     let tell = |kind, path, try_no, what| {
-        let end = CommandEnd { kind, path, try_no, password: String::new(), what };
+        let (password, is_for_zombie) = (String::new(), false);
+        let end = CommandEnd { kind, path, try_no, password, is_for_zombie, what };
         // It ends last.
         let _ = owner.send(Message::Command(end));
     };

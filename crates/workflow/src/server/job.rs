@@ -24,14 +24,12 @@ const BROKE_OFF: &str = "making it broke off, by a fault of the server that its 
 /// of what has come of it, has the command started where it is still meant, and learns of each
 /// further step, and of a job that takes longer to make than is meant.
 pub(super) fn make(submission: Submission, owner: &Sender<Message>, meant: Duration) {
-    let Submission { kind, path, try_no, password, .. } = &submission;
-    let (kind, path, try_no, password) = (*kind, path.clone(), *try_no, password.clone());
-    let end = move |what| CommandEnd {
-        kind,
-        path: path.clone(),
-        try_no,
-        password: password.clone(),
-        what,
+    let Submission { kind, path, try_no, password, is_for_zombie, .. } = &submission;
+    let (kind, try_no, is_for_zombie) = (*kind, *try_no, *is_for_zombie);
+    let (path, password) = (path.clone(), password.clone());
+    let end = move |what| {
+        let (path, password) = (path.clone(), password.clone());
+        CommandEnd { kind, path, try_no, password, is_for_zombie, what }
     };
     let begun = Instant::now();
     // Whoever waits behind it would wait for ever.
@@ -63,7 +61,8 @@ pub(super) fn make(submission: Submission, owner: &Sender<Message>, meant: Durat
             let _ = owner.send(Message::Command(end(what_of(happened, &of))));
         });
         let Submission { path, try_no, password, number, .. } = submission;
-        Box::new(Start { kind, path, job: (try_no, password), number, command, notify })
+        let job = (try_no, password);
+        Box::new(Start { kind, path, job, is_for_zombie, number, command, notify })
     });
     let _ = owner.send(Message::Made(made, start));
 }

@@ -1,5 +1,5 @@
-//! What is made for tasks on other threads, jobs and scripts of aliases: of a task one at a time,
-//! as a job that is made of it again writes the same files.
+//! Jobs and scripts of aliases that other threads make. Of a task one is made at a time: a second
+//! job would write the same files.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -25,9 +25,9 @@ impl Making {
             self.0.insert(submission.path.clone(), VecDeque::new());
             return When::Now(submission);
         };
-        let older = behind.iter().position(|one| one.kind == CommandKind::Job);
-        let older = older.filter(|_| submission.kind == CommandKind::Job);
-        let older = older.and_then(|at| behind.remove(at));
+        let is_job = |one: &Submission| one.kind == CommandKind::Job;
+        let replaced = behind.iter().position(|one| is_job(&submission) && is_job(one));
+        let older = replaced.and_then(|at| behind.remove(at));
         behind.push_back(submission);
         When::Later(older)
     }

@@ -47,6 +47,8 @@ pub(super) struct CommandEnd {
     pub(super) try_no: i32,
     /// The password of the job, of which this is.
     pub(super) password: String,
+    /// Whether it was to kill a zombie of the task, and not its own job.
+    pub(super) is_for_zombie: bool,
     pub(super) what: CommandWhat,
 }
 
@@ -92,16 +94,16 @@ pub(super) enum CommandWhat {
 impl Submission {
     /// What has become of its command.
     pub(super) fn end(self, what: CommandWhat) -> CommandEnd {
-        let Self { kind, path, try_no, password, .. } = self;
-        CommandEnd { kind, path, try_no, password, what }
+        let Self { kind, path, try_no, password, is_for_zombie, .. } = self;
+        CommandEnd { kind, path, try_no, password, is_for_zombie, what }
     }
 }
 
 impl Start {
     /// What has become of it.
     pub(super) fn end(self, what: CommandWhat) -> CommandEnd {
-        let Self { kind, path, job: (try_no, password), .. } = self;
-        CommandEnd { kind, path, try_no, password, what }
+        let Self { kind, path, job: (try_no, password), is_for_zombie, .. } = self;
+        CommandEnd { kind, path, try_no, password, is_for_zombie, what }
     }
 }
 

@@ -222,9 +222,9 @@ impl BoundWorkflow {
         let (journal, logged) =
             open_journal(&dispatch, &environment, &mut core, (data, limits.sync))?;
         greet(&shared.log, &environment, &core);
-        core.start_unstarted();
+        core.resume();
         // The owner is what notes all else.
-        shared.fates.are_of_earlier(core.of_earlier());
+        shared.fates.set_earlier(core.of_earlier());
         dispatch.begin(Owner {
             core,
             clock: Clock::new(&environment),

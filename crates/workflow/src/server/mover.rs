@@ -85,8 +85,14 @@ impl Drop for End {
             Ok(()) => CommandWhat::Moved,
             Err(why) => CommandWhat::NotMoved(why),
         };
-        let (path, password) = (std::mem::take(&mut self.path), String::new());
-        let end = CommandEnd { kind: CommandKind::Move, path, try_no: MOVING, password, what };
+        let end = CommandEnd {
+            kind: CommandKind::Move,
+            path: std::mem::take(&mut self.path),
+            try_no: MOVING,
+            password: String::new(),
+            is_for_zombie: false,
+            what,
+        };
         // It ends last.
         let _ = self.owner.send(Message::Command(end));
     }

@@ -12,7 +12,7 @@ use wire::{TaskPool, Waker};
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
 use super::clock::Clock;
-use super::core::{CommandKind, Core, Told};
+use super::core::{CommandKind, Core, Key, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::followers::Followers;
@@ -208,7 +208,7 @@ impl Owner {
             }
             Message::Kept => self.clock.forget = Some(Instant::now() + KEPT),
             Message::LogIn(file) => self.core.log_file = file,
-            Message::Start(starts) => self.start_some(starts),
+            Message::Start(starts) => self.make_some(starts),
             Message::Places(kind) => self.next_places(kind),
             Message::Made(end, start) => self.made(end, start),
             Message::Command(end) => self.command(end),
@@ -392,22 +392,23 @@ impl Owner {
             }
             Change::Command { end, code, text } => {
                 self.own_kept();
-                let (path, text) = (end.path.as_str(), text.as_str());
-                let is_begun =
-                    matches!(end.what, CommandWhat::Started | CommandWhat::NotStarted(_));
+                let path = end.path.as_str();
+                let is_begun = end.kind == CommandKind::Job
+                    && matches!(end.what, CommandWhat::Started | CommandWhat::NotStarted(_));
                 if let CommandWhat::Read(_, tree) = end.what {
                     self.core.parsed = Some(tree);
                 }
                 let (try_no, password) = (end.try_no, end.password.as_str());
-                let what = What::Outcome { code, try_no, path, password, text };
+                let what = What::Outcome { code, try_no, path, password, text: &text };
                 self.core.record(&Record { at_us, random, what });
                 if is_begun {
                     self.shared.spawner.begin_is_known(path, (try_no, password));
                 }
-                let key = (path, end.try_no);
-                self.awaited.follow(key, self.core.asked());
+                let CommandEnd { path, try_no, password, .. } = end;
+                let key = Key { path, try_no, password };
+                self.awaited.follow(&key, self.core.asked());
                 if !matches!(end.kind, CommandKind::Kill | CommandKind::Status) {
-                    self.awaited.ended(key, code, text);
+                    self.awaited.ended(&key, code, &text);
                 }
             }
         }
@@ -476,7 +477,7 @@ impl Owner {
             Told::Made(mut due) => {
                 if !self.environment.starts_jobs {
                     // Jobs, which have a try, are not made.
-                    due.all.retain(|(_, try_no)| *try_no < 1);
+                    due.all.retain(|key| key.try_no < 1);
                 }
                 return self.awaited.add(due, slot);
             }

@@ -23,6 +23,8 @@ pub(super) struct Start {
     pub(super) path: String,
     /// The try and the password of its job.
     pub(super) job: (i32, String),
+    /// Whether it is to kill a zombie of the task, and not that job.
+    pub(super) is_for_zombie: bool,
     /// Larger than those of what was submitted before.
     pub(super) number: u64,
     /// For `/bin/sh -c`.
@@ -351,8 +353,7 @@ impl Running {
         now.saturating_duration_since(self.since).as_secs()
     }
 
-    /// That it runs, and how to end it.
-    /// Of whose command it is, and how to end it.
+    /// For how long it has run, `whose` it is, and how to end it.
     fn why(&self, whose: &str, process: u32, now: Instant) -> String {
         let (name, seconds) = (self.start.kind.variable(), self.seconds(now));
         format!(
@@ -369,7 +370,8 @@ mod tests {
 
     fn start(kind: CommandKind, path: &str, number: u64) -> Start {
         let (path, job, command) = (path.to_owned(), (1, number.to_string()), String::new());
-        Start { kind, path, job, number, command, notify: Box::new(|_| {}) }
+        let (is_for_zombie, notify) = (false, Box::new(|_| {}));
+        Start { kind, path, job, is_for_zombie, number, command, notify }
     }
 
     fn job(path: &str, number: u64) -> Start {

@@ -265,8 +265,8 @@ mod tests {
                 }
             });
             let (kind, path) = (CommandKind::Job, format!("/s/t{number}"));
-            let (job, command) = ((1, String::new()), command.to_owned());
-            spawner.submit(Start { kind, path, job, number, command, notify });
+            let (job, command, is_for_zombie) = ((1, String::new()), command.to_owned(), false);
+            spawner.submit(Start { kind, path, job, is_for_zombie, number, command, notify });
         }
         let mut ends = Vec::new();
         while ends.len() < 5 {

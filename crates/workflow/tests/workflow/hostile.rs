@@ -54,6 +54,24 @@ fn no_bytes_harm_others() {
     server.stop(Duration::from_secs(1));
 }
 
+/// ecFlow's clients ask again when they are refused or reset, and not when a connection just ends:
+/// what a job reports while the server is started anew would be lost.
+#[test]
+fn clients_whose_requests_are_on_their_way_are_reset_when_the_server_stops() {
+    let place = Place::new();
+    let server = start(&place.home(), place.port);
+    let connect = || TcpStream::connect(("127.0.0.1", place.port)).expect("it accepts");
+    let (silent, mut half) = (connect(), connect());
+    half.write_all(b"    ").expect("sent");
+    // Those before it are served, too.
+    assert!(answer(place.port, b"       0").contains("no bytes"));
+    server.stop(Duration::from_millis(100));
+    for mut client in [silent, half] {
+        let ended = client.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(ended, Err(std::io::ErrorKind::ConnectionReset));
+    }
+}
+
 #[test]
 fn half_requests_that_take_all_connections_are_named_in_the_log_once() {
     let place = Place::new();

@@ -128,11 +128,15 @@ fn of_a_task_that_is_submitted_again_while_its_job_is_made_only_the_last_job_is_
         client.command(Command::Run { paths, force: true }).expect("run");
     }
     ask(place.port, PathsCommand::Kill, "/s/killed");
+    let at = format!("localhost:{}", place.port);
+    let why = |path: &str| printed(&["why", &at, path]);
+    assert!(why("/s/again").contains("its job is being made for "), "{}", why("/s/again"));
+    let killed = "is waited for; it was killed, and is not started then";
+    assert!(why("/s/killed").contains(killed), "{}", why("/s/killed"));
     place.write("home/go", "");
     place.until("the last one is started", || is_there("ran.again.3"));
-    let at = format!("localhost:{}", place.port);
-    let why = "is not started: its task was killed before";
-    place.until("it is aborted", || printed(&["why", &at, "/s/killed"]).contains(why));
+    let aborted = "is not started: its task was killed before";
+    place.until("it is aborted", || why("/s/killed").contains(aborted));
     for none in ["ran.again.1", "made.again.2", "ran.again.2", "ran.killed.1", "ended.killed.1"] {
         assert!(!is_there(none), "{none}");
     }
@@ -266,7 +270,7 @@ fn why_says_which_jobs_an_earlier_server_process_has_started() {
     served.kill();
     let served = Served::ours(&place);
     assert!(why().contains(earlier), "{}", why());
-    let known = "1 task submitted or active since an earlier server process";
+    let known = "1 task (/s/t) submitted or active since an earlier server process";
     place.until("the log has it", || is_logged(&place, known));
     // Another job of the task is this one's.
     let (paths, force) = (vec!["/s/t".to_owned()], true);

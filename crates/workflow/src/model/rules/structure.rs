@@ -158,8 +158,10 @@ impl Rules<'_> {
     /// just before is made where its task is then, and has its tokens there.
     ///
     /// # Errors
-    /// There is no room for it there.
+    /// It can't be there; nothing is changed then.
     pub fn move_below(&mut self, id: NodeId, parent: NodeId) -> Result<NodeId, LoadError> {
+        let node = self.tree.node(id);
+        self.tree.check_child(parent, node.kind, &node.name)?;
         self.check_levels(&self.tree.snapshot(), id, parent)?;
         let holding = self.leave_to_move(id);
         let before = self.tree.snapshot();

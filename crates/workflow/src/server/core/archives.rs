@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::filings::{Filing, READING, WRITING, archive_file};
 use super::history::remember;
-use super::parts::{ARCHIVED, Due, Effect, MOVED, NOT_ARCHIVED, NOT_MOVED, Parts, RESTORED, Told};
+use super::parts::{
+    ARCHIVED, Due, Effect, Key, MOVED, NOT_ARCHIVED, NOT_MOVED, Parts, RESTORED, Told,
+};
 use super::{plug, text};
 use crate::model::{Flag, Kind, NodeId, Restoring, Rules, Snapshot, State, Tree, ZombieType};
 use crate::protocol::{Reply, Request};
@@ -102,7 +104,7 @@ pub(super) fn archive(
         remember(parts, rules, request, &path);
         if rules.tree.node(id).first_child.is_some() {
             rules.archive(id);
-            due.all.push((path, WRITING));
+            due.all.push(Key::of_filing(path, WRITING));
         }
     }
     Ok(Told::Made(due))
@@ -139,7 +141,7 @@ pub(super) fn restore(
         let path = rules.tree.path(id);
         remember(parts, rules, request, &path);
         rules.ask_restore(id, Restoring::Same);
-        due.all.push((path, READING));
+        due.all.push(Key::of_filing(path, READING));
     }
     Ok(Told::Made(due))
 }
@@ -154,7 +156,7 @@ pub(super) fn restore_checkpoint(parts: &mut Parts<'_>, rules: &Rules<'_>) -> To
         parts.filings.read.insert("/".to_owned(), Restoring::Same);
         let filing = super::filings::reading(rules.tree, parts.environment, "/");
         parts.effects.push(Effect::File(filing));
-        let all = vec![("/".to_owned(), READING)];
+        let all = vec![Key::of_filing("/".to_owned(), READING)];
         return Told::Made(Due { all, ..Due::default() });
     };
     Told::Reply(Reply::error(why))

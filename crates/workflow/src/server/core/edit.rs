@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::alter::bad_name;
 use super::history::remember;
-use super::parts::{Due, Parts, Told};
+use super::parts::{Due, Key, Parts, Told};
 use super::text::no_node;
 use super::unstarted::{Edited, MAX_EDITED_BYTES};
 use crate::model::{Kind, NodeId, Rules, State};
@@ -110,8 +110,8 @@ fn submit(
     check_room(parts, &edited)?;
     rules.submit_now(id);
     remember(parts, rules, request, &path);
-    keep(parts, path.clone(), edited);
-    let all = vec![(path, rules.tree.node(id).try_no())];
+    keep(parts, path, edited);
+    let all = vec![Key::of_job(rules.tree, id)];
     Ok(Told::Made(Due { all, before, ..Due::default() }))
 }
 
@@ -142,8 +142,8 @@ fn create(
         rules.submit_now(alias);
     }
     let path = rules.tree.path(alias);
-    keep(parts, path.clone(), edited);
-    let all = vec![(path, rules.tree.node(alias).try_no())];
+    keep(parts, path, edited);
+    let all = vec![Key::of_job(rules.tree, alias)];
     let before = "EditScriptCmd::SUBMIT_USER_FILE: failed for Alias : ";
     Ok(Told::Made(Due { all, before, ..Due::default() }))
 }

@@ -59,7 +59,7 @@ use zombies::Zombies;
 pub(super) use filings::{Filing, MOVING, Move, READING, WRITING};
 pub(super) use nodes::{read_definition, said};
 pub(super) use parts::{
-    ARCHIVED, CommandKind, Definition, Due, Effect, MOVED, NO_SCRIPT, NOT_ARCHIVED, NOT_MADE,
+    ARCHIVED, CommandKind, Definition, Due, Effect, Key, MOVED, NO_SCRIPT, NOT_ARCHIVED, NOT_MADE,
     NOT_MOVED, NOT_RESTORED, RESTORED, SCRIPT_NOT_WRITTEN, SCRIPT_WRITTEN, SLOW, Submission, Told,
     WRITTEN, Write, submissions,
 };
@@ -300,6 +300,7 @@ impl Core {
             effects,
             filings,
             edited,
+            unstarted,
             edit_room,
             started_us,
             log_file,
@@ -494,8 +495,9 @@ impl Core {
     }
 
     /// The nodes whose archives were asked for since this was last called.
-    pub(super) fn asked(&mut self) -> Vec<(String, i32)> {
-        std::mem::take(&mut self.filings.asked).into_iter().map(|path| (path, READING)).collect()
+    pub(super) fn asked(&mut self) -> Vec<Key> {
+        let asked = std::mem::take(&mut self.filings.asked).into_iter();
+        asked.map(|path| Key::of_filing(path, READING)).collect()
     }
 
     /// Whether archives are being written or read.

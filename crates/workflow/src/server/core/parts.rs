@@ -8,7 +8,7 @@ use super::handles::Handles;
 use super::statistics::Statistics;
 use super::text::TreeText;
 pub(in crate::server) use super::unstarted::CommandKind;
-use super::unstarted::Edited;
+use super::unstarted::{Edited, Unstarted};
 use super::zombies::Zombies;
 use crate::model::{Discarded, Displayed, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
 use crate::protocol::Reply;
@@ -112,12 +112,34 @@ impl Told {
     }
 }
 
+/// What is made for a node, and known by this when it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::server) struct Key {
+    pub(in crate::server) path: String,
+    /// Of a job or script; or else [`WRITING`](super::filings::WRITING) and the like.
+    pub(in crate::server) try_no: i32,
+    /// Of a job or script: after a requeue the tries begin anew.
+    pub(in crate::server) password: String,
+}
+
+impl Key {
+    /// That of a node's job or script.
+    pub(super) fn of_job(tree: &Tree, id: NodeId) -> Self {
+        let job = tree.node(id).job();
+        let password = job.password.to_string();
+        Self { path: tree.path(id), try_no: job.try_no, password }
+    }
+
+    /// That of what is done to a node itself.
+    pub(super) fn of_filing(path: String, what: i32) -> Self {
+        Self { path, try_no: what, password: String::new() }
+    }
+}
+
 /// What a client waits for.
 #[derive(Debug, Default)]
 pub(in crate::server) struct Due {
-    /// By path and try; or else [`WRITING`](super::filings::WRITING) and
-    /// [`READING`](super::filings::READING).
-    pub(in crate::server) all: Vec<(String, i32)>,
+    pub(in crate::server) all: Vec<Key>,
     /// What the error of a job begins with.
     pub(in crate::server) before: &'static str,
     /// What has failed already.
@@ -161,7 +183,9 @@ pub(in crate::server) struct Parts<'a> {
     pub(in crate::server) filings: &'a mut Filings,
     /// What users give for jobs or scripts of nodes, by their paths.
     pub(in crate::server) edited: BTreeMap<String, Arc<Edited>>,
-    /// The bytes that may be added to such.
+    /// Jobs that were submitted before, and are not started yet.
+    pub(super) unstarted: &'a Unstarted,
+    /// The bytes that may be added to what users give.
     pub(in crate::server) edit_room: usize,
     pub(in crate::server) started_us: i64,
     /// The file that the log is written to now.

@@ -2,7 +2,7 @@
 
 use super::filings::{MOVING, Move};
 use super::history::remember;
-use super::parts::{Due, Effect, Parts, Told};
+use super::parts::{Due, Effect, Key, Parts, Told};
 use crate::definition::{only_node, parse_node};
 use crate::model::{Kind, NodeId, Rules, State, at_or_below};
 use crate::protocol::{Body, Reply, Request};
@@ -12,8 +12,8 @@ use crate::server::log::Category;
 fn address(destination: &str) -> Option<(&str, &str, String)> {
     let bare = destination.trim_start_matches('/');
     let (address, path) = bare.split_once('/').unwrap_or((bare, ""));
-    let (host, port) = address.split_once(':')?;
-    let (host, port) = (host.trim(), port.trim());
+    let (host, port) = address.rsplit_once(':')?;
+    let (host, port) = (host.trim().trim_matches(['[', ']']), port.trim());
     let path = if path.is_empty() { String::new() } else { format!("/{path}") };
     (!host.is_empty() && !port.is_empty()).then_some((host, port, path))
 }
@@ -29,6 +29,9 @@ pub(super) fn plug(
     let Some(id) = rules.tree.find(source).filter(|id| *id != NodeId::ROOT) else {
         return failed(format!("Could not find source path {source}"));
     };
+    // As it is in the tree, without slashes that it doesn't need.
+    let path = rules.tree.path(id);
+    let source = &*path;
     let node = rules.tree.node(id);
     if matches!(node.state, State::Active | State::Submitted) {
         return failed(format!("The source node {source} is {}", node.state.word()));
@@ -39,8 +42,12 @@ pub(super) fn plug(
     if rules.has_archive(id) {
         return failed(format!("{source}, or a node below it, is archived: restore it first"));
     }
-    let own = rules.tree.find(destination).filter(|id| *id != NodeId::ROOT);
-    if let Some(to) = own {
+    if let Some(path) = parts.unstarted.job_below(rules.tree, source) {
+        return failed(format!(
+            "The job of {path} is not started yet: wait until it is, or kill it"
+        ));
+    }
+    if let Some(to) = rules.tree.find(destination).filter(|id| *id != NodeId::ROOT) {
         return within(parts, rules, request, (id, to));
     }
     let Some((host, port, path)) = address(destination) else {
@@ -83,13 +90,13 @@ pub(super) fn plug(
         destination: path,
         user,
     })));
-    Ok(Told::Made(Due { all: vec![(source.to_owned(), MOVING)], ..Due::default() }))
+    Ok(Told::Made(Due { all: vec![Key::of_filing(source.to_owned(), MOVING)], ..Due::default() }))
 }
 
-/// Where a node comes to be below `to`: of a task its parent.
+/// Where a node comes to be below `to`: of a task or an alias the suite or family around it.
 fn container(rules: &Rules<'_>, to: NodeId) -> NodeId {
-    let node = rules.tree.node(to);
-    if node.kind.is_job() { node.parent.unwrap_or(NodeId::ROOT) } else { to }
+    let mut around = rules.tree.upwards(to).filter(|id| !rules.tree.node(*id).kind.is_job());
+    around.next().unwrap_or(NodeId::ROOT)
 }
 
 /// Whether a node may come to be below another one, in ecFlow's words.
@@ -116,16 +123,18 @@ fn within(
     let parent = other.parent;
     let is_sibling = node.parent == parent;
     if id == to {
-        let (kind, path) = ("NodeContainer", rules.tree.path(to));
+        // In ecFlow's words.
+        let path = rules.tree.path(to);
         return Err(format!(
-            "{kind}move choose a different location as sibling {path} matches node to be moved"
+            "NodeContainermove choose a different location as sibling {path} matches node to be \
+             moved"
         ));
     }
     if rules.tree.upwards(to).any(|above| above == id) {
         return Err("Plug command failed. A node can't be moved below itself".to_owned());
     }
     let destination = rules.tree.path(to);
-    let place = match parent {
+    let below = match parent {
         Some(parent) if is_sibling => {
             let place = rules.tree.children(parent).position(|child| child == to);
             rules.move_child(parent, id, place.unwrap_or(0));
@@ -133,9 +142,9 @@ fn within(
         }
         _ => Some(container(rules, to)),
     };
-    if let Some(below) = place {
-        let (kind, name) = (node_kind(rules, id), rules.tree.node(id).name.clone());
-        check_child(rules, below, kind, &name)
+    if let Some(below) = below {
+        let node = rules.tree.node(id);
+        check_child(rules, below, node.kind, &node.name)
             .map_err(|why| format!("Plug command failed. {why}"))?;
         let old = rules.tree.path(id);
         let moved = rules.move_below(id, below);
@@ -153,10 +162,6 @@ fn within(
     Ok(Told::Reply(Reply::OK))
 }
 
-fn node_kind(rules: &Rules<'_>, id: NodeId) -> Kind {
-    rules.tree.node(id).kind
-}
-
 /// Takes a node that another server sends.
 pub(super) fn take(
     parts: &mut Parts<'_>,
@@ -167,7 +172,7 @@ pub(super) fn take(
     let parsed = parse_node(text, "the node that is moved")
         .map_err(|why| format!("Plug(Move) command failed. Error in source:\n{why}"))?;
     let node = only_node(&parsed.tree)
-        .ok_or_else(|| "Plug(Move) command failed. Error in source:\n".to_owned())?;
+        .ok_or_else(|| "Plug(Move) command failed. Error in source: not one node".to_owned())?;
     let (kind, name) = (parsed.tree.node(node).kind, parsed.tree.node(node).name.clone());
     let parent = if destination.is_empty() {
         if kind != Kind::Suite {
@@ -216,6 +221,11 @@ pub(super) fn moved(
             rules.delete(id);
             return;
         }
+        (Ok(()), _, None) => {
+            format!(
+                "{path} was moved to another server, and here it was deleted or moved meanwhile"
+            )
+        }
         (Ok(()), ..) => format!(
             "{path} was moved to another server, and has changed here meanwhile: it is kept here, \
              too"
@@ -234,5 +244,6 @@ mod tests {
         assert_eq!(address("/h:1/s/f"), Some(("h", "1", "/s/f".to_owned())));
         assert_eq!(address("/s/f"), None);
         assert_eq!(address(":1/s"), None);
+        assert_eq!(address("[::1]:7/s"), Some(("::1", "7", "/s".to_owned())));
     }
 }

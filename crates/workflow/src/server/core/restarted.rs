@@ -13,9 +13,9 @@ use crate::words::{each_or_count, first_of};
 use base::many;
 
 impl Core {
-    /// Starts the jobs of tasks that were submitted before a crash and never started, in the order
-    /// of the tree.
-    pub(in crate::server) fn start_unstarted(&mut self) {
+    /// Has done again what a crash has cut short: archives; moves, which are only warned of; and
+    /// the jobs and scripts that were not started or written, in the order of the tree.
+    pub(in crate::server) fn resume(&mut self) {
         let again = self.filings.again(&self.tree, &self.environment);
         self.effects.extend(again.into_iter().map(Effect::File));
         for path in std::mem::take(&mut self.filings.moved).into_keys() {
@@ -24,19 +24,12 @@ impl Core {
             );
             self.effects.push(Effect::Log(Category::Warning, text));
         }
-        let Self { unstarted, tree, effects, .. } = self;
+        let Self { unstarted, tree, effects, environment, .. } = self;
         let mut due = HashMap::new();
         unstarted.retain(|path, waiting| {
-            let Some(id) = tree.find(path) else { return false };
-            let node = tree.node(id);
-            let is_script = waiting.kind == CommandKind::Script;
-            let is_dummy = tree.user_variable(id, "ECF_DUMMY_TASK").is_some();
-            let is_due = node.try_no() == waiting.try_no
-                && (is_script || node.state == State::Submitted && !is_dummy);
-            if is_due {
-                due.insert(id, (waiting.kind, waiting.edited.clone(), waiting.is_killed));
-            }
-            is_due
+            let Some(id) = waiting.due_for(tree, path) else { return false };
+            due.insert(id, (waiting.kind, waiting.edited.clone(), waiting.is_killed));
+            true
         });
         if due.is_empty() {
             return;
@@ -46,7 +39,8 @@ impl Core {
             let Some((kind, edited, is_killed)) = due.remove(&id) else { continue };
             let mut start = next_submission(&mut scopes, id, kind);
             start.edited = edited;
-            paths.extend((!is_killed).then(|| start.path.clone()));
+            let is_started = kind == CommandKind::Job && !is_killed && environment.starts_jobs;
+            paths.extend(is_started.then(|| start.path.clone()));
             effects.push(Effect::Start(Box::new(start)));
         }
         let lines = each_or_count(&paths, "task", |of| {
@@ -74,8 +68,8 @@ impl Core {
         if !paths.is_empty() {
             let (tasks, of_them) = (many(paths.len(), "task"), first_of(&paths));
             let text = format!(
-                "{tasks} submitted or active since an earlier server process: how ECF_JOB_CMD of \
-                 such a task ends is not seen, only what its job reports: {of_them}"
+                "{tasks} ({of_them}) submitted or active since an earlier server process: how \
+                 ECF_JOB_CMD of such a task ends is not seen, only what its job reports"
             );
             self.effects.push(Effect::Log(Category::Message, text));
         }

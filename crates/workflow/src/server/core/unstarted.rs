@@ -1,11 +1,13 @@
-//! Jobs, and scripts of aliases, that are not made yet: after a crash they are.
+//! Jobs that are not started yet, and scripts of aliases that are not written yet: after a crash
+//! they are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::escape::{escaped, plain};
+use crate::model::{NodeId, State, Tree, at_or_below};
 
-/// Which of a task's commands.
+/// What the tree has others do for a node, and the variable that has the command for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::server) enum CommandKind {
     /// ECF_JOB_CMD.
@@ -67,27 +69,27 @@ impl Edited {
     }
 }
 
-/// One of them.
+/// A job that is not started yet, or a script that is not written yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) kind: CommandKind,
     pub(super) try_no: i32,
     /// The password of the job: after a requeue the tries begin anew.
     pub(super) password: String,
-    /// Whether it was killed since: then it is not started any more. The flag of its task may be
-    /// of a zombie that was killed.
+    /// Whether it was killed since: then it is not started any more. A flag of the task would not
+    /// do, as the kill of a zombie sets it, too.
     pub(super) is_killed: bool,
     pub(super) edited: Option<Arc<Edited>>,
 }
 
-/// All of them, by path.
+/// All of them, by the path of their node.
 #[derive(Debug, Default)]
 pub(super) struct Unstarted(BTreeMap<String, Waiting>);
 
-/// What a snapshot's lines of them begin with.
+/// The prefix of their names in a snapshot's head.
 const HEAD: &str = "submitted:";
 
-/// What the try of one begins with there that was killed.
+/// The prefix of the try of one that was killed, there.
 const KILLED: &str = "k";
 
 impl Unstarted {
@@ -96,18 +98,31 @@ impl Unstarted {
     }
 
     /// Whether this try is not started yet.
-    pub(super) fn has(&self, path: &str, (try_no, password): (i32, &str)) -> bool {
-        self.0.get(path).is_some_and(|one| one.is(try_no, password))
+    pub(super) fn has(&self, path: &str, job: (i32, &str)) -> bool {
+        self.of(path, job).is_some()
+    }
+
+    fn of(&self, path: &str, (try_no, password): (i32, &str)) -> Option<&Waiting> {
+        self.0.get(path).filter(|one| one.is(try_no, password))
+    }
+
+    /// The first task at or below a node whose job is still to be started.
+    pub(super) fn job_below(&self, tree: &Tree, node: &str) -> Option<&str> {
+        let is_due = |(path, one): &(&String, &Waiting)| {
+            let is_below = at_or_below(path, node).is_some();
+            is_below && one.kind == CommandKind::Job && one.due_for(tree, path).is_some()
+        };
+        self.0.iter().find(is_due).map(|(path, _)| &**path)
     }
 
     /// Whether a user has edited what this try is made of.
-    pub(super) fn is_edited(&self, path: &str, (try_no, password): (i32, &str)) -> bool {
-        self.0.get(path).is_some_and(|one| one.is(try_no, password) && one.edited.is_some())
+    pub(super) fn is_edited(&self, path: &str, job: (i32, &str)) -> bool {
+        self.of(path, job).is_some_and(|one| one.edited.is_some())
     }
 
     /// Whether this try waits, and was killed since.
-    pub(super) fn is_killed(&self, path: &str, (try_no, password): (i32, &str)) -> bool {
-        self.0.get(path).is_some_and(|one| one.is(try_no, password) && one.is_killed)
+    pub(super) fn is_killed(&self, path: &str, job: (i32, &str)) -> bool {
+        self.of(path, job).is_some_and(|one| one.is_killed)
     }
 
     /// This try is killed, where it waits.
@@ -118,8 +133,8 @@ impl Unstarted {
     }
 
     /// This try is started, or never will be.
-    pub(super) fn over(&mut self, path: &str, (try_no, password): (i32, &str)) {
-        if self.0.get(path).is_some_and(|one| one.is(try_no, password)) {
+    pub(super) fn over(&mut self, path: &str, job: (i32, &str)) {
+        if self.has(path, job) {
             self.0.remove(path);
         }
     }
@@ -158,8 +173,20 @@ impl Waiting {
         self.try_no == try_no && self.password == password
     }
 
-    /// Texts with tabs between them: the try, behind a `k` where it was killed; the password; what
-    /// is waited for; of a job the number of variables, and these; the lines.
+    /// The task that it is still to be made for, at this path.
+    pub(super) fn due_for(&self, tree: &Tree, path: &str) -> Option<NodeId> {
+        let id = tree.find(path)?;
+        let node = tree.node(id);
+        let is_script = self.kind == CommandKind::Script;
+        let is_dummy = tree.user_variable(id, "ECF_DUMMY_TASK").is_some();
+        let is_own = node.try_no() == self.try_no && *node.job().password == *self.password;
+        let is_due = is_own && (is_script || node.state == State::Submitted && !is_dummy);
+        is_due.then_some(id)
+    }
+
+    /// Texts with tabs between them: the try, behind a `k` where it was killed; the password; where
+    /// users have edited it `job` or `script`; the number of variables and these, or `create`; the
+    /// lines.
     fn encode(&self) -> String {
         let killed = if self.is_killed { KILLED } else { "" };
         let mut texts = vec![format!("{killed}{}", self.try_no), escaped(&self.password)];
