@@ -49,7 +49,11 @@ impl fmt::Display for BadCarrier {
         )?;
         // A server of gRPC is named so.
         let is_socket = self.0.parse::<SocketAddr>().is_ok() || self.0.starts_with("localhost:");
-        if is_socket { write!(f, " (did you mean tcp:{}?)", self.0) } else { Ok(()) }
+        match self.0.strip_prefix("tcp:") {
+            _ if is_socket => write!(f, " (did you mean tcp:{}?)", self.0),
+            Some(_) => f.write_str(", with a port from 1 to 65535"),
+            _ => Ok(()),
+        }
     }
 }
 

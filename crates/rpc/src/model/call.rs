@@ -124,6 +124,8 @@ pub(crate) struct Info {
     pub(crate) pid: u32,
     /// Says where the caller runs, and what its carrier has done.
     pub(crate) here: fn() -> Here,
+    /// The calls that the process has had, with this one.
+    pub(crate) calls: u64,
     /// The connection: "tcp" or "unix", with "+tls" where it is encrypted.
     pub(crate) carrier: &'static str,
     /// The metadata of the request, as it came; none for a function that runs at once.

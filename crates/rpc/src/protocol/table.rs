@@ -37,6 +37,8 @@ pub(crate) struct Place {
     pub(crate) writes: u64,
     #[prost(uint64, tag = "6")]
     pub(crate) system_calls: u64,
+    #[prost(uint64, tag = "7")]
+    pub(crate) calls: u64,
 }
 
 /// The message that codecs are compared with, and that is echoed.
@@ -135,11 +137,13 @@ mod tests {
         assert_eq!(value(&named("Number", &Number { value: -7 }), "value"), &Value::I64(-7));
         assert_eq!(value(&named("Pause", &Pause { ns: 7 }), "ns"), &Value::U64(7));
         let carrier = "tcp".to_owned();
-        let place = Place { pid: 1, core: 2, carrier, reads: 4, writes: 5, system_calls: 6 };
+        let place =
+            Place { pid: 1, core: 2, carrier, reads: 4, writes: 5, system_calls: 6, calls: 7 };
         let place = named("Place", &place);
         assert_eq!(value(&place, "core"), &Value::U32(2));
         assert_eq!(value(&place, "carrier"), &Value::String("tcp".into()));
         assert_eq!(value(&place, "system_calls"), &Value::U64(6));
+        assert_eq!(value(&place, "calls"), &Value::U64(7));
         let earlier = named("Earlier", &Earlier { number: 1, text: "two".into() });
         assert_eq!(value(&earlier, "text"), &Value::String("two".into()));
     }

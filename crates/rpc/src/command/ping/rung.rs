@@ -50,6 +50,7 @@ impl Within {
         let info = Info {
             pid: std::process::id(),
             here: Here::default,
+            calls: 0,
             carrier: "none",
             metadata: Default::default(),
             timeout: None,

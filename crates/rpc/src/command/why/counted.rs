@@ -14,10 +14,11 @@ use crate::client::native::Traffic;
 use crate::parts;
 use crate::protocol::table::Place;
 
-/// What was counted while the calls of the trial were made.
+/// What was counted while the calls of the trial were made, its warm-up included.
 pub(super) struct Counted {
     pub(super) calls: u64,
     pub(super) took_ns: u64,
+    /// Of the calls behind the warm-up, as are those that were slow.
     pub(super) median_ns: f64,
     pub(super) slow: SlowCalls,
     pub(super) traffic: Option<Traffic>,
@@ -78,17 +79,13 @@ pub(super) fn count(
     })?;
     let after = Reading::of(caller, server);
     let done = who(caller)?;
-    // With what that wrote to ask.
-    let written = passed(before.traffic, caller.traffic()).map_or(0, |passed| passed.writes);
-    // Of a ring head and message of a write may be read apart. Few calls of others are no matter.
-    let is_ring = ["shm:", "mpi:"].iter().any(|scheme| args.to.address.starts_with(scheme));
-    let most = if is_ring { 2 * written } else { written + written / 10 };
-    let is_ours = is_alone(did.reads, done.reads, most + 1);
+    let made = work.calls() - calls;
+    let is_ours = is_alone(did.calls, done.calls, made + 1);
     each_handed.sort_by(f64::total_cmp);
     let handed_ns = grown(before.handed_ns, after.handed_ns);
     let used = |before: Option<Used>, after: Option<Used>| Some(after?.since(before?));
     Ok(Counted {
-        calls: work.calls() - calls,
+        calls: made,
         took_ns: (after.at - before.at).as_nanos() as u64,
         median_ns: trial.summary().median,
         slow: SlowCalls::of(&trial.samples_ns),
@@ -109,7 +106,7 @@ fn grown(before: Option<u64>, after: Option<u64>) -> Option<u64> {
 }
 
 /// What has passed between two counts.
-pub(super) fn passed(before: Option<Traffic>, after: Option<Traffic>) -> Option<Traffic> {
+fn passed(before: Option<Traffic>, after: Option<Traffic>) -> Option<Traffic> {
     let (before, after) = (before?, after?);
     Some(Traffic {
         writes: after.writes - before.writes,

@@ -22,7 +22,7 @@ use super::ping::seen::{Seen, who};
 use crate::client::native::Traffic;
 use crate::parts::{self, LookUp, Parts, look_up_ns};
 use crate::protocol::table::Pause;
-use counted::{Counted, count, passed};
+use counted::{Counted, count};
 use facts::{Cores, Facts, Idle, ServerCounts, Side};
 use host::{Floors, Threads, Used};
 use server::{Server, is_alone};
@@ -53,20 +53,18 @@ fn cores(seen: &Seen) -> Option<Cores> {
 /// sleep, or has other calls meanwhile.
 fn idle(caller: &mut Caller, server: &Server) -> anyhow::Result<Idle> {
     let now = || (Threads::of(std::process::id()), server.pid.and_then(Threads::of));
-    let (reads, traffic) = (who(caller)?.reads, caller.traffic());
+    let calls = who(caller)?.calls;
     let (begun, before) = (Instant::now(), now());
     let pause = Pause { ns: IDLE.as_nanos() as u64 }.encode_to_vec();
     if caller.find(SLEEP).and_then(|sleep| caller.call(sleep, &pause.into())).is_err() {
         return Ok(Idle::default());
     }
     let (after, took) = (now(), begun.elapsed().as_nanos() as f64);
-    let reads_after = who(caller)?.reads;
+    let calls_after = who(caller)?.calls;
     let share =
         |before: Option<Threads>, after: Option<Threads>| Some(after?.wanted(&before?, took));
-    // Each write of this side may be read by itself.
-    let written = passed(traffic, caller.traffic()).map_or(0, |passed| passed.writes);
-    let most = written.max(2) * 2;
-    let theirs = share(before.1, after.1).filter(|_| is_alone(reads, reads_after, most));
+    // The sleep, and the question behind it.
+    let theirs = share(before.1, after.1).filter(|_| is_alone(calls, calls_after, 2));
     Ok(Idle { here: share(before.0, after.0), server: theirs })
 }
 

@@ -56,7 +56,8 @@ pub(super) async fn sleep(mut call: Call) -> Result<(), Status> {
 pub(super) fn who(info: &Info, (): ()) -> Result<Place, Status> {
     let Here { core, reads, writes, system_calls } = (info.here)();
     let carrier = info.carrier.to_owned();
-    Ok(Place { pid: info.pid, core, carrier, reads, writes, system_calls })
+    let (pid, calls) = (info.pid, info.calls);
+    Ok(Place { pid, core, carrier, reads, writes, system_calls, calls })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the head of a request has to be before its function is called.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use http_types::request::Parts;
@@ -106,7 +107,8 @@ pub(super) fn admit(
     };
     let is_stopping = shared.is_stopping();
     let (pid, here) = (shared.pid, here as fn() -> Here);
-    let info = Info { pid, here, carrier, metadata, timeout, is_stopping };
+    let calls = shared.counters.calls.load(Relaxed);
+    let info = Info { pid, here, calls, carrier, metadata, timeout, is_stopping };
     let function = Arc::clone(function);
     Ok(Admitted { function, info, encoding, accepted, content_type })
 }

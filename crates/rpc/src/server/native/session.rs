@@ -421,7 +421,8 @@ impl Session {
     /// What a function knows of its call.
     fn info(&self, metadata: Metadata, timeout: Option<Duration>) -> Info {
         let (pid, carrier) = (self.shared.pid, self.carrier);
-        Info { pid, here, carrier, metadata, timeout, is_stopping: false }
+        let calls = self.shared.counters.calls.load(Relaxed);
+        Info { pid, here, calls, carrier, metadata, timeout, is_stopping: false }
     }
 
     /// The method and function of a call that may be made.

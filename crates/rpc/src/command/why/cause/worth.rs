@@ -50,8 +50,9 @@ impl Cause {
     }
 }
 
-/// What takes most of a call comes first, and last what isn't known to take any. Where all of them
-/// leave more open than they explain, the first line says that, with where the time is.
+/// What takes most of a call comes first, and last what isn't known to take any. Where none takes a
+/// tenth of it, or all of them leave more open than they explain, the first line says that, with
+/// where the time is.
 pub(super) fn named(mut found: Vec<Cause>, where_time_is: &str) -> Vec<String> {
     found.retain(|cause| cause.kind == Kind::Fault || cause.is_large());
     let share = |cause: &Cause| cause.share.unwrap_or(-1.0);
@@ -60,7 +61,8 @@ pub(super) fn named(mut found: Vec<Cause>, where_time_is: &str) -> Vec<String> {
     let first = if !found.iter().any(Cause::is_large) {
         Some("Nothing that takes a tenth of a call was found.".to_owned())
     } else if explained < LEAST_EXPLAINED {
-        let percent = explained * 100.0;
+        // Less than half is not shown as half.
+        let percent = (explained * 100.0).min(49.0);
         Some(format!("What was found takes {percent:.0} % of a call, the smaller part of it."))
     } else {
         None

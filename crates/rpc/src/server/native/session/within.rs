@@ -25,16 +25,20 @@ impl Session {
         }
         let metadata = how.metadata.cloned().unwrap_or_default();
         let header = Header { method, ..Header::of(Kind::Call, 0) };
-        let (result, count) = match self.admit(&header, &metadata, request.len()) {
-            Ok((_, function)) => {
-                let Run::AtOnce(run) = &function.run else { return None };
-                (run(&self.info(metadata, how.timeout), request.clone()), 1)
-            }
+        let found = match self.admit(&header, &metadata, request.len()) {
+            Ok((_, function)) => match &function.run {
+                Run::AtOnce(run) => Ok(run),
+                Run::InSteps(_) => return None,
+            },
+            Err(status) => Err(status),
+        };
+        self.shared.counters.calls.fetch_add(1, Relaxed);
+        let (result, count) = match found {
+            Ok(run) => (run(&self.info(metadata, how.timeout), request.clone()), 1),
             Err(status) => (Err(status), 0),
         };
         let result = result.and_then(|answer| self.room_for(answer));
         let counters = &self.shared.counters;
-        counters.calls.fetch_add(1, Relaxed);
         counters.received.fetch_add(count, Relaxed);
         match &result {
             Ok(_) => drop(counters.sent.fetch_add(1, Relaxed)),
