@@ -1,4 +1,4 @@
-//! Who waits for whom, and what waits takes of room.
+//! Who waits for whom, and how much room what waits takes.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -36,20 +36,21 @@ type Channels = Arc<Mutex<(Sender<()>, Receiver<()>)>>;
 
 fn wait(channels: &Channels) {
     let channels = channels.lock().expect("whole");
-    let (begun, may_end) = &*channels;
+    let (begun, may_go_on) = &*channels;
     begun.send(()).expect("the test goes on");
-    may_end.recv().expect("the test goes on");
+    may_go_on.recv().expect("the test goes on");
 }
 
-/// A server that has one object, and is asked a big question at `/big`, or a large one at
-/// `/large`: it says that it is begun, and goes on when it may. So does one at `/sized` while it
-/// is found how large it is.
-fn serve(begun: Sender<()>, may_end: Receiver<()>) -> Served {
+/// A server that has one object, and is asked a question of medium size at `/medium`, or a large
+/// one at `/large`: it says that it is begun, and goes on when it may. So does one at `/sized`
+/// while it is found how large it is.
+fn serve(begun: Sender<()>, may_go_on: Receiver<()>) -> Served {
     let data = tempfile::tempdir().expect("a folder");
     let store = Store::open(data.path(), u64::MAX, SyncPolicy::Always).expect("a store");
     let storage = Storage::open(data.path()).expect("a storage");
     let app = Arc::new(App::new(store.shared(), store.writer(), storage));
-    let channels = Arc::new(Mutex::new((begun, may_end)));
+    let channels = Arc::new(Mutex::new((begun, may_go_on)));
+    let is_little = |_: &App, _: &State, _: &Channels| false;
     let ask = |size: Size| {
         let channels = Arc::clone(&channels);
         get(async move |Extract(app): Extract<Arc<App>>| {
@@ -57,7 +58,7 @@ fn serve(begun: Sender<()>, may_end: Receiver<()>) -> Served {
                 wait(&channels);
                 state.revision().to_string()
             };
-            let read = app.read(channels, |_, _, _| false, move |_, _, _| size, work);
+            let read = app.read(channels, is_little, move |_, _, _| size, work);
             read.await.map_err(Fault::from)
         })
     };
@@ -68,10 +69,10 @@ fn serve(begun: Sender<()>, may_end: Receiver<()>) -> Served {
             Size::Medium
         };
         let work = |_: &App, state: Reading<'_>, _| state.revision().to_string();
-        app.read(sized, |_, _, _| false, size, work).await.map_err(Fault::from)
+        app.read(sized, is_little, size, work).await.map_err(Fault::from)
     });
     let big = axum::Router::new()
-        .route("/api/v1/big", ask(Size::Medium))
+        .route("/api/v1/medium", ask(Size::Medium))
         .route("/api/v1/large", ask(Size::Large(LARGE)))
         .route("/api/v1/sized", sized)
         .with_state(app.clone());
@@ -101,11 +102,11 @@ fn little(at: SocketAddr) -> serde_json::Value {
 
 #[test]
 fn big_questions_that_take_all_threads_hold_up_no_little_one() {
-    let ((begun, begins), (may_end, ends)) = (channel(), channel());
-    let served = serve(begun, ends);
+    let ((begun, begins), (go_on, may_go_on)) = (channel(), channel());
+    let served = serve(begun, may_go_on);
     let at = served.at;
     std::thread::scope(|scope| {
-        let ask = || client(at).get("/big", &[]).expect("an answer").body;
+        let ask = || client(at).get("/medium", &[]).expect("an answer").body;
         // One of them is at work, and others wait for it.
         let big: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
         begins.recv_timeout(WAIT).expect("begun");
@@ -123,7 +124,7 @@ fn big_questions_that_take_all_threads_hold_up_no_little_one() {
         for (path, of) in short {
             client(at).get_json(path, of).expect(path);
         }
-        big.iter().for_each(|_| may_end.send(()).expect("they wait"));
+        big.iter().for_each(|_| go_on.send(()).expect("they wait"));
         for one in big {
             assert_eq!(one.join().expect("no panic"), b"2");
         }
@@ -132,21 +133,21 @@ fn big_questions_that_take_all_threads_hold_up_no_little_one() {
 
 #[test]
 fn to_find_how_large_a_question_is_holds_up_no_little_one() {
-    let ((begun, begins), (may_end, ends)) = (channel(), channel());
-    let served = serve(begun, ends);
+    let ((begun, begins), (go_on, may_go_on)) = (channel(), channel());
+    let served = serve(begun, may_go_on);
     let at = served.at;
     let sized = std::thread::spawn(move || client(at).get("/sized", &[]));
     begins.recv_timeout(WAIT).expect("begun");
     let answered = std::thread::spawn(move || little(at)).join();
-    may_end.send(()).expect("it waits");
+    go_on.send(()).expect("it waits");
     assert_eq!(answered.expect("it does not wait"), json!(1.5));
     assert_eq!(sized.join().expect("no panic").expect("an answer").body, b"2");
 }
 
 #[test]
 fn parameters_that_wait_for_their_turn_take_no_room_of_changes_nor_of_answers() {
-    let ((begun, _begins), (_may_end, ends)) = (channel(), channel());
-    let Served { app, at, .. } = &serve(begun, ends);
+    let ((begun, _begins), (_go_on, may_go_on)) = (channel(), channel());
+    let Served { app, at, .. } = &serve(begun, may_go_on);
     let at = *at;
     let room = || [&app.forms, &app.bodies].map(|room| room.available_permits());
     let [forms, bodies] = [FORMS_KIB, BODIES_KIB];
@@ -158,7 +159,7 @@ fn parameters_that_wait_for_their_turn_take_no_room_of_changes_nor_of_answers() 
             std::thread::yield_now();
         }
     };
-    // To read it counts as large.
+    // A question that reads it counts as large.
     let columns = json!([{ "name": "v", "kind": "string" }]);
     let folder = json!({ "path": "/s", "versioning": "single", "columns": columns });
     client(at).post("/folders", &folder).expect("made");
@@ -207,8 +208,8 @@ fn parameters_that_wait_for_their_turn_take_no_room_of_changes_nor_of_answers() 
 
 #[test]
 fn large_questions_leave_a_thread_for_others_and_are_not_begun_without_room() {
-    let ((begun, begins), (may_end, ends)) = (channel(), channel());
-    let served = serve(begun, ends);
+    let ((begun, begins), (go_on, may_go_on)) = (channel(), channel());
+    let served = serve(begun, may_go_on);
     let at = served.at;
     std::thread::scope(|scope| {
         let ask = || match client(at).get("/large", &[]) {
@@ -225,7 +226,7 @@ fn large_questions_leave_a_thread_for_others_and_are_not_begun_without_room() {
         // Answers that their clients do not read leave less room than it needs.
         let left = served.app.unsent.left_kib() * 1024;
         let unread = served.app.unsent.room(left - LARGE / 2).expect("there is room");
-        may_end.send(()).expect("it waits");
+        go_on.send(()).expect("it waits");
         let mut statuses: Vec<_> =
             large.into_iter().map(|one| one.join().expect("no panic")).collect();
         statuses.sort_unstable();
@@ -234,17 +235,17 @@ fn large_questions_leave_a_thread_for_others_and_are_not_begun_without_room() {
         assert!(begins.try_recv().is_err(), "no other was begun");
         assert_eq!(count().expect("an answer")["objects"], 1);
         drop(unread);
-        may_end.send(()).expect("it waits");
+        go_on.send(()).expect("it waits");
         assert_eq!(ask(), 200);
     });
 }
 
 #[test]
 fn what_clients_have_asked_who_have_gone_away_is_not_worked_on() {
-    let ((begun, begins), (may_end, ends)) = (channel(), channel());
-    let served = serve(begun, ends);
+    let ((begun, begins), (go_on, may_go_on)) = (channel(), channel());
+    let served = serve(begun, may_go_on);
     let at = served.at;
-    let head = format!("GET /api/v1/big HTTP/1.1\r\nhost: {at}\r\n\r\n");
+    let head = format!("GET /api/v1/medium HTTP/1.1\r\nhost: {at}\r\n\r\n");
     let ask = |_| {
         let mut socket = TcpStream::connect(at).expect("a connection");
         socket.write_all(head.as_bytes()).expect("sent");
@@ -257,8 +258,8 @@ fn what_clients_have_asked_who_have_gone_away_is_not_worked_on() {
     looked_at();
     drop(gone);
     looked_at();
-    (0..20).for_each(|_| may_end.send(()).expect("they wait"));
-    assert_eq!(client(at).get("/big", &[]).expect("an answer").body, b"2");
+    (0..20).for_each(|_| go_on.send(()).expect("they wait"));
+    assert_eq!(client(at).get("/medium", &[]).expect("an answer").body, b"2");
     // Each of the two threads had begun with one at most.
     let more = begins.try_iter().count();
     assert!((1..=2).contains(&more), "{more}");
@@ -334,7 +335,7 @@ fn what_is_asked_of_a_segment_that_was_swept_meanwhile_is_asked_anew_once() {
 /// Where files are kept: each that is fetched is waited for.
 struct Slow {
     begun: Sender<()>,
-    may_end: Mutex<Receiver<()>>,
+    may_go_on: Mutex<Receiver<()>>,
 }
 
 impl Origin for Slow {
@@ -345,7 +346,7 @@ impl Origin for Slow {
     fn get(&self, _: &str, _: &mut dyn std::io::Write) -> std::io::Result<()> {
         // Those that begin later may find that the test is over.
         let _ = self.begun.send(());
-        let _ = self.may_end.lock().map(|may_end| may_end.recv());
+        let _ = self.may_go_on.lock().map(|may_go_on| may_go_on.recv());
         Err(std::io::ErrorKind::NotFound.into())
     }
 }
@@ -354,8 +355,8 @@ impl Origin for Slow {
 fn files_that_are_fetched_hold_up_no_question() {
     let data = tempfile::tempdir().expect("a folder");
     let store = Store::open(data.path(), u64::MAX, SyncPolicy::Always).expect("a store");
-    let ((begun, begins), (ends, may_end)) = (channel(), channel());
-    let origin = Arc::new(Slow { begun, may_end: Mutex::new(may_end) });
+    let ((begun, begins), (go_on, may_go_on)) = (channel(), channel());
+    let origin = Arc::new(Slow { begun, may_go_on: Mutex::new(may_go_on) });
     let storage = Storage::open_copies(data.path(), origin).expect("a storage");
     let app = Arc::new(App::new(store.shared(), store.writer(), storage));
     let address = ([127, 0, 0, 1], 0).into();
@@ -391,13 +392,13 @@ fn files_that_are_fetched_hold_up_no_question() {
         page.set_read_timeout(Some(WAIT)).expect("set");
         page.read_exact(&mut [0; 12]).expect("an answer");
     }
-    names.iter().for_each(|_| ends.send(()).expect("they wait"));
+    names.iter().for_each(|_| go_on.send(()).expect("they wait"));
 }
 
 #[test]
 fn a_question_waits_for_a_change_that_is_applied_and_others_do_not_wait_for_it() {
-    let ((begun, _begins), (_may_end, ends)) = (channel(), channel());
-    let Served { app, at, .. } = &serve(begun, ends);
+    let ((begun, _begins), (_go_on, may_go_on)) = (channel(), channel());
+    let Served { app, at, .. } = &serve(begun, may_go_on);
     let applying = app.state.write();
     let waiting = std::thread::spawn({
         let at = *at;
