@@ -334,6 +334,7 @@ fn target_summary(
         stream_groups: StreamFigures::by_clients(&streams, &rows)?,
         stretches: StretchFigures::of(&stretches)?,
         measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
+        rate_ns: rows.iter().map(|trial| trial.rate_ns).sum(),
         values,
         samples,
         counters: CounterFigures::merged(&counters),

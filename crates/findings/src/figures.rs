@@ -120,7 +120,7 @@ impl Figures {
             quotient(trials, |trial| Some((of(trial)?, trial.operations)))
         };
         let per_s = |of: fn(&TrialRow) -> Option<u64>| {
-            let per_ns = quotient(trials, |trial| Some((of(trial)?, trial.measured_ns)))?;
+            let per_ns = quotient(trials, |trial| Some((of(trial)?, trial.rate_ns)))?;
             Some(per_ns * 1e9)
         };
         let most = |of: fn(&TrialRow) -> Option<u64>| trials.iter().filter_map(|t| of(t)).max();
@@ -251,6 +251,7 @@ mod tests {
     fn what_was_offered_is_divided_by_the_schedules_time() {
         let trial = |schedule_ns: Option<u64>| TrialRow {
             measured_ns: 5_000_000_000,
+            rate_ns: 5_000_000_000,
             operations: 2_000,
             offered: schedule_ns.map(|_| 2_000),
             schedule_ns,

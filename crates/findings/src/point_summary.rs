@@ -69,6 +69,8 @@ pub struct TargetSummary {
     pub stretches: Vec<StretchFigures>,
     /// The measured time of its valid trials, together.
     pub measured_ns: u64,
+    /// What their operations are divided by for their rate.
+    pub rate_ns: u64,
     /// Figures that its calls measured themselves, of all valid trials.
     pub values: Vec<ValueFigures>,
     /// The samples of its operations, where they are evaluated in a process.

@@ -85,8 +85,8 @@ pub struct TrialProgress {
     pub refused: u64,
     /// Those not answered in time.
     pub missing: u64,
-    /// The measured time.
-    pub measured_ns: u64,
+    /// What the operations are divided by for their rate; 0 where nothing was measured.
+    pub rate_ns: u64,
     /// Median and 99th percentile of its latencies in ns, where it has any.
     pub p50_p99_ns: Option<(u64, u64)>,
     /// The share of time that the generator was busy.
@@ -96,7 +96,7 @@ pub struct TrialProgress {
 impl TrialProgress {
     /// Operations per second; `None` where nothing was measured.
     pub fn rate(&self) -> Option<f64> {
-        (self.measured_ns > 0).then(|| self.operations as f64 * 1e9 / self.measured_ns as f64)
+        (self.rate_ns > 0).then(|| self.operations as f64 * 1e9 / self.rate_ns as f64)
     }
 }
 
@@ -195,7 +195,7 @@ fn trial_of(row: &TrialRow, p50_p99_ns: Option<(u64, u64)>) -> TrialProgress {
         wrong: row.wrong,
         refused: row.refused,
         missing: row.missing,
-        measured_ns: row.measured_ns,
+        rate_ns: row.rate_ns,
         p50_p99_ns,
         generator_busy: row.generator_busy,
     }
@@ -216,7 +216,7 @@ mod tests {
             wrong: 1,
             refused: 0,
             missing: 0,
-            measured_ns: 2_000_000_000,
+            rate_ns: 2_000_000_000,
             p50_p99_ns: Some((operations, 2 * operations)),
             generator_busy: Some(0.5),
         };

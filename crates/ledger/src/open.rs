@@ -169,7 +169,8 @@ mod tests {
         let made = Ledger::open(&path).unwrap();
         for (version, remedy) in [
             (SCHEMA_VERSION + 1, "use the newer loadline"),
-            (SCHEMA_VERSION - 1, "the loadline of commit 443e4de"),
+            (SCHEMA_VERSION - 1, "the loadline of commit 40c7b16"),
+            (21, "the loadline of commit 443e4de"),
             (20, "the loadline of commit ccaf051"),
             (16, "the loadline of commit 6e4a190"),
             (15, "the loadline of commit 5f3e8e0"),

@@ -31,6 +31,7 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
         reason: None,
         causes: causes.clone(),
         measured_ns: 2_000_000_000,
+        rate_ns: 2_000_000_000,
         operations: 1000,
         hits: Some(900),
         misses: 100,

@@ -45,7 +45,8 @@ pub(crate) struct CapacityArgs {
     /// The gap between held and broken that is narrow enough
     #[arg(long, value_name = "SHARE", default_value = "2%")]
     precision: Share,
-    /// Measured time of a round; the suite's own, but 1 s at most, unless given
+    /// Measured time of a round; unless given the suite's own, but 1 s at most, or what 1,000
+    /// requests need, but 10 s at most
     #[arg(long, value_name = "TIME", value_parser = crate::plan::measured_time)]
     measure: Option<Span>,
     /// Time after which no further load is tried
@@ -61,8 +62,15 @@ const MAX_NUMBER: f64 = 100_000.0;
 /// A rate that no host reaches.
 const MAX_RATE: f64 = 1e9;
 
-/// A round of a search is no longer than this unless asked for: it is about many loads.
+/// A round of a search is no longer than this unless asked for, or needed: it is about many loads.
 const MAX_MEASURE: Span = Span { ns: 1_000_000_000 };
+
+/// As many requests become due in a round, and in a slice of one, for an excess of a few hundredths
+/// to be more than chance.
+const LEAST_DUE: f64 = 1_000.0;
+
+/// No round is longer than this for them, unless asked for.
+const MAX_NEEDED: Span = Span { ns: 10_000_000_000 };
 
 pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     let base = Plan::read(&args.suite, &args.settings, crate::registry::registry())
@@ -156,9 +164,15 @@ fn plan_at(args: &CapacityArgs, base: &Plan, load: f64) -> Result<Plan, Box<Suit
     settings.push((format!("sweep.{}", args.over), vec![value].into()));
     let mut plan =
         Plan::parse(&base.path, base.text.clone(), &settings, crate::registry::registry())?;
-    let measure = args.measure.unwrap_or(plan.rounds.measure.min(MAX_MEASURE));
+    let usual = plan.rounds.measure.min(MAX_MEASURE);
+    let needed = match args.over.ends_with("rate") {
+        true => Span { ns: (LEAST_DUE / load * 1e9) as u64 },
+        false => Span::default(),
+    };
+    let measure = args.measure.unwrap_or(usual.max(needed.min(MAX_NEEDED)));
     plan.rounds.measure = measure;
-    plan.rounds.slice = plan.rounds.slice.filter(|slice| *slice < measure);
+    let fits = |slice: &Span| *slice < measure && *slice >= needed;
+    plan.rounds.slice = plan.rounds.slice.filter(fits);
     plan.rounds.at_least = 3;
     plan.rounds.budget = None;
     for point in &mut plan.points {

@@ -64,7 +64,10 @@ pub(crate) fn answers(target: &TargetSummary) -> String {
     }
     if let Some(broken) = target.values.iter().find(|one| one.name == CONNECTIONS_BROKEN) {
         let number = (broken.mean * broken.count as f64).round() as usize;
-        words.push_str(&format!(", {} broken and made again", many(number, "connection")));
+        words.push_str(&format!(
+            ", {} broken (and made again, where that was possible)",
+            many(number, "connection")
+        ));
     }
     words
 }

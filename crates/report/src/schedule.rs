@@ -8,6 +8,10 @@ use crate::phrases::many;
 /// From this part of what was due on, the rate of answers says nothing of a queue.
 const NEARLY_ALL: f64 = 0.99;
 
+/// Where more than this part of what was due was not answered meanwhile, that is told though no
+/// overload was seen.
+const MUCH: f64 = 0.05;
+
 /// Whether a target's schedule has several parts.
 pub(crate) fn has_parts(target: &TargetSummary) -> bool {
     target.stretches.iter().any(|one| one.ordinal > 0)
@@ -54,6 +58,25 @@ pub(crate) fn overloaded(summary: &Summary) -> Option<String> {
     })
 }
 
+/// That the first target answered less than was due, and that this is no sure sign of an overload:
+/// a slice has few requests, or answers are slow.
+pub(crate) fn short(summary: &Summary) -> Option<String> {
+    let targets = summary.points.iter().filter_map(|point| point.of_target(0));
+    let even = targets.filter(|target| target.overloaded_trials == 0 && !is_uneven(target));
+    let stretches = even.flat_map(|target| &target.stretches);
+    let most = stretches.max_by(|a, b| a.shortfall().total_cmp(&b.shortfall()))?;
+    let is_short = summary.capacity.is_none() && most.shortfall() > MUCH;
+    let name = &summary.targets[0].name;
+    is_short.then(|| {
+        let (due, answered) = figures(most);
+        format!(
+            "{name} answered {answered} while {due} were due: it was asked for more than it \
+             carries, or its answers take long beside a slice. To tell, measure for longer, with \
+             [rounds] slice = \"none\"."
+        )
+    })
+}
+
 /// Where the schedule is one rate.
 fn throughout(name: &str, place: &str, worst: &StretchFigures) -> String {
     let (due, answered) = figures(worst);
@@ -73,7 +96,8 @@ fn throughout(name: &str, place: &str, worst: &StretchFigures) -> String {
 
 /// Where it fell behind in one of several rates, or in a part of a trace.
 fn in_part(name: &str, place: &str, worst: &StretchFigures, all: &[&StretchFigures]) -> String {
-    let behind = all.iter().filter(|one| one.overloaded_trials > 0).count();
+    let is_behind = |one: &&&StretchFigures| one.overloaded_trials > 0 && one.shortfall() > 0.0;
+    let behind = all.iter().filter(is_behind).count().max(1);
     let of = all.len();
     let parts = match worst.name.starts_with("tenth ") {
         true => format!("{} of the trace", many(behind, "tenth")),

@@ -278,7 +278,7 @@ fn drifting(last: impl Fn(u64) -> u64, rounds: u64) -> findings::Summary {
     bench.point(LABEL, 16);
     for round in 0..rounds {
         bench.round();
-        let trial = bench.trial(0, 100_000, 33_000, |row| row.measured_ns = 6_000_000_000);
+        let trial = bench.trial(0, 100_000, 33_000, |row| row.rate_ns = 6_000_000_000);
         let (first, last) = ((100_000 + round, true), (last(round), true));
         bench.slices(trial, &[first, first, first, last, last, last]);
     }

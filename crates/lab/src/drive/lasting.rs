@@ -17,17 +17,17 @@ pub struct Waited {
     /// Requests that became due before it.
     pub before: u64,
     /// The fewest that waited at once in its second half. Zero where the target worked off what
-    /// came at once before more came, as of bursts of which two fit into it; of a rate that is too
-    /// high half of what it leaves at the end.
+    /// came at once before more came, as of bursts of which two fit into it; at a rate that is too
+    /// high, half of what waits at its end.
     pub fewest: u64,
     /// How many waited when it began; none of bursts, which may begin with it.
     pub began_with: u64,
     /// Answers in its first half and in its second, where it has one rate and no bursts: else none.
     pub answered: [i64; 2],
-    /// By how many the fewest that were under way at once in its last quarter are more than were
-    /// half-way, where that is known.
+    /// How many more were under way in its last quarter, at the fewest, than half-way; zero where
+    /// that is unknown.
     pub grown: i64,
-    /// For how many square roots of its requests chance accounts.
+    /// By how many times the square root of the number of its requests chance may move it.
     pub roots: u32,
 }
 
@@ -43,18 +43,20 @@ impl Waited {
         self.roots = self.roots.max(other.roots);
     }
 
-    /// Whether more became due than was answered: twice the fewest that waited beyond what it began
-    /// with are more than a hundredth of its requests and their square root, or twice the fewest
-    /// that waited the same of all requests until its end. Where requests come at random, or
-    /// answers take various times, about the root waits for a while at a load of nearly 1: that is
-    /// the spread of their number. Of several stretches in which they come at random it is three
-    /// times the root: of a target with one slot and a load of 0.95 then one trace in a hundred is
-    /// called so, or in six where answers take various times, with 100 requests a tenth.
+    /// Whether more became due than was answered, by any of these:
+    /// 1. `fewest` less `began_with`, twice, is more than chance accounts for of its own requests;
+    /// 2. `fewest`, twice, is more than that of all requests until its end;
+    /// 3. what fills slots instead of waiting for them has grown: `grown`, four times, as at a rate
+    ///    that is too high a quarter of what is left at the end is under way in the last quarter
+    ///    beyond what was half-way. It grows, too, where answers take about as long as the stretch;
+    ///    but then at least a quarter more are answered in the second half than in the first.
     ///
-    /// What fills slots instead of waiting for them grows, too, as does what is under way to a
-    /// target whose answers take about as long as the stretch: but of that more are answered in the
-    /// second half than in the first. Of a rate that is too high a quarter of what it leaves is
-    /// under way in the last quarter beyond what was half-way.
+    /// Chance accounts for a hundredth of the requests and `roots` square roots of their number:
+    /// where requests come at random, or answers take various times, about one root waits for a
+    /// while at a load of nearly 1. Of several stretches in which they come at random it is three,
+    /// and in the third rule one more: of a target with one slot and a load of 0.95 then one trace
+    /// in a hundred is called overloaded, or one in six where answers take various times, with 100
+    /// requests a tenth.
     pub fn is_overloaded(self) -> bool {
         let chance = |requests: u64, roots: u32| {
             let requests = requests as f64;

@@ -86,6 +86,9 @@ pub struct LoadResult {
     /// From the first request to the last answer, in nanoseconds: of closed loops the mean of all
     /// slots, of a schedule to its end at least.
     pub duration_ns: u64,
+    /// Of closed loops: what the answers are divided by for their rate, between the mean of all
+    /// slots and the last answer of all. Else zero.
+    pub loop_ns: u64,
     /// Operations by outcome.
     pub counts: Counts,
     /// CPU time of the generator's threads.
@@ -125,6 +128,11 @@ pub struct LoadResult {
 }
 
 impl LoadResult {
+    /// What operations are divided by for their rate.
+    pub(crate) fn rate_ns(&self) -> u64 {
+        if self.loop_ns > 0 { self.loop_ns } else { self.duration_ns }
+    }
+
     /// Adds what another thread has measured at the same time.
     pub(super) fn add(&mut self, other: Self) {
         self.duration_ns = self.duration_ns.max(other.duration_ns);

@@ -232,15 +232,18 @@ impl Session {
         }
         let mut sum = LoadResult::default();
         // Closed loops end with their last answers, at different times: their mean counts.
-        let (mut loops, mut looped_ns) = (0, 0);
+        let (mut loops, mut looped_ns, mut loop_ns) = (0, 0, 0);
         for thread in &mut self.threads {
             let mut result = thread.result()?;
             if thread.loops > 0 {
                 loops += thread.loops;
                 looped_ns += std::mem::take(&mut result.duration_ns) * thread.loops;
+                loop_ns += result.loop_ns * thread.loops;
             }
             sum.add(result);
         }
+        // Beside a schedule they are divided by its time, where that is longer.
+        sum.loop_ns = loop_ns.checked_div(loops).map_or(0, |ns| sum.duration_ns.max(ns));
         sum.duration_ns = sum.duration_ns.max(looped_ns.checked_div(loops).unwrap_or(0));
         sum.streams = super::streams::joined(sum.streams);
         Ok(sum)

@@ -96,6 +96,10 @@ pub(super) struct Slot {
     free_since: Vec<Ns>,
     /// When the last of its requests was answered or given up.
     pub(super) last_answer: Ns,
+    /// Requests of this run that were answered or given up.
+    pub(super) settled: u64,
+    /// When as many of them were as are outstanding at a time, and how many that were then.
+    first: (Ns, u64),
 }
 
 impl Slot {
@@ -120,6 +124,8 @@ impl Slot {
             left: slot_config.reconnect_every.unwrap_or(u64::MAX),
             free_since: Vec::with_capacity(places),
             last_answer: 0,
+            settled: 0,
+            first: (0, 0),
         })
     }
 
@@ -163,7 +169,7 @@ impl Slot {
             self.dialect.expire(tag);
             recorder.missing(now, pending.operation, now - pending.scheduled);
             self.free.push(tag);
-            self.last_answer = now;
+            self.settle_some(now, 1);
         }
     }
 
@@ -264,18 +270,40 @@ impl Slot {
         if !self.waits_for_connection(until) {
             return;
         }
+        let mut given_up = 0;
         for since in &mut self.free_since {
             if *since < until {
                 let operation = self.stream.next_op().operation;
                 recorder.missing(now, operation, now - *since);
-                (*since, self.last_answer) = (now, now);
+                *since = now;
+                given_up += 1;
             }
         }
+        self.settle_some(now, given_up);
     }
 
     /// A run begins: nothing of it was due before.
     pub(super) fn begin_run(&mut self, start: Ns) {
         self.free_since.iter_mut().for_each(|since| *since = (*since).max(start));
+        (self.settled, self.first) = (0, (0, 0));
+    }
+
+    /// How many of a run's requests were settled behind its first, of which as many are outstanding
+    /// at a time, and how long these took.
+    pub(super) fn behind_the_first(&self) -> (u64, u64) {
+        let (at, count) = self.first;
+        (self.settled - count, self.last_answer.saturating_sub(at))
+    }
+
+    /// Notes that requests were answered or given up.
+    #[inline]
+    fn settle_some(&mut self, now: Ns, count: u64) {
+        self.last_answer = now;
+        let is_first = self.settled < self.depth as u64;
+        self.settled += count;
+        if is_first {
+            self.first = (now, self.settled);
+        }
     }
 
     /// Writes the next of the `parts` if there is room. Returns whether it did.
@@ -377,7 +405,8 @@ impl Slot {
         recorder: &mut Recorder,
     ) {
         if !events.done.is_empty() {
-            (self.last_answer, self.breaks) = (now, 0);
+            self.breaks = 0;
+            self.settle_some(now, events.done.len() as u64);
         }
         for done in &events.done {
             let place = self.pending.get_mut(done.tag as usize).and_then(Option::take);
@@ -445,9 +474,11 @@ impl Slot {
                     recorder.missing(now, pending.operation, now - pending.scheduled);
                 }
                 self.free.push(tag as Tag);
-                self.last_answer = now;
                 expired += 1;
             }
+        }
+        if expired > 0 {
+            self.settle_some(now, expired as u64);
         }
         expired
     }
@@ -465,10 +496,11 @@ impl Slot {
         Ok(lost)
     }
 
-    /// Counts everything under way as missing: the connection is gone.
-    pub(super) fn lose(&mut self, now: Ns, recorder: &mut Recorder) {
-        self.expire(now, 0, recorder);
+    /// Counts everything under way as missing: the connection is gone. Returns how many requests
+    /// were lost.
+    pub(super) fn lose(&mut self, now: Ns, recorder: &mut Recorder) -> usize {
         self.state = State::Gone;
+        self.expire(now, 0, recorder)
     }
 }
 

@@ -40,9 +40,9 @@ pub(super) struct Timed {
     source: Source,
     /// Requests due with no free slot.
     backlog: VecDeque<Ns>,
-    /// Those for which there was no room among them.
+    /// Requests that found no room in the backlog.
     dropped: usize,
-    /// When the last of them was due.
+    /// When the last of those was due.
     dropped_last: Ns,
     is_given_up: bool,
     /// Places of all slots, those of requests under way included.

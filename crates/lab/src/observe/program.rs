@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
@@ -13,7 +14,7 @@ const PROGRAM_LIMIT_BYTES: u64 = 1 << 30;
 
 /// What can be seen of a target's program, by name: `program`, `program_bytes`, `compiler`. `exe`
 /// is this program, which serves services. What can't be seen is left out, and so are size and
-/// compiler of a shell, which are not those of what it starts.
+/// compiler of a shell or a script, which are not those of what it starts.
 pub(crate) fn program_facts(target: &Target, exe: &Path) -> Vec<(String, String)> {
     let path = match &target.kind {
         TargetKind::Service(..) | TargetKind::InProcess => Some(exe.to_owned()),
@@ -22,7 +23,7 @@ pub(crate) fn program_facts(target: &Target, exe: &Path) -> Vec<(String, String)
     };
     let Some(path) = path else { return Vec::new() };
     let mut facts = vec![("program".to_owned(), path.display().to_string())];
-    if is_shell(&path) {
+    if is_shell(&path) || is_script(&path) {
         return facts;
     }
     if let Ok(metadata) = fs::metadata(&path) {
@@ -34,6 +35,12 @@ pub(crate) fn program_facts(target: &Target, exe: &Path) -> Vec<(String, String)
 
 fn is_shell(program: &Path) -> bool {
     program.file_name().is_some_and(|name| ["sh", "bash", "dash"].iter().any(|one| name == *one))
+}
+
+fn is_script(program: &Path) -> bool {
+    let mut head = [0; 2];
+    let read = fs::File::open(program).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head == *b"#!"
 }
 
 /// Where a command's program lies.

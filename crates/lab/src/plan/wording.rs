@@ -40,6 +40,9 @@ pub(super) fn worded(path: &str, said: &str) -> Worded {
 fn suggestion(message: &str) -> Option<String> {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = quoted.next().filter(|_| message.starts_with("unknown"))?;
+    if unknown == "rate" && quoted.clone().any(|name| name == "arrivals") {
+        return Some("a rate is one of arrivals: write arrivals = { rate = \"50/s\" }".to_owned());
+    }
     nearest(unknown, quoted).map(|name| format!("did you mean `{name}`?"))
 }
 

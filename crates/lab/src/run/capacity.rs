@@ -18,6 +18,10 @@ use crate::plan::{Plan, Point, Requirement, SuiteError};
 /// The numbers of rounds after which a load is judged; the last is the most that are measured.
 const LOOKS: [u32; 4] = [3, 5, 8, 12];
 
+/// A load is unclear where less than this part of what was due was answered meanwhile, and no
+/// overload was seen: with few requests an excess is no more than chance may be.
+const NEARLY_ALL: f64 = 0.95;
+
 /// The probability of a wrong outcome of a requirement at one load, over all of its looks.
 const ERROR: f64 = 0.02;
 
@@ -184,6 +188,7 @@ fn judge_load(point: &Point, trials: &[Trial], confidence: f64) -> (Held, Option
     };
     let requirements = point.requirements.iter().filter_map(requirement);
     let found = backlog(trials).into_iter().chain(spoilt(trials)).chain(too_few(trials));
+    let found = found.chain(too_little(trials));
     concluded(found.chain(requirements).collect(), trials)
 }
 
@@ -229,6 +234,24 @@ fn spoilt(trials: &[Trial]) -> Option<(Held, String)> {
     let own = spoilt.iter().filter(|one| !one.was_disturbed).count();
     let held = if own * 2 > trials.len() { Held::No } else { Held::Unclear };
     Some((held, why))
+}
+
+/// Whether less was answered than was due, in each stretch of a schedule while it lasted.
+fn too_little(trials: &[Trial]) -> Option<(Held, String)> {
+    let counts = trials.iter().filter(|one| one.validity != Validity::Invalid);
+    let stretches = counts.flat_map(|trial| &trial.stretches);
+    let (due, answered) = stretches.fold((0, 0), |(due, answered), one| {
+        (due + one.waited.offered, answered + one.answered.min(one.waited.offered))
+    });
+    let share = answered as f64 / due.max(1) as f64;
+    (due > 0 && share < NEARLY_ALL).then(|| {
+        let why = format!(
+            "only {:.0} % of what was due was answered before each slice ended: too few requests, \
+             or too slow answers, to tell; --measure a longer time",
+            share * 100.0
+        );
+        (Held::Unclear, why)
+    })
 }
 
 /// Whether too few rounds count, with the first reason.
@@ -282,6 +305,19 @@ mod tests {
         assert_eq!(held(&[&some[..], &[(false, Valid)]].concat()), Some(Held::Unclear));
         assert_eq!(held(&[(false, Valid); 5]), None);
         assert_eq!(held(&[&[(true, Valid)], &[(false, Valid); 4][..]].concat()), None);
+    }
+
+    #[test]
+    fn a_load_of_which_a_part_was_not_answered_is_unclear_though_no_overload_was_seen() {
+        let answered = |answered| {
+            let mut trials = rounds(&[(false, Validity::Valid); 3]);
+            for trial in &mut trials {
+                trial.stretches[0].answered = answered;
+            }
+            too_little(&trials).map(|(held, _)| held)
+        };
+        assert_eq!(answered(900), Some(Held::Unclear));
+        assert_eq!([answered(960), answered(1_100)], [None; 2]);
     }
 
     #[test]

@@ -543,6 +543,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         reason: trial.reason.clone(),
         causes: trial.causes(),
         measured_ns: trial.measured_ns,
+        rate_ns: trial.rate_ns,
         operations: trial.counts.operations,
         wrong: trial.counts.wrong,
         wrong_outside: trial.wrong_outside,

@@ -16,6 +16,8 @@ pub struct SliceStats {
     pub target: usize,
     /// How long it lasted.
     pub duration_ns: u64,
+    /// What its operations are divided by for their rate.
+    pub rate_ns: u64,
     /// Operations by outcome.
     pub counts: Counts,
     /// CPU time of the target; `None` is unseen.
@@ -38,6 +40,7 @@ impl SliceStats {
         Self {
             target,
             duration_ns: result.duration_ns,
+            rate_ns: result.rate_ns(),
             counts: result.counts,
             server_ns: slice.server.map(|cpu| cpu.total_ns),
             generator_ns: result.generator.total_ns,
@@ -60,8 +63,8 @@ pub struct TargetStatus {
     pub why: Vec<Why>,
     /// Operations by outcome.
     pub counts: Counts,
-    /// The measured time; 0 where nothing was measured.
-    pub measured_ns: u64,
+    /// What the operations are divided by for their rate; 0 where nothing was measured.
+    pub rate_ns: u64,
     /// The primary metric of the suite; `None` is unseen.
     pub primary: Option<f64>,
     /// Median and 99th percentile of its latencies in ns, where it has any.
@@ -99,7 +102,7 @@ impl TargetStatus {
             validity: trial.validity,
             why: trial.why(),
             counts: trial.counts,
-            measured_ns: trial.measured_ns,
+            rate_ns: trial.rate_ns,
             primary: trial.metric(primary),
             p50_p99_ns: (!latency.is_empty()).then(|| (quantile(0.5), quantile(0.99))),
             busy: trial.busy(),

@@ -44,6 +44,8 @@ pub struct Trial {
     /// Whether its target had been loaded before it was measured.
     pub(crate) is_warm: bool,
     pub(crate) measured_ns: u64,
+    /// What its operations are divided by for their rate.
+    pub(crate) rate_ns: u64,
     /// Operations of the slices that count.
     pub(crate) counts: Counts,
     /// Wrong answers while preparing and warming up, and in slices that were set aside.
@@ -117,6 +119,7 @@ impl Trial {
             started,
             is_warm: false,
             measured_ns: 0,
+            rate_ns: 0,
             counts: Counts::default(),
             wrong_outside: 0,
             refused_outside: 0,
@@ -348,6 +351,7 @@ impl Trial {
             self.validity = Validity::Disturbed;
         }
         self.measured_ns += result.duration_ns;
+        self.rate_ns += result.rate_ns();
         self.counts.add(result.counts);
         self.generator = self.generator.plus(result.generator);
         let resident_bytes = result.generator_bytes.or_else(own_resident_bytes);

@@ -30,7 +30,7 @@ impl Runner<'_> {
         trial.stationary = Some(false);
         while (rates.len() as u64) < most && trial.is_valid() && !self.stopped() {
             let result = session.run(BUCKET_NS)?;
-            rates.push(result.counts.operations as f64 / result.duration_ns.max(1) as f64);
+            rates.push(result.counts.operations as f64 / result.rate_ns().max(1) as f64);
             tails.push(tail_ns(&result));
             keep_wrong_answers(trial, result);
             if (rates.len() as u64) < least || rates.len() % LOOK_EVERY != 0 {

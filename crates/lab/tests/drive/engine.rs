@@ -131,6 +131,8 @@ struct Habit {
     wrong_at: Option<u64>,
     /// It closes without an answer at this one.
     leaves_at: Option<u64>,
+    /// Each answer takes this long, of all connections one after another.
+    takes: Duration,
 }
 
 struct ToyServer {
@@ -160,6 +162,7 @@ impl Connection for ToyServer {
             input.consume(end + 1);
             let number = self.answered;
             self.answered += 1;
+            std::thread::sleep(self.habit.takes);
             if self.habit.leaves_at == Some(number) {
                 return Ok(Flow::Close);
             }
@@ -259,6 +262,20 @@ fn latencies_of_a_closed_loop_leave_no_time_out() {
         let is_whole = sum_ns > 0.998 * least_ns && sum_ns < 1.002 * most_ns;
         assert!(is_whole, "{sum_ns} of {least_ns} to {most_ns} with {io:?}");
     }
+}
+
+/// As many answers as there are connections come behind the end of a piece, and the first answers
+/// of the connections come sooner than all others: over the mean time of the connections the rate
+/// would be 720/s.
+#[test]
+fn the_rate_of_a_closed_loop_is_not_above_what_its_target_can_answer() {
+    let habit = Habit { takes: Duration::from_millis(2), ..Habit::default() };
+    let many = Clients { connections: 80, threads: 1, ..clients(1, LONG) };
+    let result = run_clients(habit, &PLAIN, many, Duration::from_millis(100));
+    assert_eq!((result.trouble, result.counts.missing), (None, 0));
+    let rate = result.counts.operations as f64 * 1e9 / result.loop_ns as f64;
+    assert!(rate < 510.0, "{rate} of 500/s, {} answers", result.counts.operations);
+    assert!(result.loop_ns >= result.duration_ns);
 }
 
 #[test]

@@ -150,6 +150,9 @@ rows! {
         started_ns: u64,
         /// The measured time, all slices together.
         measured_ns: u64,
+        /// What operations are divided by for their rate: that time but of closed loops, whose
+        /// first and last answers lie elsewhere in it than the others.
+        rate_ns: u64,
         /// Operations completed in the measured phase: right, wrong, or refused.
         operations: u64,
         /// Operations whose answer was wrong.

@@ -12,11 +12,11 @@ const VIEWS: &str = include_str!("views.sql");
 
 /// The schema version that this build reads and writes (`PRAGMA user_version`); a change of a table
 /// or a view needs the next. Those before were in no release and are refused, each by its number.
-pub const SCHEMA_VERSION: i64 = 22;
+pub const SCHEMA_VERSION: i64 = 23;
 
 /// The last version that a commit of loadline reads, and that commit, which reads those before it
 /// as well.
-const READERS_OF_OLDER: [(i64, &str); 7] = [
+const READERS_OF_OLDER: [(i64, &str); 8] = [
     (15, "5f3e8e0"),
     (16, "6e4a190"),
     (17, "cc38db1"),
@@ -24,6 +24,7 @@ const READERS_OF_OLDER: [(i64, &str); 7] = [
     (19, "f17baba"),
     (20, "ccaf051"),
     (21, "443e4de"),
+    (22, "40c7b16"),
 ];
 
 /// Marks the file as a ledger (`PRAGMA application_id`): "LLDG".

@@ -45,7 +45,7 @@ pub(super) struct Seconds {
 
 struct Side {
     name: String,
-    duration_ns: u64,
+    rate_ns: u64,
     operations: u64,
     wrong: u64,
     refused: u64,
@@ -57,7 +57,7 @@ impl Seconds {
     pub(super) fn of(names: &[String], is_batch: bool) -> Self {
         let side = |name: &String| Side {
             name: name.clone(),
-            duration_ns: 0,
+            rate_ns: 0,
             operations: 0,
             wrong: 0,
             refused: 0,
@@ -92,7 +92,7 @@ impl Seconds {
 
     fn add(&mut self, stats: &SliceStats) {
         let Some(side) = self.sides.get_mut(stats.target) else { return };
-        side.duration_ns += stats.duration_ns;
+        side.rate_ns += stats.rate_ns;
         side.operations += stats.counts.operations;
         side.wrong += stats.counts.wrong;
         side.refused += stats.counts.refused;
@@ -122,7 +122,7 @@ impl Seconds {
     /// The line `at` this time of measuring: the first one as soon as a side was measured, the
     /// others if a second is over and every side was.
     fn line(&mut self, at: Duration) -> Option<String> {
-        let is_measured = |side: &Side| side.duration_ns > 0;
+        let is_measured = |side: &Side| side.rate_ns > 0;
         let is_due = match self.last {
             None => self.sides.iter().any(is_measured),
             Some(last) => at >= last + LINE && self.sides.iter().all(is_measured),
@@ -136,7 +136,7 @@ impl Seconds {
         let figures = figures.collect::<Vec<_>>().join("  ");
         let line = format!("{:>5.1} s  {}", at.as_secs_f64(), figures.trim_end());
         for side in &mut self.sides {
-            (side.duration_ns, side.operations) = (0, 0);
+            (side.rate_ns, side.operations) = (0, 0);
             (side.wrong, side.refused, side.missing) = (0, 0, 0);
             side.latency.reset();
         }
@@ -169,7 +169,7 @@ impl Side {
             }
         }
         let figures = match is_batch {
-            _ if self.duration_ns == 0 => "comes next".to_owned(),
+            _ if self.rate_ns == 0 => "comes next".to_owned(),
             _ if self.latency.is_empty() => "no answer".to_owned(),
             true => {
                 let (low, high) = (self.latency.min() as f64, self.latency.max() as f64);
@@ -181,7 +181,7 @@ impl Side {
                 format!("{:<8} {:<7} {}", runs, at(0.5), if several { "" } else { &range })
             }
             false => {
-                let per_s = self.operations as f64 * 1e9 / self.duration_ns.max(1) as f64;
+                let per_s = self.operations as f64 * 1e9 / self.rate_ns.max(1) as f64;
                 let p99 = format!("p99 {:<7}", at(0.99));
                 // A line has room for one of both, where there are two sides, and for two that went
                 // wrong beside a rate only.
@@ -204,6 +204,7 @@ mod tests {
         SliceStats {
             target,
             duration_ns: 500_000_000,
+            rate_ns: 500_000_000,
             counts: Counts { operations: 40_000, ..Counts::default() },
             server_ns: None,
             generator_ns: 0,

@@ -132,7 +132,7 @@ impl Lines {
             grade => format!(" ({})", grade.word()),
         };
         let value = match status.primary {
-            _ if status.measured_ns == 0 => "nothing measured".to_owned(),
+            _ if status.rate_ns == 0 => "nothing measured".to_owned(),
             None => format!("{} unseen", primary.suite),
             Some(value) if primary.suite == "rate_per_s" => report::rate(value),
             Some(value) => format!("{} {}", primary.suite, report::value_of(value, primary.unit)),
@@ -162,7 +162,7 @@ mod tests {
             validity: swapped.map_or(Validity::Valid, |_| Validity::Disturbed),
             why: cause.map(Why::Disturbed).into_iter().collect(),
             counts: Counts::default(),
-            measured_ns: 1,
+            rate_ns: 1,
             primary: Some(rate),
             p50_p99_ns: Some((20_000, 84_000)),
             busy: None,
@@ -197,7 +197,7 @@ mod tests {
             "  memcached 430k/s, p99 84.0 µs (disturbed)".to_owned(),
         ];
         assert_eq!(all[1..], wanted);
-        let unmeasured = TargetStatus { measured_ns: 0, ..ended(0, 0.0, None) };
+        let unmeasured = TargetStatus { rate_ns: 0, ..ended(0, 0.0, None) };
         let long = lines.at(Duration::ZERO, &RunEvent::RoundEnds(&[unmeasured]));
         assert!(long[0].contains("loadline nothing measured"), "{long:?}");
         assert_eq!(lines.at(Duration::ZERO, &RunEvent::Note("one\ntwo")), ["one", "two"]);

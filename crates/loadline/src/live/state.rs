@@ -158,7 +158,7 @@ impl Side {
 
     fn slice(&mut self, stats: &SliceStats) {
         let seconds = stats.duration_ns.max(1) as f64 / 1e9;
-        let rate = stats.counts.operations as f64 / seconds;
+        let rate = stats.counts.operations as f64 * 1e9 / stats.rate_ns.max(1) as f64;
         self.rate = Some(rate);
         if !self.by_second {
             self.push_rate(rate);
@@ -251,7 +251,7 @@ fn trial_of(status: &TargetStatus) -> TrialProgress {
         wrong: status.counts.wrong,
         refused: status.counts.refused,
         missing: status.counts.missing,
-        measured_ns: status.measured_ns,
+        rate_ns: status.rate_ns,
         p50_p99_ns: status.p50_p99_ns,
         generator_busy: status.busy,
     }

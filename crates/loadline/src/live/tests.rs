@@ -45,6 +45,7 @@ fn slice(operations: u64) -> SliceStats {
     SliceStats {
         target: 0,
         duration_ns: 4_000_000_000,
+        rate_ns: 4_000_000_000,
         counts: Counts { operations, wrong: 5, ..Counts::default() },
         server_ns: None,
         generator_ns: 0,
@@ -171,7 +172,7 @@ fn figures_stay_from_round_to_round_and_come_back_with_their_point() {
         validity: Validity::Valid,
         why: Vec::new(),
         counts: Counts { operations: 2_000, ..Counts::default() },
-        measured_ns: 4_000_000_000,
+        rate_ns: 4_000_000_000,
         primary: None,
         p50_p99_ns: Some((30_000, 70_000)),
         busy: None,

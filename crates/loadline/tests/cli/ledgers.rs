@@ -60,6 +60,7 @@ fn add_run(ledger: &mut Ledger, started_at: &str) -> Result<(), ledger::LedgerEr
         validity: Validity::Valid,
         reason: None,
         measured_ns: 1_000_000_000,
+        rate_ns: 1_000_000_000,
         operations: 500,
         ..TrialRow::unfinished(round, target, DataState::Warm, 0)
     })?;

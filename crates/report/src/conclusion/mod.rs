@@ -46,7 +46,8 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
             }
         }
     }
-    lines.extend(crate::schedule::overloaded(summary));
+    let of_schedule = crate::schedule::overloaded(summary);
+    lines.extend(of_schedule.or_else(|| crate::schedule::short(summary)));
     lines.extend(crate::grade::sentence(summary));
     lines.extend(starts(summary));
     if summary.capacity.is_none() {

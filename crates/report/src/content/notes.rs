@@ -105,7 +105,7 @@ fn groups(summary: &Summary, point: &PointSummary) -> Table {
     let several = point.targets.iter().filter(|one| one.groups.len() > 1);
     let groups = several.flat_map(|target| target.groups.iter().map(move |one| (target, one)));
     let rate = |(target, one): &(&TargetSummary, &GroupFigures)| {
-        Some(one.latency.count as f64 * 1e9 / target.measured_ns as f64)
+        Some(one.latency.count as f64 * 1e9 / target.rate_ns as f64)
     };
     let ns = |of: fn(&GroupFigures) -> Option<u64>| {
         move |(_, one): &(&TargetSummary, &GroupFigures)| of(one).map(|ns| ns as f64)
@@ -207,8 +207,9 @@ fn stretches(summary: &Summary, point: &PointSummary) -> Table {
                 true => String::new(),
                 false => format!(" in {} of {}", one.overloaded_trials, many(one.trials, "round")),
             };
+            let what = if one.shortfall() > 0.0 { "fell behind" } else { "was catching up" };
             (one.overloaded_trials > 0)
-                .then(|| Line::with_role(Role::Bad, format!("fell behind{rounds}")))
+                .then(|| Line::with_role(Role::Bad, format!("{what}{rounds}")))
         })
         .without_head()
 }

@@ -24,6 +24,7 @@ pub(super) fn trial(summary: &Summary, trial: &TrialSummary) -> Value {
         "causes": row.causes,
         "state": row.state.word(),
         "measured_ns": row.measured_ns,
+        "rate_ns": row.rate_ns,
         "wrong_outside": row.wrong_outside,
         "failed_at": row.failed_at.map(ledger::FailedAt::word),
         "warmup_ns": row.warmup_ns,

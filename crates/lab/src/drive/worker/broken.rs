@@ -35,7 +35,7 @@ impl<T: Transport> Worker<T> {
         let pause_ns = PAUSES_NS.get(self.slots[index].breaks).copied();
         let may_go_on = is_break && is_load && self.is_open && !self.slot_config.datagrams;
         let Some(pause_ns) = pause_ns.filter(|_| may_go_on) else {
-            return self.lose(index, fault);
+            return self.give_up(index, fault, work);
         };
         let (now, slot) = (clock::now(), &mut self.slots[index]);
         if slot.state == State::Ready {
@@ -44,12 +44,8 @@ impl<T: Transport> Worker<T> {
         }
         self.transport.leave(index);
         match slot.break_off(&self.slot_config, now, &mut self.recorder) {
-            Ok(lost) => {
-                if let Work::Timed(timed) = work {
-                    (0..lost).for_each(|_| timed.free(index, now));
-                }
-            }
-            Err(fault) => return self.lose(index, &fault),
+            Ok(lost) => work.free(index, lost, now),
+            Err(fault) => return self.give_up(index, &fault, work),
         }
         slot.breaks += 1;
         slot.connects_at = Some(now + pause_ns);
@@ -66,12 +62,20 @@ impl<T: Transport> Worker<T> {
         }
     }
 
+    /// A connection is given up, and what was under way on it is that no more.
+    pub(super) fn give_up(&mut self, index: usize, fault: &ProtocolError, work: &mut Work) {
+        let lost = self.lose(index, fault);
+        work.free(index, lost, clock::now());
+    }
+
     /// A connection is given up: what was under way is missing, and the result names the fault.
+    /// Returns how many requests were lost.
     #[cold]
-    pub(super) fn lose(&mut self, index: usize, fault: &ProtocolError) {
+    pub(super) fn lose(&mut self, index: usize, fault: &ProtocolError) -> usize {
         let slot = &mut self.slots[index];
-        slot.lose(clock::now(), &mut self.recorder);
+        let lost = slot.lose(clock::now(), &mut self.recorder);
         self.transport.leave(index);
         self.trouble.get_or_insert_with(|| format!("connection {index}: {fault}"));
+        lost
     }
 }

@@ -75,6 +75,27 @@ impl<T> Worker<T> {
         };
         last.saturating_sub(start)
     }
+
+    /// What the answers of a closed loop that began at `start` are divided by for their rate; of
+    /// other work zero.
+    ///
+    /// Where a target answers one request at a time, a slot's first answer comes sooner than its
+    /// others, which queue behind those of all slots: answers over the mean of the slots' ends are
+    /// too many. From the slots' first answers to their last the rate is that of the loop. It lies
+    /// between all answers over the end of the last slot and over the mean of their ends, which are
+    /// right where the target is always busy, and where each slot has a server of its own.
+    pub(super) fn loop_ns(&self, work: &Work, start: Ns) -> u64 {
+        let Work::Closed { .. } = work else { return 0 };
+        let mean_ns = self.duration_ns(work, start);
+        let last = self.slots.iter().map(|slot| slot.last_answer).max();
+        let last_ns = last.unwrap_or(start).saturating_sub(start);
+        let settled: u64 = self.slots.iter().map(|slot| slot.settled).sum();
+        let behind = self.slots.iter().map(Slot::behind_the_first);
+        let (requests, took_ns) = behind.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let of_each_ns = took_ns as f64 / requests.max(1) as f64;
+        let loop_ns = of_each_ns * settled as f64 / self.slots.len().max(1) as f64;
+        (loop_ns as u64).clamp(mean_ns.min(last_ns), last_ns)
+    }
 }
 
 /// What the slots are filled with while a command is executed.
@@ -98,5 +119,13 @@ pub(super) enum Work {
 impl Work {
     pub(super) fn is_timed(&self) -> bool {
         matches!(self, Self::Timed(_))
+    }
+
+    /// Requests that were under way on a slot are lost: of a schedule their places are free. Those
+    /// of a slot that is gone are taken out when they are next tried.
+    pub(super) fn free(&mut self, slot: usize, lost: usize, now: Ns) {
+        if let Self::Timed(timed) = self {
+            (0..lost).for_each(|_| timed.free(slot, now));
+        }
     }
 }

@@ -141,6 +141,7 @@ impl<T: Transport> Worker<T> {
         };
         LoadResult {
             duration_ns: self.duration_ns(&work, start),
+            loop_ns: self.loop_ns(&work, start),
             generator,
             most_waited_ns: generator.waited_ns,
             busy: busy_ns as f64 / wall_ns.max(1) as f64,
@@ -388,7 +389,8 @@ impl<T: Transport> Worker<T> {
                 return;
             }
             FlushOutcome::Failed(kind) => {
-                return self.lose(index, &ProtocolError::new(format!("writing: {kind}")));
+                self.lose(index, &ProtocolError::new(format!("writing: {kind}")));
+                return;
             }
         };
         if blocked != slot.blocked {
@@ -422,7 +424,7 @@ impl<T: Transport> Worker<T> {
                 self.settle(index, now, work);
                 self.refill(index, now, work);
             }
-            Err(fault) => self.lose(index, &fault),
+            Err(fault) => self.give_up(index, &fault, work),
         }
         now
     }
@@ -430,12 +432,8 @@ impl<T: Transport> Worker<T> {
     /// Makes a connection again that the server closes, or that has carried all that it may.
     pub(super) fn reopen(&mut self, index: usize, now: Ns, work: &mut Work) {
         match self.slots[index].reopen(&self.slot_config, now, &mut self.recorder) {
-            Ok(lost) => {
-                if let Work::Timed(timed) = work {
-                    (0..lost).for_each(|_| timed.free(index, now));
-                }
-            }
-            Err(fault) => return self.lose(index, &fault),
+            Ok(lost) => work.free(index, lost, now),
+            Err(fault) => return self.give_up(index, &fault, work),
         }
         if let Err(error) = self.transport.connect(index) {
             self.lose(index, &ProtocolError::new(format!("connecting again: {error}")));
