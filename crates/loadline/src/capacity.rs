@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use base::units::{Rate, Share, Span};
 use judge::Search;
 use lab::plan::{Arrivals, Plan, SuiteError};
-use lab::run::CapacitySearch;
+use lab::run::{CapacitySearch, LEAST_DUE};
 
 use crate::exit::Failure;
 use crate::out::note;
@@ -65,11 +65,8 @@ const MAX_RATE: f64 = 1e9;
 /// A round of a search is no longer than this unless asked for, or needed: it is about many loads.
 const MAX_MEASURE: Span = Span { ns: 1_000_000_000 };
 
-/// As many requests become due in a round, and in a slice of one, for an excess of a few hundredths
-/// to be more than chance.
-const LEAST_DUE: f64 = 1_000.0;
-
-/// No round is longer than this for them, unless asked for.
+/// No round is longer than this for the requests that an overload needs to be seen, unless asked
+/// for.
 const MAX_NEEDED: Span = Span { ns: 10_000_000_000 };
 
 pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
@@ -166,7 +163,7 @@ fn plan_at(args: &CapacityArgs, base: &Plan, load: f64) -> Result<Plan, Box<Suit
         Plan::parse(&base.path, base.text.clone(), &settings, crate::registry::registry())?;
     let usual = plan.rounds.measure.min(MAX_MEASURE);
     let needed = match args.over.ends_with("rate") {
-        true => Span { ns: (LEAST_DUE / load * 1e9) as u64 },
+        true => Span { ns: (LEAST_DUE as f64 / load * 1e9) as u64 },
         false => Span::default(),
     };
     let measure = args.measure.unwrap_or(usual.max(needed.min(MAX_NEEDED)));

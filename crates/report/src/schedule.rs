@@ -8,8 +8,8 @@ use crate::phrases::many;
 /// From this part of what was due on, the rate of answers says nothing of a queue.
 const NEARLY_ALL: f64 = 0.99;
 
-/// Where more than this part of what was due was not answered meanwhile, that is told though no
-/// overload was seen.
+/// From this part of what was due on, what was not answered meanwhile is named though no overload
+/// was seen.
 const MUCH: f64 = 0.05;
 
 /// Whether a target's schedule has several parts.

@@ -229,15 +229,16 @@ mod tests {
 
     #[test]
     fn threads_add_up_stretch_by_stretch_and_slices_one_after_another() {
+        let waited_of = |fewest| Waited {
+            offered: 100,
+            fewest,
+            answered: [3, 2],
+            grown: 1,
+            roots: 1,
+            ..Waited::default()
+        };
         let of = |group, ordinal, fewest| {
-            let waited = Waited {
-                offered: 100,
-                fewest,
-                answered: [3, 2],
-                grown: 1,
-                roots: 1,
-                ..Waited::default()
-            };
+            let waited = waited_of(fewest);
             StretchSum { group, ordinal, length_ns: 10, waited, answered: 90, ..Default::default() }
         };
         let mut threads = Vec::new();
@@ -253,15 +254,7 @@ mod tests {
             roots: 1,
             ..Waited::default()
         };
-        let one = Waited {
-            offered: 100,
-            fewest: 4,
-            answered: [3, 2],
-            grown: 1,
-            roots: 1,
-            ..Waited::default()
-        };
-        assert_eq!(waited, [both, both, one], "not the 12 of two stretches");
+        assert_eq!(waited, [both, both, waited_of(4)], "not the 12 of two stretches");
         let mut slices = Vec::new();
         add_slice(&mut slices, vec![of(0, 0, 6)]);
         add_slice(&mut slices, vec![of(0, 0, 5)]);

@@ -18,8 +18,11 @@ use crate::plan::{Plan, Point, Requirement, SuiteError};
 /// The numbers of rounds after which a load is judged; the last is the most that are measured.
 const LOOKS: [u32; 4] = [3, 5, 8, 12];
 
-/// A load is unclear where less than this part of what was due was answered meanwhile, and no
-/// overload was seen: with few requests an excess is no more than chance may be.
+/// As many requests become due in a slice for an excess of a few hundredths to be more than chance.
+pub const LEAST_DUE: u64 = 1_000;
+
+/// With fewer a load is unclear where less than this part of what was due was answered meanwhile,
+/// and no overload was seen.
 const NEARLY_ALL: f64 = 0.95;
 
 /// The probability of a wrong outcome of a requirement at one load, over all of its looks.
@@ -236,10 +239,12 @@ fn spoilt(trials: &[Trial]) -> Option<(Held, String)> {
     Some((held, why))
 }
 
-/// Whether less was answered than was due, in each stretch of a schedule while it lasted.
+/// Whether less was answered than was due, while stretches of a schedule with few requests lasted.
+/// Of many requests those under way at the end say only how long answers take.
 fn too_little(trials: &[Trial]) -> Option<(Held, String)> {
     let counts = trials.iter().filter(|one| one.validity != Validity::Invalid);
     let stretches = counts.flat_map(|trial| &trial.stretches);
+    let stretches = stretches.filter(|one| one.waited.offered < LEAST_DUE * u64::from(one.slices));
     let (due, answered) = stretches.fold((0, 0), |(due, answered), one| {
         (due + one.waited.offered, answered + one.answered.min(one.waited.offered))
     });
@@ -309,15 +314,15 @@ mod tests {
 
     #[test]
     fn a_load_of_which_a_part_was_not_answered_is_unclear_though_no_overload_was_seen() {
-        let answered = |answered| {
+        let answered = |answered, slices| {
             let mut trials = rounds(&[(false, Validity::Valid); 3]);
             for trial in &mut trials {
-                trial.stretches[0].answered = answered;
+                (trial.stretches[0].slices, trial.stretches[0].answered) = (slices, answered);
             }
             too_little(&trials).map(|(held, _)| held)
         };
-        assert_eq!(answered(900), Some(Held::Unclear));
-        assert_eq!([answered(960), answered(1_100)], [None; 2]);
+        assert_eq!(answered(900, 2), Some(Held::Unclear));
+        assert_eq!([answered(960, 2), answered(1_100, 2), answered(900, 1)], [None; 3]);
     }
 
     #[test]

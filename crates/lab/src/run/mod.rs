@@ -30,7 +30,7 @@ mod warm_up;
 use ledger::RunId;
 use runner::{begin, end};
 
-pub use capacity::{CapacitySearch, capacity};
+pub use capacity::{CapacitySearch, LEAST_DUE, capacity};
 pub use options::{ABORTED, ENDED_EARLY, Ending, Extras, RunError, RunOptions};
 pub use progress::{Activity, LiveFeed, RunEvent};
 pub use slice_stats::{SliceStats, TargetStatus};
