@@ -10,7 +10,7 @@ pub enum AddError {
     #[error("{0} already has a child of this name")]
     Duplicate(String),
     /// This kind of node can't be in that one.
-    #[error("a {child} can't be in a {parent}")]
+    #[error("{parent} can't contain {child}")]
     Kind {
         /// The kind of the node around it.
         parent: &'static str,

@@ -54,7 +54,7 @@ impl Owner {
                         drop(gone);
                         base::memory::give_back();
                     };
-                    // One that finds no room drops it here.
+                    // Where the pool has no room, they are dropped here, on the owner's thread.
                     let _ = self.shared.in_background(work);
                 }
             }
@@ -72,13 +72,17 @@ impl Owner {
     fn add_making(&mut self, mut submission: Box<Submission>) -> When {
         self.submitted += 1;
         submission.number = self.submitted;
+        if submission.kind == CommandKind::Job {
+            let Submission { path, try_no, password, .. } = &*submission;
+            self.shared.fates.note_making(path, (*try_no, password));
+        }
         self.making.add(submission)
     }
 
     /// Puts them behind the messages that wait, so that who asked for thousands is answered before
     /// their threads and processes take the cores.
     fn make_later(&self, starts: VecDeque<Box<Submission>>) {
-        // Its thread reads until the owner's end.
+        // It fails only once the owner has ended.
         let _ = self.shared.owner.send(Message::Start(starts));
     }
 
@@ -101,12 +105,10 @@ impl Owner {
             let (path, job) = (&submission.path, (submission.try_no, &*submission.password));
             let is_job = submission.kind == CommandKind::Job;
             if is_job && let Some(what) = self.core.unwanted(path, job) {
+                self.shared.fates.note_made(path, job);
                 now = self.making.next(path);
                 unwanted.push(submission.end(what));
                 continue;
-            }
-            if is_job {
-                self.shared.fates.makes(path);
             }
             let is_printed = is_job && may_be_printed(|name| submission.scope.any(name));
             let pool = if is_printed { &self.printed_jobs } else { &self.jobs };
@@ -123,13 +125,16 @@ impl Owner {
     pub(super) fn made(&mut self, end: CommandEnd, start: Option<Box<Start>>) {
         let is_signal = matches!(end.kind, CommandKind::Kill | CommandKind::Status);
         let next = if is_signal { None } else { self.making.next(&end.path) };
-        if !is_signal {
-            self.shared.fates.has_made(&end.path);
-        }
+        let of = (end.kind == CommandKind::Job)
+            .then(|| (end.path.clone(), end.try_no, end.password.clone()));
         self.command(end);
         let mut unwanted = Vec::new();
         if let Some(start) = start {
             unwanted.extend(self.start_made(*start));
+        }
+        // The spawner knows it by now.
+        if let Some((path, try_no, password)) = of {
+            self.shared.fates.note_made(&path, (try_no, &password));
         }
         if let Some(next) = next {
             self.make(next, &mut unwanted);
@@ -154,8 +159,8 @@ impl Owner {
         }
     }
 
-    /// Logs a command that is not started (`--dis_job_gen`). Of jobs nothing is logged: they are
-    /// too many.
+    /// Logs a command that is not started (`--dis_job_gen`), and notes it for `why`. Of jobs nothing
+    /// is logged: they are too many.
     fn note_not_started(&self, at_us: i64, submission: &Submission) {
         let Submission { kind, path, try_no, password, is_for_zombie, .. } = submission;
         if *kind != CommandKind::Job {
@@ -203,12 +208,12 @@ impl Owner {
         if *kind == CommandKind::Kill && !is_for_zombie {
             let (job, spawner) = ((submission.try_no, &*submission.password), &self.shared.spawner);
             if self.core.is_unstarted(path, job) && !spawner.has_begun(path, job) {
+                self.shared.fates.note_killed(path, job);
                 if let Some(start) = spawner.take_out(path, job) {
                     self.command(start.end(CommandWhat::Killed));
                     self.next_places(CommandKind::Job);
                 }
-                // Of one that is still made, or is passed on, `Core::unwanted` says so before its
-                // command is started.
+                // One that isn't with the spawner yet is dropped in `make` or `start_made`.
                 return;
             }
         }
@@ -223,7 +228,7 @@ impl Owner {
         self.shared.fates.prune(|path, job| self.core.runs(path, job));
     }
 
-    /// It needs no file: to make it waits for nothing.
+    /// It is made on this thread: that takes values of variables, and no file.
     fn start_signal(&self, submission: Submission) {
         let Submission { kind, path, try_no, password, is_for_zombie, .. } = &submission;
         if !is_for_zombie {
@@ -260,7 +265,7 @@ impl Owner {
             _ => false,
         };
         if has_more {
-            // Its thread reads until the owner's end.
+            // It fails only once the owner has ended.
             let _ = self.shared.owner.send(Message::Places(kind));
         }
     }
@@ -272,10 +277,12 @@ impl Owner {
         let looked = signals
             .look(|path, job| core.signal(kind, (path, &job.process), (job.try_no, &job.password)));
         looked.starts.into_iter().for_each(|submission| self.start_signal(submission));
-        looked.gone.iter().for_each(|path| self.shared.fates.dropped(kind, path));
+        let own = looked.gone.iter().filter(|(_, is_for_zombie)| !is_for_zombie);
+        own.for_each(|(path, _)| self.shared.fates.dropped(kind, path));
+        let gone: Vec<String> = looked.gone.into_iter().map(|(path, _)| path).collect();
         self.warn_not_run(
             kind,
-            &looked.gone,
+            &gone,
             "the job that it was asked for has ended since, or has another process",
         );
         looked.has_more
@@ -297,7 +304,7 @@ impl Owner {
         spawner.has_next()
     }
 
-    /// Commands of jobs are not run.
+    /// Ends commands that are not run, and warns of those of jobs that are not meant any more.
     fn not_run(&mut self, ends: impl IntoIterator<Item = CommandEnd>) {
         let mut stale = Vec::new();
         for end in ends {

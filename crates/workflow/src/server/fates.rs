@@ -1,6 +1,6 @@
-//! What is known, beside the tree, of jobs' commands: what has become of those that kill jobs or
-//! ask for their status, and which jobs an earlier server process has started. `why` says it. It is
-//! this process's own, and gone with it; the flags of the tasks stay.
+//! What is known, beside the tree, of jobs' commands: which jobs are being made, what has become of
+//! commands that kill jobs or ask for their status, and which jobs were submitted or active under
+//! an earlier server process. `why` says it. None of it is kept over a restart.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,12 +9,12 @@ use std::time::Instant;
 use super::core::CommandKind;
 use super::message::{CommandEnd, CommandWhat, how};
 use super::spawn::Spawner;
-use crate::model::{Flag, Snapshot, State};
+use crate::model::{Snapshot, State};
 
 /// The tries and passwords of jobs, by the paths of their tasks.
 pub(super) type Jobs = HashMap<String, (i32, String)>;
 
-/// From how many on those of jobs that have ended are dropped.
+/// From how many on those of jobs that have ended are dropped, when another one is noted.
 const MANY: usize = 1024;
 
 /// What has become of a command.
@@ -41,37 +41,62 @@ pub(super) struct Fates {
     /// The last kill and status command of each task, with the job that it was for; and from how
     /// many on they are looked through.
     signals: Mutex<(All, usize)>,
-    /// Jobs that an earlier server process has started.
+    /// Jobs that were submitted or active under an earlier server process.
     earlier: OnceLock<Jobs>,
-    /// Tasks whose jobs are made, or wait for that, since when.
-    making: Mutex<HashMap<String, Instant>>,
+    /// Jobs that are made, or wait for that, by the paths of their tasks.
+    making: Mutex<HashMap<String, BeingMade>>,
+}
+
+/// A job that is made, or waits for that.
+struct BeingMade {
+    job: (i32, String),
+    since: Instant,
+    /// Whether it was killed since, and not a zombie of its task.
+    is_killed: bool,
 }
 
 /// A kind of command, and the path and job that it is for.
 pub(super) type Of<'a> = (CommandKind, &'a str, (i32, &'a str));
 
 impl Fates {
-    /// These jobs were started by an earlier server process. Called once.
+    /// These jobs were submitted or active under an earlier server process. Called once.
     pub(super) fn set_earlier(&self, jobs: Jobs) {
         let _ = self.earlier.set(jobs);
     }
 
-    /// A task's job is given to the threads that make them.
-    pub(super) fn makes(&self, path: &str) {
-        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        making.insert(path.to_owned(), Instant::now());
+    fn being_made(&self) -> MutexGuard<'_, HashMap<String, BeingMade>> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is made, or can't be.
-    pub(super) fn has_made(&self, path: &str) {
-        self.making.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+    /// A job is to be made, in place of an older one of its task.
+    pub(super) fn note_making(&self, path: &str, job: (i32, &str)) {
+        let job = (job.0, job.1.to_owned());
+        let made = BeingMade { job, since: Instant::now(), is_killed: false };
+        self.being_made().insert(path.to_owned(), made);
+    }
+
+    /// A job is killed while it is made.
+    pub(super) fn note_killed(&self, path: &str, job: (i32, &str)) {
+        let mut making = self.being_made();
+        if let Some(made) = making.get_mut(path).filter(|made| is_same(&made.job, job)) {
+            made.is_killed = true;
+        }
+    }
+
+    /// It is made, and with the spawner, or never will be.
+    pub(super) fn note_made(&self, path: &str, job: (i32, &str)) {
+        let mut making = self.being_made();
+        if making.get(path).is_some_and(|made| is_same(&made.job, job)) {
+            making.remove(path);
+        }
     }
 
     /// That the job of a task that is submitted is made.
-    fn why_made(&self, path: &str, is_killed: bool) -> Option<String> {
-        let making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        let seconds = making.get(path)?.elapsed().as_secs();
-        let end = if is_killed { "; it was killed, and is not started then" } else { "" };
+    fn why_made(&self, path: &str, job: (i32, &str)) -> Option<String> {
+        let making = self.being_made();
+        let made = making.get(path).filter(|made| is_same(&made.job, job))?;
+        let seconds = made.since.elapsed().as_secs();
+        let end = if made.is_killed { "; it was killed, and is not started then" } else { "" };
         Some(format!(
             "its job is being made for {seconds} s: its script is read, or what ECF_SCRIPT_CMD or \
              ECF_FETCH print is waited for{end}"
@@ -144,28 +169,36 @@ impl Fates {
     /// one that starts it, and of the last that was to kill it or to ask for its status.
     pub(super) fn why(&self, spawner: &Spawner, tree: &Snapshot, path: &str) -> Option<String> {
         let node = tree.node(tree.find(path)?);
-        let job = node.job();
-        let starts = match node.state {
-            State::Submitted => spawner
-                .why(path, (job.try_no, &job.password))
-                .or_else(|| self.why_made(path, node.flags.has(Flag::Killed))),
-            State::Active => None,
+        if !node.kind.is_job() {
+            return None;
+        }
+        let (try_no, password) = (node.job().try_no, &*node.job().password);
+        let job = (try_no, password);
+        let is_submitted = match node.state {
+            State::Submitted => true,
+            State::Active => false,
             _ => return None,
         };
-        let mut lines: Vec<String> = starts.into_iter().collect();
-        let earlier = self.earlier.get().and_then(|jobs| jobs.get(path));
-        if earlier.is_some_and(|(try_no, password)| {
-            (*try_no, &**password) == (job.try_no, &*job.password)
-        }) {
+        let mut lines = Vec::new();
+        if is_submitted {
+            lines.extend(self.why_made(path, job).or_else(|| spawner.why(path, job)));
+        }
+        if self.earlier.get().and_then(|jobs| jobs.get(path)).is_some_and(|of| is_same(of, job)) {
             let state = node.state.word();
             lines.push(format!(
                 "it was submitted, or made active, under an earlier server process: this one \
                  doesn't see how its ECF_JOB_CMD ends, and it stays {state} until its job reports"
             ));
+        } else if is_submitted && lines.is_empty() {
+            lines.push(
+                "its ECF_JOB_CMD is over, or was never started (a forced state, --dis_job_gen), \
+                 and it stays submitted until its job reports (--init): a queue may hold it \
+                 (--status), or its output says more"
+                    .to_owned(),
+            );
         }
         for kind in [CommandKind::Kill, CommandKind::Status] {
-            let said = self.of_signal(spawner, (kind, path, (job.try_no, &job.password)));
-            lines.extend(said);
+            lines.extend(self.of_signal(spawner, (kind, path, job)));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
@@ -174,7 +207,7 @@ impl Fates {
     fn of_signal(&self, spawner: &Spawner, (kind, path, job): Of<'_>) -> Option<String> {
         let locked = self.lock();
         let known = locked.0.get(&(kind, path.to_owned()))?;
-        if (known.job.0, &*known.job.1) != job {
+        if !is_same(&known.job, job) {
             return None;
         }
         let waits = match &known.fate {
@@ -189,6 +222,11 @@ impl Fates {
         drop(locked);
         spawner.why_signal(kind, path, waits)
     }
+}
+
+/// Whether a job is the one with this try and password.
+fn is_same(known: &(i32, String), job: (i32, &str)) -> bool {
+    (known.0, &*known.1) == job
 }
 
 /// A text in one line: a further line would be another reason.

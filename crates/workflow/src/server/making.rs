@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::core::{CommandKind, Submission};
 
-/// Tasks for which something is made, now or as soon as a thread has time, and what is made behind
-/// that: of jobs only the last one is still the task's own.
+/// Tasks for which something is made, now or as soon as a thread has time, each with the queue of
+/// what is made next for it: of jobs only the last one is still the task's own.
 #[derive(Default)]
 pub(super) struct Making(HashMap<String, VecDeque<Box<Submission>>>);
 
@@ -32,7 +32,7 @@ impl Making {
         When::Later(older)
     }
 
-    /// What was made for a task is over: what is made now.
+    /// Returns what is made now, as what was made for a task is over.
     pub(super) fn next(&mut self, path: &str) -> Option<Box<Submission>> {
         let next = self.0.get_mut(path)?.pop_front();
         if next.is_none() {

@@ -25,7 +25,7 @@ pub(super) struct Start {
     pub(super) job: (i32, String),
     /// Whether it is to kill a zombie of the task, and not that job.
     pub(super) is_for_zombie: bool,
-    /// Larger than those of what was submitted before.
+    /// Of jobs and scripts, larger than those of what was submitted before; else 0.
     pub(super) number: u64,
     /// For `/bin/sh -c`.
     pub(super) command: String,
@@ -249,17 +249,24 @@ impl Places {
         ))
     }
 
-    /// What a task's job waits for: a place for its command, or that this ends.
+    /// What a task's job waits for: a place for its command, its start, or its end.
     pub(super) fn why(&self, path: &str, job: (i32, &str), now: Instant) -> Option<String> {
         if self.waiting.get(path).is_some() {
             return Some(self.why_waits(0, now));
         }
-        let process = self.jobs.get(path)?;
-        let running = self.running.get(process)?;
-        let of = &running.start.job;
-        Some(match (of.0, &*of.1) == job {
-            true => running.why("its", *process, now),
-            false => running.why(&format!("an earlier job's (try {})", of.0), *process, now),
+        let running =
+            self.jobs.get(path).and_then(|process| Some((*process, self.running.get(process)?)));
+        let is_it = |start: &Start| (start.job.0, &*start.job.1) == job;
+        let is_started = self.ready.get(path).is_some_and(is_it) || self.has_begun(path, job);
+        Some(match running {
+            Some((process, running)) if is_it(&running.start) => running.why("its", process, now),
+            _ if is_started => "its ECF_JOB_CMD has a place, and is started now".to_owned(),
+            Some((process, running)) => running.why(
+                &format!("an earlier job's (try {})", running.start.job.0),
+                process,
+                now,
+            ),
+            None => return None,
         })
     }
 
@@ -437,6 +444,9 @@ mod tests {
         let why = places.why("/s/b", (2, "5"), at(71)).unwrap_or_default();
         assert!(why.starts_with("an earlier job's (try 1) ECF_JOB_CMD has run for 61 s"), "{why}");
         end(&mut places, 8).expect("its own child");
+        let why = places.why("/s/b", (1, "2"), at(71)).unwrap_or_default();
+        assert!(why.ends_with("is started now"), "the tree doesn't know its start yet: {why}");
+        places.begin_is_known("/s/b", (1, "2"));
         assert_eq!(places.why("/s/b", (1, "2"), at(71)), None);
         places.take_waiting().into_iter().for_each(|start| places.add_ready(start));
         run(&mut places, 9, at(80));

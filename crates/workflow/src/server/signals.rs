@@ -34,8 +34,8 @@ pub(super) struct Job {
 pub(super) struct Looked<T> {
     /// Those that are started now, which have their places.
     pub(super) starts: Vec<T>,
-    /// The paths of those that are not.
-    pub(super) gone: Vec<String>,
+    /// Those that are not: the path, and whether it was for a zombie.
+    pub(super) gone: Vec<(String, bool)>,
     /// Whether there may be more to look at.
     pub(super) has_more: bool,
 }
@@ -67,13 +67,13 @@ impl Signals {
             if self.running >= MOST_RUNNING {
                 return looked;
             }
-            let Some(((path, _), job)) = self.waiting.pop() else { return looked };
+            let Some(((path, zombie), job)) = self.waiting.pop() else { return looked };
             match meant(&path, &job) {
                 Some(start) => {
                     self.running += 1;
                     looked.starts.push(start);
                 }
-                None => looked.gone.push(path),
+                None => looked.gone.push((path, zombie.is_some())),
             }
         }
         looked.has_more = true;

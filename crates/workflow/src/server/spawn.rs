@@ -1,8 +1,10 @@
-//! The one thread that starts commands of the shell, and notices how they end.
+//! The one thread that starts the commands of jobs, kills and status queries, and notices how they
+//! end.
 //!
-//! Each command leads a process group of its own, so that it outlives the server. `Command` of the
-//! standard library uses posix_spawn: what a start costs doesn't depend on the server's memory.
-//! Ends are noticed by pidfds.
+//! Each command leads a process group of its own: a terminal's ^C for the server spares it, and
+//! `kill -- -PID` ends it with all that it has started. `Command` of the standard library uses
+//! posix_spawn: what a start costs doesn't depend on the server's memory. Ends are noticed by
+//! pidfds.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -60,7 +62,7 @@ impl Spawner {
     /// When the system has no descriptor or thread for it.
     pub(super) fn start(most: usize) -> io::Result<Self> {
         // Where whoever started this process ignores SIGCHLD, the system would forget how commands
-        // end. They have the system's own way again.
+        // end. A handler undoes that, and commands start with the default.
         if let Err(why) = signal_hook::flag::register(SIGCHLD, Arc::default()) {
             tracing::warn!("how commands end may stay unknown: SIGCHLD can't be asked for: {why}");
         }
@@ -103,7 +105,8 @@ impl Spawner {
         self.common.places().newly_taken_up(Instant::now())
     }
 
-    /// Has a command started, unless it is stopped; one of a job that finds no place waits.
+    /// Has a command started; one of a job that finds no place waits. After [`Self::stop`] none is
+    /// started.
     pub(super) fn submit(&self, start: Start) {
         self.common.places().add(start);
         self.common.wake();
@@ -153,7 +156,7 @@ impl Spawner {
         self.common.places().take_out(path, job)
     }
 
-    /// Starts no more, and leaves those that run. Those that run have been told of then.
+    /// Starts no more, and leaves those that run: [`Happened::Started`] has been passed on of each.
     pub(super) fn stop(&self) {
         self.common.is_over.store(true, Ordering::Release);
         self.common.wake();

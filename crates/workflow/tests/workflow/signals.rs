@@ -135,6 +135,9 @@ fn of_a_task_that_is_submitted_again_while_its_job_is_made_only_the_last_job_is_
     assert!(why("/s/killed").contains(killed), "{}", why("/s/killed"));
     place.write("home/go", "");
     place.until("the last one is started", || is_there("ran.again.3"));
+    // `touch` ends well, and reports nothing.
+    let over = "its ECF_JOB_CMD is over, or was never started";
+    place.until("its command is over", || why("/s/again").contains(over));
     let aborted = "is not started: its task was killed before";
     place.until("it is aborted", || why("/s/killed").contains(aborted));
     for none in ["ran.again.1", "made.again.2", "ran.again.2", "ran.killed.1", "ended.killed.1"] {
