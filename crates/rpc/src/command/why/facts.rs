@@ -32,14 +32,16 @@ pub(super) enum Cores {
     Changing,
 }
 
-/// Samples that take ten times the median, or more.
+/// Samples that take ten times the median or more, and the tail of all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SlowCalls {
     /// Their share of all.
     pub(super) share: f64,
     /// Their share of the time.
     pub(super) of_time: f64,
+    /// Of all samples.
     pub(super) p99_ns: f64,
+    /// Of all samples.
     pub(super) max_ns: f64,
 }
 
@@ -117,29 +119,29 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// The time that neither side spends on a CPU.
+    /// The time that neither side spends on a CPU; where the server isn't seen, this side.
     pub(super) fn off_cpu_ns(&self) -> Option<f64> {
         let server = self.server.map_or(0.0, |side| side.cpu_ns);
         self.here.map(|here| (self.mean_ns - here.cpu_ns - server).max(0.0))
     }
 
-    /// What each side works for a call, at least: of its time on a CPU what it doesn't use while a
-    /// call waits, as one does that waits on its CPU, with several threads more than one core.
-    pub(super) fn work_ns(&self) -> [f64; 2] {
-        [(self.here, self.idle.here), (self.server, self.idle.server)].map(|(side, idle)| {
-            let waits_ns = idle.unwrap_or(0.0) * self.mean_ns;
-            (side.map_or(0.0, |side| side.cpu_ns) - waits_ns).max(0.0)
-        })
-    }
-
-    /// The same by its cause, with the server's work; nothing where there is no server, or it
-    /// isn't seen.
+    /// What becomes of the time that this side is off its CPU; nothing where there is no server, or
+    /// it isn't seen.
     pub(super) fn off(&self) -> Option<Off> {
         let (here, server) = (self.here?, self.server?);
         let off_cpu_ns = self.off_cpu_ns()?;
         let core_ns = self.behind_others_ns().iter().sum::<f64>().min(off_cpu_ns);
         let server_ns = server.cpu_ns.min((self.mean_ns - here.cpu_ns).max(0.0));
         Some(Off { server_ns, core_ns, wake_up_ns: off_cpu_ns - core_ns })
+    }
+
+    /// What each side works for a call, at least: its CPU time without what it uses of a core while
+    /// a call only waits (with several threads more than one core).
+    pub(super) fn work_ns(&self) -> [f64; 2] {
+        [(self.here, self.idle.here), (self.server, self.idle.server)].map(|(side, idle)| {
+            let waits_ns = idle.unwrap_or(0.0) * self.mean_ns;
+            (side.map_or(0.0, |side| side.cpu_ns) - waits_ns).max(0.0)
+        })
     }
 
     /// How long each side was ready while others than the two had its core, at the least.

@@ -3,7 +3,8 @@
 //! - Nagle ([`nagle`]): the delayed acknowledgements of a call, a mean, and the median.
 //! - The future: its median, of the median of a call. Allocations and two cores: what one
 //!   allocation takes by itself, or a futex, of the median, which others' turns don't reach.
-//! - Several writes or reads: mean counts. One core: both sides' mean work, of the median.
+//! - Several writes or reads: mean counts. One core: both sides' mean work, or the longest time
+//!   that a side was ready without a core, of the median.
 //! - Few slow calls: a share of the time of all. Others run: a share of the mean.
 //! - A busy wait: a share of a core, while one call sleeps. An empty decode: elements.
 //!
@@ -16,6 +17,9 @@ use super::super::ping::show::time;
 use super::facts::{Cores, Facts, SEVERAL, Side, SlowCalls};
 use worth::{Cause, named};
 
+/// Slow calls are few up to this share of all.
+const FEW: f64 = 0.1;
+
 impl Facts {
     /// What takes the time, as far as the figures show it, in lines.
     pub(super) fn causes(&self) -> Vec<String> {
@@ -27,14 +31,14 @@ impl Facts {
             self.allocation(),
             self.several_writes(),
             self.several_reads(),
-            self.few_slow_ones(),
+            self.slow_ones(),
             self.others(),
             self.placement(),
         ];
         named(found.into_iter().flatten().collect(), &self.where_time_is())
     }
 
-    /// A decoder that returns nothing is fast, whatever its figure is.
+    /// A decoder that returns too little is fast, whatever its figure is.
     fn empty_decode(&self) -> Option<Cause> {
         let (came, right) = self.elements;
         let words = format!(
@@ -45,7 +49,7 @@ impl Facts {
         (came < right).then(|| Cause::fault(None, words))
     }
 
-    /// It takes CPU time while a call waits, and none of a call.
+    /// A busy wait costs CPU time, and no latency: it has no share of a call.
     fn busy_wait(&self) -> Option<Cause> {
         let sides = [("this side", self.idle.here), ("the server", self.idle.server)];
         let busy = sides.into_iter().filter_map(|(side, share)| {
@@ -130,10 +134,11 @@ impl Facts {
         Some(calls_ns(side, further, system_calls)? + woken * self.futex_ns / 2.0)
     }
 
-    fn few_slow_ones(&self) -> Option<Cause> {
+    fn slow_ones(&self) -> Option<Cause> {
         let SlowCalls { share, of_time, max_ns, .. } = self.slow;
+        let slow = if share <= FEW { "few slow" } else { "slow" };
         let words = format!(
-            "few slow calls: {:.1} % of them take {:.0} % of the time, up to {}; the others take \
+            "{slow} calls: {:.1} % of them take {:.0} % of the time, up to {}; the others take \
              {} in the median. The figures above are means of all.",
             share * 100.0,
             of_time * 100.0,
@@ -176,7 +181,8 @@ impl Facts {
         longest_ns >= 0.5 * self.median_ns
     }
 
-    /// What waking another core takes, by what it takes between two threads on the same cores.
+    /// What waking another core takes, by what it takes between two threads, one on each of the
+    /// ends' cores.
     fn wake_ups(&self) -> Option<Cause> {
         let is_woken = |side: Option<Side>| side.is_some_and(|side| side.switches >= 0.5);
         // Ends that wait on the CPU aren't.
@@ -229,11 +235,12 @@ impl Facts {
     }
 }
 
-/// What this many of a side's system calls take of its time on a CPU, at most: their share of all,
-/// as if it did nothing else. `None` where they aren't counted, or most are none.
-fn calls_ns(side: Option<Side>, count: f64, all: Option<f64>) -> Option<f64> {
-    let all = all.filter(|all| *all > count)?;
-    Some(side?.cpu_ns * count / all)
+/// What this many writes or reads behind a first one take of a side's time on a CPU, at most: their
+/// share of its system calls, as if it did nothing else. `None` where those aren't counted, or are
+/// too few for each to be one, as over shared memory.
+fn calls_ns(side: Option<Side>, further: f64, all: Option<f64>) -> Option<f64> {
+    let all = all.filter(|all| *all >= further + 1.0)?;
+    Some(side?.cpu_ns * further / all)
 }
 
 #[cfg(test)]
@@ -432,6 +439,9 @@ mod tests {
         let written = Facts { system_calls: Some(4.0), ..Facts::of_test(60e3, 2.0, 20e3) };
         let once = Facts { futex_ns: 40e3, ..written };
         assert!(first(once).contains("It takes 8.3 % of a call."), "{}", first(once));
+        // Over shared memory two writes aren't two system calls.
+        let shared = Facts { system_calls: Some(1.02), ..once }.causes();
+        assert!(shared.iter().any(|cause| cause.ends_with("at once.")), "{shared:?}");
         // The server has read the first, slept, and was woken by the second: 20 of 60 μs more.
         let server = Some(Side { cpu_ns: 20e3, ready_ns: 0.0, switches: 2.0 });
         let again = Facts { server, ..once }.causes();
@@ -447,6 +457,7 @@ mod tests {
         assert!(first(asleep).starts_with(words), "{}", first(asleep));
         // Cores that were awake.
         let awake = Facts { median_ns: 12e3, mean_ns: 12e3, ..asleep };
-        assert!(!first(awake).contains("two cores"), "{}", first(awake));
+        let causes = named(awake);
+        assert!(!causes.iter().any(|cause| cause.contains("two cores")), "{causes:?}");
     }
 }
