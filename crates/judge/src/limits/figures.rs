@@ -191,10 +191,10 @@ figures! {
     /// Flushes of disks' caches: what an fsync costs.
     disk_flushes: "count",
     /// How fast one thread of this host copies memory, measured at the start of the run, and again
-    /// before each round where values are arrays of at least 10,000 elements.
+    /// before each round of messages of at least 80 kB.
     copy_bytes_per_s: "bytes_per_s",
     /// How fast its loopback carries messages of 80 MB over one connection, measured before each
-    /// round where values are arrays of at least 10,000 elements.
+    /// round of messages of at least 80 kB.
     loopback_bytes_per_s: "bytes_per_s",
 }
 

@@ -5,7 +5,8 @@ use super::figures::Figures;
 /// The result of a rule: strength and evidence.
 pub(super) type Finding = Option<(f64, String)>;
 
-/// The kinds of limits, in the order in which they are ranked.
+/// The kinds of limits, in the order in which they are ranked (what takes little of the time from
+/// outside apart: [`limits_reached`](super::limits_reached)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LimitKind {
     /// From outside: it invalidates the other figures.
@@ -40,8 +41,8 @@ pub struct Limit {
 pub struct Reached {
     /// Which.
     pub limit: &'static Limit,
-    /// The share of the time, the cores or the answers that it accounts for: about 0 to 1. Ranks
-    /// limits of one kind.
+    /// The share of the time, the cores or the answers that it accounts for, 0 to 1, and 1 more
+    /// where it is the cause of what else is full. Ranks limits of one kind.
     pub strength: f64,
     /// The figures that show it, in words.
     pub evidence: String,

@@ -4,7 +4,8 @@
 //! USE Method), as rules: a rule that holds names its evidence. More than one may hold; they are
 //! ranked by kind and then by strength:
 //!
-//! 1. what comes **from outside** and invalidates every other figure: neighbours, pauses, swaps;
+//! 1. what comes **from outside** and takes a tenth of the time, or stops everything (a quota, pages
+//!    from disk): it invalidates every other figure. What takes less of it stands last;
 //! 2. what is **full**: a thread, cores, a disk, a queue, a timer that most answers wait for;
 //! 3. **waiting** for one another while nothing is full: wake-ups, a lock;
 //! 4. what **will** be exhausted: memory and descriptors that grow.
@@ -23,9 +24,6 @@ pub use rules::{LIMITS, unseen};
 pub use shared_resources::shared_resources;
 pub use threshold::{THRESHOLDS, Threshold, is_generator_bound};
 
-/// The share of answers from which on the median is one of them.
-const MEDIAN: f64 = 0.5;
-
 /// Returns every limit that was reached, ranked; empty is *none reached*, unless it is [`unseen`].
 pub fn limits_reached(figures: &Figures) -> Vec<Reached> {
     let mut reached: Vec<Reached> = LIMITS
@@ -35,17 +33,22 @@ pub fn limits_reached(figures: &Figures) -> Vec<Reached> {
             Some(Reached { limit, strength, evidence })
         })
         .collect();
+    // Less than a tenth of the time explains no rate.
+    let is_slight = |one: &Reached| {
+        one.limit.kind == LimitKind::Outside && one.strength < threshold::OUTSIDE_FIRST
+    };
     // Waiting explains only what nothing else does: threads behind a full resource sleep, too.
-    if reached.iter().any(|one| one.limit.kind < LimitKind::Waiting) {
+    if reached.iter().any(|one| one.limit.kind < LimitKind::Waiting && !is_slight(one)) {
         reached.retain(|one| one.limit.kind != LimitKind::Waiting);
     }
     // Other programs take time, but no 40 ms from every other answer: that is a timer's.
-    let is_of_the_median = figures.near_40ms.is_some_and(|share| share >= MEDIAN);
+    let is_of_the_median = figures.near_40ms.is_some_and(|share| share >= threshold::OF_THE_MEDIAN);
     let comes_first = |one: &Reached| is_of_the_median && one.limit.code == "delayed_ack";
     reached.sort_by(|a, b| {
         let kind = a.limit.kind.cmp(&b.limit.kind);
         let first = comes_first(b).cmp(&comes_first(a));
-        first.then(kind).then(b.strength.total_cmp(&a.strength))
+        let slight = is_slight(a).cmp(&is_slight(b));
+        first.then(slight).then(kind).then(b.strength.total_cmp(&a.strength))
     });
     reached
 }

@@ -245,14 +245,17 @@ fn memory(figures: &Figures) -> Finding {
     let pressure = figures.pressure_memory.unwrap_or(0.0);
     let swapped = figures.per_s(figures.swapped_bytes).unwrap_or(0.0);
     let faults = figures.per_s(figures.server_major_faults).unwrap_or(0.0);
-    let holds = pressure >= at::PRESSURE_MEMORY || swapped >= at::SWAPPED || faults >= at::FAULTS;
+    let from_disk = swapped >= at::SWAPPED || faults >= at::FAULTS;
+    let holds = pressure >= at::PRESSURE_MEMORY || from_disk;
     let evidence = format!(
         "tasks waited for memory {} of the time; {:.1} MB/s swapped; the server read {faults:.0} \
          of its pages a second from disk",
         percent(pressure),
         swapped / 1e6
     );
-    holds.then_some((pressure, evidence))
+    // Pages that come from disk stop threads for a time that isn't measured: at least first.
+    let least = if from_disk { at::OUTSIDE_FIRST } else { 0.0 };
+    holds.then_some((pressure.max(least), evidence))
 }
 
 fn generator(figures: &Figures) -> Finding {

@@ -140,8 +140,14 @@ fn what_a_quota_stops_is_not_blamed_on_a_neighbour() {
 #[test]
 fn what_comes_from_outside_is_first_and_waiting_only_where_nothing_else_explains_it() {
     let text = include_str!("recorded/server_thread.txt");
-    let full = Figures { paused: Some(0.03), longest_pause_ns: Some(45e6), ..Figures::parse(text) };
-    assert_eq!(codes(&full)[..2], ["host_stalls", "server_thread"]);
+    let stalled =
+        |paused, rest| Figures { paused: Some(paused), longest_pause_ns: Some(45e6), ..rest };
+    let full = || Figures::parse(text);
+    assert_eq!(codes(&stalled(0.12, full()))[..2], ["host_stalls", "server_thread"]);
+    // What is slight explains no rate: it stands behind what does.
+    assert_eq!(codes(&stalled(0.03, full()))[..2], ["server_thread", "host_stalls"]);
+    assert_eq!(codes(&stalled(0.03, behind_a_lock())), ["wakeups", "host_stalls"]);
+    assert_eq!(codes(&stalled(0.12, behind_a_lock())), ["host_stalls"]);
     // Its threads sleep as often as those behind a lock do; the disk is why.
     let disk = Figures::parse(include_str!("recorded/disk.txt"));
     assert_eq!(codes(&disk), ["disk"]);

@@ -44,6 +44,9 @@ thresholds! {
         "a tenth of a core is five times what makes a slice disturbed: it explains figures";
     TAKEN = 0.25, "share of the run's cores that other programs used",
         "threads that wake up then find every fourth core taken: what the run lacks may be cores";
+    OUTSIDE_FIRST = 0.10, "share of the time from which on what comes from outside stands first",
+        "what takes less of the time moves a rate or a median by less than that: another limit \
+         explains them";
     THROTTLED = 0.02, "share of the CPU quota's periods in which it was used up",
         "as much as other programs may take: in each the run stands still for up to 100 ms";
     WAITED = 0.05, "share of time that a side waited for a core",
@@ -70,6 +73,8 @@ thresholds! {
     NEAR_40MS = 0.05, "share of answers that took 39 to 48 ms",
         "Linux holds an acknowledgement back for 40 ms (TCP_DELACK_MIN), and a writer under \
          Nagle's rule (RFC 896) waits for it: answers of such a writer make a step there";
+    OF_THE_MEDIAN = 0.5, "share of answers from which on that stall comes first",
+        "the median is one of them, and no neighbour takes 40 ms from every other answer";
     DELAYED = 0.1, "delayed acknowledgements of the host per answer that took 39 to 48 ms",
         "each holds up all that is pipelined behind it; measured: 1.2 under Nagle's rule one at a \
          time, 0.00 to 0.05 of a server that takes 40 to 47 ms by itself";
