@@ -84,10 +84,12 @@ pub struct WrongAnswer {
 #[derive(Clone, Debug, Default)]
 pub struct LoadResult {
     /// From the first request to the last answer, in nanoseconds: of closed loops the mean of all
-    /// slots, of a schedule to its end at least.
+    /// slots, of a schedule to its end at least, of calls that time themselves the sum of these.
     pub duration_ns: u64,
-    /// Of closed loops: what the answers are divided by for their rate, between the mean of all
-    /// slots and the last answer of all. Else zero.
+    /// What the answers are divided by for their rate, where closed loops are connections of the
+    /// lab's own: between the mean of all slots and the last answer of all, or the time of a
+    /// schedule beside them where that is longer. Else zero, and that is `duration_ns`. The session
+    /// sets it.
     pub loop_ns: u64,
     /// Operations by outcome.
     pub counts: Counts,

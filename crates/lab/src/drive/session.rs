@@ -232,18 +232,23 @@ impl Session {
         }
         let mut sum = LoadResult::default();
         // Closed loops end with their last answers, at different times: their mean counts.
-        let (mut loops, mut looped_ns, mut loop_ns) = (0, 0, 0);
+        let (mut loops, mut looped_ns, mut loop_ns, mut has_loop_ns) = (0, 0, 0, false);
         for thread in &mut self.threads {
             let mut result = thread.result()?;
             if thread.loops > 0 {
                 loops += thread.loops;
-                looped_ns += std::mem::take(&mut result.duration_ns) * thread.loops;
-                loop_ns += result.loop_ns * thread.loops;
+                let ns = std::mem::take(&mut result.duration_ns);
+                looped_ns += ns * thread.loops;
+                // Calls that block have no other time than that.
+                let own_ns = if result.loop_ns > 0 { result.loop_ns } else { ns };
+                loop_ns += own_ns * thread.loops;
+                has_loop_ns |= result.loop_ns > 0;
             }
             sum.add(result);
         }
         // Beside a schedule they are divided by its time, where that is longer.
-        sum.loop_ns = loop_ns.checked_div(loops).map_or(0, |ns| sum.duration_ns.max(ns));
+        let loop_ns = loop_ns.checked_div(loops).filter(|_| has_loop_ns);
+        sum.loop_ns = loop_ns.map_or(0, |ns| sum.duration_ns.max(ns));
         sum.duration_ns = sum.duration_ns.max(looped_ns.checked_div(loops).unwrap_or(0));
         sum.streams = super::streams::joined(sum.streams);
         Ok(sum)

@@ -64,14 +64,17 @@ pub fn capacity(
     let options =
         RunOptions { plan, exe, ledger, build, logs, command, seed, extras, stop, progress };
     let (mut writer, mut runner) = begin(options)?;
-    writer.search(&SearchRow {
+    let begun = writer.search(&SearchRow {
         run_id: writer.run(),
         key: search.key.clone(),
         precision: search.search.precision,
         error: ERROR,
         rounds_most: LOOKS[LOOKS.len() - 1],
-    })?;
-    let outcome = try_loads(&mut writer, &mut runner, search, &plans);
+    });
+    let outcome = match begun {
+        Ok(()) => try_loads(&mut writer, &mut runner, search, &plans),
+        Err(error) => Err(error.into()),
+    };
     runner.stop_kept();
     end(writer, outcome)
 }

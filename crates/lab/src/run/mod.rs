@@ -56,11 +56,13 @@ pub fn run(options: RunOptions<'_>) -> Result<(RunId, Ending), RunError> {
         outcome = runner.profile(&mut writer, &folder, profiles).map(|()| Ending::Finished);
     }
     if outcome.is_ok() {
-        for (index, trials) in runner.trials.iter().enumerate() {
+        let mut points = runner.trials.iter().enumerate();
+        let judged = points.try_for_each(|(index, trials)| {
             let (point, confidence) = (&plan.points[index], runner.stopping.confidence);
             let terms = require::Terms::at(point, confidence, judge::MIN_ROUNDS);
-            writer.requirements(index, point, trials, terms)?;
-        }
+            writer.requirements(index, point, trials, terms)
+        });
+        outcome = judged.map_err(RunError::from).and(outcome);
     }
     end(writer, outcome)
 }

@@ -37,9 +37,9 @@ pub(super) struct RunWriter<'a> {
     targets: Vec<TargetId>,
     points: Vec<PointId>,
     recorder: SeriesWriter,
-    /// This host's memory bandwidth of one thread, measured once a run.
+    /// This host's memory bandwidth of one thread, as it was last measured.
     pub(super) copy_bytes_per_s: f64,
-    /// Its loopback's bandwidth for large messages, measured once in a run that has such values.
+    /// Its loopback's bandwidth for large messages, measured before each round that has those.
     pub(super) loopback_bytes_per_s: Option<f64>,
 }
 

@@ -1,6 +1,6 @@
 //! The state of a run from round to round, and what every phase of a run needs of it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -8,6 +8,7 @@ use std::time::Instant;
 use ledger::{RunId, RunState};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use wire::Ns;
 
 use super::early_end::DisturbedRounds;
 use super::options::{ABORTED, ENDED_EARLY, Ending, RunError, RunOptions};
@@ -21,7 +22,8 @@ use crate::drive::LiveStats;
 use crate::observe::Watch;
 use crate::plan::Plan;
 
-/// From this message size on, results are compared with the bandwidth of the host's loopback.
+/// From this message size on, that of 10,000 doubles, what the host's memory and loopback carry is
+/// measured before each round.
 const LARGE_BYTES: u64 = 80_000;
 
 /// The state of a run.
@@ -32,7 +34,7 @@ pub(super) struct Runner<'a> {
     pub(super) deployer: Deployer,
     pub(super) random: SmallRng,
     pub(super) stop: Arc<AtomicBool>,
-    pub(super) clock_zero: wire::Ns,
+    pub(super) clock_zero: Ns,
     /// Where load threads publish the figures of each second, for live views.
     pub(super) live_stats: Arc<LiveStats>,
     pub(super) started: Instant,
@@ -53,19 +55,11 @@ pub(super) fn begin(options: RunOptions<'_>) -> Result<(RunWriter<'_>, Runner<'_
     let RunOptions { plan, exe, ledger, build, logs, command, seed, stop, progress, .. } = options;
     let fingerprint = crate::observe::fingerprint_with(exe, build);
     let mut writer = RunWriter::begin(ledger, plan, fingerprint, command, seed)?;
-    let folder: PathBuf = logs.join(writer.run().to_string());
     let clock_zero = wire::clock::now();
-    let watch = Watch::start(clock_zero, &[]).map_err(|source| RunError::System {
-        what: "starting to watch the host".to_owned(),
-        source,
-    })?;
-    watch.follow_own("generator");
-    let deployer = Deployer::new(exe, &folder, &logs.with_file_name("data"));
-    let deployer = deployer.map_err(|source| RunError::System {
-        what: format!("preparing {}", folder.display()),
-        source,
-    })?;
-    let deployer = deployer.with_cold_data(plan.rounds.is_cold);
+    let (watch, deployer) = match prepare(plan, exe, logs, writer.run(), clock_zero) {
+        Ok(prepared) => prepared,
+        Err(error) => return Err(failed(writer, error)),
+    };
     let mut runner = Runner {
         plan,
         exe,
@@ -90,6 +84,31 @@ pub(super) fn begin(options: RunOptions<'_>) -> Result<(RunWriter<'_>, Runner<'_
     Ok((writer, runner))
 }
 
+/// What watches the host, and what starts targets.
+fn prepare(
+    plan: &Plan,
+    exe: &Path,
+    logs: &Path,
+    run: RunId,
+    clock_zero: Ns,
+) -> Result<(Watch, Deployer), RunError> {
+    let failed = |what: String| move |source| RunError::System { what, source };
+    let watch =
+        Watch::start(clock_zero, &[]).map_err(failed("starting to watch the host".to_owned()))?;
+    watch.follow_own("generator");
+    let folder = logs.join(run.to_string());
+    let deployer = Deployer::new(exe, &folder, &logs.with_file_name("data"))
+        .map_err(failed(format!("preparing {}", folder.display())))?;
+    Ok((watch, deployer.with_cold_data(plan.rounds.is_cold)))
+}
+
+/// Ends a run in the ledger that has failed, and returns why: a ledger that can't be written either
+/// is not the first cause.
+fn failed(mut writer: RunWriter<'_>, error: RunError) -> RunError {
+    let _ = writer.end(RunState::Failed, Some(&error.to_string()));
+    error
+}
+
 /// Ends a run in the ledger, however it ended.
 pub(super) fn end(
     mut writer: RunWriter<'_>,
@@ -110,10 +129,7 @@ pub(super) fn end(
             }
             Ok((writer.run(), ending))
         }
-        Err(error) => {
-            writer.end(RunState::Failed, Some(&error.to_string()))?;
-            Err(error)
-        }
+        Err(error) => Err(failed(writer, error)),
     }
 }
 

@@ -150,8 +150,8 @@ rows! {
         started_ns: u64,
         /// The measured time, all slices together.
         measured_ns: u64,
-        /// What operations are divided by for their rate: that time but of closed loops, whose
-        /// first and last answers lie elsewhere in it than the others.
+        /// What operations are divided by for their rate: the measured time; of closed loops a
+        /// longer one, so that first answers, which wait behind no other, don't raise the rate.
         rate_ns: u64,
         /// Operations completed in the measured phase: right, wrong, or refused.
         operations: u64,
