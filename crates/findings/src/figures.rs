@@ -15,7 +15,7 @@ use crate::streams::StreamFigures;
 pub struct Figures {
     /// Operations completed.
     pub operations: u64,
-    /// Operations per second of measured time.
+    /// Operations per second of [`TrialRow::rate_ns`].
     pub rate_per_s: Option<f64>,
     /// Latency of all operations.
     pub latency: Latency,
@@ -218,9 +218,9 @@ impl Usage {
 }
 
 /// The mean number of operations under way in slices of this length together. A slice lasts from
-/// its first request to its last answer, so nothing is under way at its ends, and the time integral
-/// of their number is the sum of their latencies: Little's law without an assumption (J. D. C.
-/// Little, Oper. Res. 59, 2011).
+/// its first request to its last answer (of closed loops: in the mean of all slots), so nothing is
+/// under way at its ends, and the time integral of their number is the sum of their latencies:
+/// Little's law without an assumption (J. D. C. Little, Oper. Res. 59, 2011).
 fn concurrency(latency: &Latency, measured_ns: u64) -> Option<f64> {
     let under_way_ns = latency.count as f64 * latency.mean_ns?;
     (measured_ns > 0).then(|| under_way_ns / measured_ns as f64)

@@ -1,16 +1,17 @@
 //! Of a schedule: that a target fell behind it, and in which part.
 
-use findings::{StretchFigures, Summary, TargetSummary};
+use findings::{PointSummary, StretchFigures, Summary, TargetSummary};
 
+use crate::escape::one_line;
 use crate::number::{rate, thousands};
 use crate::phrases::many;
 
-/// From this part of what was due on, the rate of answers says nothing of a queue.
-const NEARLY_ALL: f64 = 0.99;
+/// Below this part of what was due, what was not answered meanwhile says nothing of a queue.
+const NO_SHORTFALL: f64 = 0.01;
 
 /// From this part of what was due on, what was not answered meanwhile is named though no overload
 /// was seen.
-const MUCH: f64 = 0.05;
+const LARGE_SHORTFALL: f64 = 0.05;
 
 /// Whether a target's schedule has several parts.
 pub(crate) fn has_parts(target: &TargetSummary) -> bool {
@@ -61,16 +62,21 @@ pub(crate) fn overloaded(summary: &Summary) -> Option<String> {
 /// That the first target answered less than was due, and that this is no sure sign of an overload:
 /// a slice has few requests, or answers are slow.
 pub(crate) fn short(summary: &Summary) -> Option<String> {
-    let targets = summary.points.iter().filter_map(|point| point.of_target(0));
-    let even = targets.filter(|target| target.overloaded_trials == 0 && !is_uneven(target));
-    let stretches = even.flat_map(|target| &target.stretches);
-    let most = stretches.max_by(|a, b| a.shortfall().total_cmp(&b.shortfall()))?;
-    let is_short = summary.capacity.is_none() && most.shortfall() > MUCH;
+    let of_first = |point| PointSummary::of_target(point, 0).map(|target| (point, target));
+    let targets = summary.points.iter().filter_map(of_first);
+    let even = targets.filter(|(_, one)| one.overloaded_trials == 0 && !is_uneven(one));
+    let stretches = even.flat_map(|(point, one)| one.stretches.iter().map(move |of| (point, of)));
+    let (point, most) = stretches.max_by(|a, b| a.1.shortfall().total_cmp(&b.1.shortfall()))?;
+    let is_short = summary.capacity.is_none() && most.shortfall() > LARGE_SHORTFALL;
     let name = &summary.targets[0].name;
+    let place = match summary.points.len() {
+        1 => String::new(),
+        _ => format!(", at {}", one_line(&point.row.label)),
+    };
     is_short.then(|| {
         let (due, answered) = figures(most);
         format!(
-            "{name} answered {answered} while {due} were due: it was asked for more than it \
+            "{name} answered {answered} while {due} were due{place}: it was asked for more than it \
              carries, or its answers take long beside a slice. To tell, measure for longer, with \
              [rounds] slice = \"none\"."
         )
@@ -80,14 +86,19 @@ pub(crate) fn short(summary: &Summary) -> Option<String> {
 /// Where the schedule is one rate.
 fn throughout(name: &str, place: &str, worst: &StretchFigures) -> String {
     let (due, answered) = figures(worst);
-    match worst.shortfall() < 1.0 - NEARLY_ALL && worst.waited > 0 {
-        true => format!(
+    match (worst.shortfall() < NO_SHORTFALL, worst.waited) {
+        (true, 0) => format!(
+            "{name} did not keep up with the schedule{place}: of {due} that were due {answered} \
+             were answered, and those under way became more and more; latencies are those of a \
+             growing queue."
+        ),
+        (true, _) => format!(
             "{name} did not work off what was due before more came{place}: {due} were due and \
              {answered} answered, and {} or more waited all the time in the second half of a \
              slice; latencies are those of a queue that did not empty.",
             thousands(worst.waited)
         ),
-        false => format!(
+        (false, _) => format!(
             "{name} did not keep up with the schedule{place}: {due} were due and {answered} \
              answered; latencies are those of a growing queue."
         ),
@@ -96,8 +107,7 @@ fn throughout(name: &str, place: &str, worst: &StretchFigures) -> String {
 
 /// Where it fell behind in one of several rates, or in a part of a trace.
 fn in_part(name: &str, place: &str, worst: &StretchFigures, all: &[&StretchFigures]) -> String {
-    let is_behind = |one: &&&StretchFigures| one.overloaded_trials > 0 && one.shortfall() > 0.0;
-    let behind = all.iter().filter(is_behind).count().max(1);
+    let behind = all.iter().filter(|one| one.overloaded_trials > 0).count();
     let of = all.len();
     let parts = match worst.name.starts_with("tenth ") {
         true => format!("{} of the trace", many(behind, "tenth")),
@@ -109,7 +119,7 @@ fn in_part(name: &str, place: &str, worst: &StretchFigures, all: &[&StretchFigur
         0 => String::new(),
         waited => format!(", and {} or more waited in its second half", thousands(waited)),
     };
-    let caught_up = all.last().is_some_and(|last| last.overloaded_trials == 0);
+    let caught_up = all.last().is_some_and(|last| 2 * last.overloaded_trials <= last.trials);
     let end = if caught_up { "it caught up later" } else { "it had not caught up at the end" };
     format!(
         "{name} fell behind in {parts}{place}, {most} {}: {due} were due and {answered} answered \

@@ -17,6 +17,9 @@ use crate::exit::Failure;
 use crate::out;
 use crate::storage::Storage;
 
+/// The least time of a plan that says what makes it shorter.
+const LONG: Span = Span::from_ms(30 * 60 * 1000);
+
 /// Arguments of `loadline plan`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  loadline plan suites/tour.toml --set rounds.measure=2s")]
@@ -163,7 +166,23 @@ fn time_as_text(plan: &Plan) -> String {
         true => ", and longer where a run of a batch takes longer, which is known once it has run",
         false => "",
     };
-    format!("about {least} at least{again}{unknown}")
+    format!("about {least} at least{again}{unknown}{}", shorter(plan))
+}
+
+/// What makes a run shorter that takes over half an hour.
+fn shorter(plan: &Plan) -> String {
+    if plan.shortest() < LONG {
+        return String::new();
+    }
+    let points = plan.points.len();
+    let fewer = match points {
+        1 => "--set rounds.measure=SPAN shortens".to_owned(),
+        _ => format!(
+            "there are {points} points: --set KEY=VALUE leaves one value of a swept key, and \
+             --set rounds.measure=SPAN shortens"
+        ),
+    };
+    format!("\n  {fewer} each of at least {} rounds", plan.rounds.at_least)
 }
 
 /// The targets, points and events of a plan with all that they execute. Commands are not wrapped:
