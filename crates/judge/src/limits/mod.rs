@@ -4,8 +4,8 @@
 //! USE Method), as rules: a rule that holds names its evidence. More than one may hold; they are
 //! ranked by kind and then by strength:
 //!
-//! 1. what comes **from outside** and takes a tenth of the time, or stops everything (a quota, pages
-//!    from disk): it invalidates every other figure. What takes less of it stands last;
+//! 1. what comes **from outside** and takes a tenth of the time, or stops everything (a quota,
+//!    pages from disk): it invalidates every other figure. What takes less of it stands last;
 //! 2. what is **full**: a thread, cores, a disk, a queue, a timer that most answers wait for;
 //! 3. **waiting** for one another while nothing is full: wake-ups, a lock;
 //! 4. what **will** be exhausted: memory and descriptors that grow.

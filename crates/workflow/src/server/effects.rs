@@ -159,8 +159,8 @@ impl Owner {
         }
     }
 
-    /// Logs a command that is not started (`--dis_job_gen`), and notes it for `why`. Of jobs nothing
-    /// is logged: they are too many.
+    /// Logs a command that is not started (`--dis_job_gen`), and notes it for `why`. Of jobs
+    /// nothing is logged: they are too many.
     fn note_not_started(&self, at_us: i64, submission: &Submission) {
         let Submission { kind, path, try_no, password, is_for_zombie, .. } = submission;
         if *kind != CommandKind::Job {
