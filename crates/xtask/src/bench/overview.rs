@@ -187,8 +187,8 @@ fn median(figures: &str, point: &str, step: &str) -> Option<Shown> {
     let figures = unfolded(figures);
     let lines = figures.lines().skip_while(|line| !line.contains(point));
     let name = format!("loadline: {step} ");
-    let line = lines.into_iter().find(|line| line.trim_start().starts_with(&name))?;
-    let (_, rest) = line.split_once("median ")?;
+    let own = lines.into_iter().find_map(|line| line.trim_start().strip_prefix(&name))?;
+    let (_, rest) = own.split_once("median ")?;
     let figure = rest.split("  ").next()?.trim().to_owned();
     Some(Shown { figure, verdict: String::new() })
 }
