@@ -7,6 +7,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use prost_reflect::{DynamicMessage, MessageDescriptor};
 use serde_json::Deserializer;
+use serde_path_to_error::Track;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Requests that are read ahead of what is sent.
@@ -56,11 +57,18 @@ fn read(
             // There is more.
             Err(_) => {}
         }
-        let request = DynamicMessage::deserialize(message.clone(), &mut deserializer);
+        let mut track = Track::new();
+        let tracked = serde_path_to_error::Deserializer::new(&mut deserializer, &mut track);
+        let request = DynamicMessage::deserialize(message.clone(), tracked);
         let request = request.map(|request| request.encode_to_vec().into());
         let is_wrong = request.is_err();
-        let request = request
-            .map_err(|error| format!("{name}: {error} (it is to be a {})", message.full_name()));
+        let request = request.map_err(|error| {
+            let field = match track.path().to_string() {
+                path if path == "." => String::new(),
+                path => format!("{path}: "),
+            };
+            format!("{name}: {field}{error} (it is to be a {})", message.full_name())
+        });
         // Whoever waits for it may have ended.
         if sender.blocking_send(request).is_err() || is_wrong {
             return;

@@ -202,7 +202,7 @@ fn metadata_is_checked_and_has_a_limit_that_ends_one_call() {
     assert_eq!(status(&server, &[("x-long", &long(15_000))]), "0");
     let mut raw = Raw::connect(server.socket(), &[]);
     for (stream, bytes, right) in
-        [(1, 17_000, "8"), (3, 60_000, "8"), (5, 100_000, "431"), (7, 10, "0")]
+        [(1, 17_000, "8"), (3, 120_000, "8"), (5, 150_000, "431"), (7, 10, "0")]
     {
         let block = headers(ADD, &[("x-long", &long(bytes))]);
         let pieces: Vec<_> = block.chunks(16_000).collect();
@@ -216,6 +216,16 @@ fn metadata_is_checked_and_has_a_limit_that_ends_one_call() {
         let got = if ended.status.is_empty() { ended.http } else { ended.status };
         assert_eq!(got, right, "{bytes} bytes");
     }
+    // What is allowed, in small frames.
+    let block = headers(ADD, &[("x-long", &long(9_000))]);
+    let pieces: Vec<_> = block.chunks(1_000).collect();
+    for (number, piece) in pieces.iter().enumerate() {
+        let kind = if number == 0 { HEADERS } else { CONTINUATION };
+        let flags = if number + 1 == pieces.len() { END_HEADERS } else { 0 };
+        raw.send(&frame(kind, flags, 9, piece));
+    }
+    raw.send(&frame(DATA, END_STREAM, 9, &message(ONE)));
+    assert_eq!(raw.ended(9).status, "0");
 }
 
 #[test]

@@ -154,6 +154,7 @@ pub(super) const ROWS: &[Row] = &[
     steps("workflow-ladder-triggers", "ladder suites/workflow-ladder-triggers.toml --profiles 0"),
     steps("workflow-builds", "ladder suites/workflow-builds.toml --profiles 0"),
     rpc("rpc-calls", "run suites/rpc-calls.toml"),
+    rpc("rpc-single", "run suites/rpc-single.toml"),
     Row { shown: Shown::Printed, ..rpc("rpc-generator", "run suites/rpc-generator.toml") },
     rpc("rpc-calls-go", "run suites/rpc-calls-go.toml"),
     rpc("rpc-open", "run suites/rpc-open.toml"),

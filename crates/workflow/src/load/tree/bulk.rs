@@ -59,7 +59,7 @@ pub(super) fn check(
     let task = made.tasks.last().map_or("", String::as_str);
     match step {
         Step::Get | Step::SyncFull | Step::SyncCold => return taken(step, site, state, figures),
-        Step::Sync => {
+        Step::Sync | Step::Resync => {
             let numbers = synced(site, state, figures)?;
             state.synced(numbers);
             return Ok(());

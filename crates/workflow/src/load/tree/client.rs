@@ -80,7 +80,7 @@ impl Client {
                 bulk::commands(sizes.commands, made, site, state)
             }),
             // Short ones: the pings of others would be most of what they cost.
-            Step::Sync => {
+            Step::Sync | Step::Resync => {
                 let request = bulk::request(step, made, state);
                 let before = site.process.cpu_ns();
                 let took = site.ask(&request)?;

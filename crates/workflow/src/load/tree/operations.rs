@@ -37,6 +37,7 @@ steps! {
     SyncFull "sync-full" Read "Takes all that a client that follows needs."
     SyncCold "sync-cold" Read "The same for a client that has nothing yet."
     Sync "sync" Read "Takes what has changed since the last of these."
+    Resync "resync" Read "The same, behind a step that has changed each task."
     Suspend "suspend" Write "Suspends each task by its path, in one request."
     Resume "resume" Write "Resumes each task by its path, in one request."
     Force "force" Write "Forces all suites complete, with all below them."
