@@ -66,5 +66,5 @@ fn tried(probe: &ProbeRow) -> Try {
         RequirementOutcome::Broken => Held::No,
         RequirementOutcome::CantTell => Held::Unclear,
     };
-    Try { load: probe.load, held }
+    Try { load: probe.load, held, answered: None }
 }

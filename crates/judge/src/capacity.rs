@@ -1,7 +1,8 @@
 //! Search for the highest load that meets its requirements: the next load to try, and the bracket
 //! that the tries so far leave.
 //!
-//! Loads are doubled until one breaks, then the gap is bisected on the log scale down to the
+//! Loads are doubled until one breaks, or halved until one holds (from what was answered of the
+//! load that broke, where that is less), then the gap is bisected on the log scale down to the
 //! stated precision. Whether a load holds is itself estimated from figures that vary, so each try
 //! is repeated until its outcome is clear, and it may stay unclear: then the edge lies near it, and
 //! the gaps below and above are narrowed separately (mutilate's `--search` and fio's
@@ -25,6 +26,8 @@ pub struct Try {
     pub load: f64,
     /// Its outcome.
     pub held: Held,
+    /// What was carried of it, in the same unit, where loads are rates and it is known.
+    pub answered: Option<f64>,
 }
 
 /// How loads are searched.
@@ -53,6 +56,10 @@ pub struct Capacity {
 
 /// Loads tried at most: doubling from 1 to beyond 10^9 and halving to a thousandth takes fewer.
 const MAX_TRIES: usize = 60;
+
+/// The part of what was answered of a load that broke that is tried next: an overloaded target
+/// answers about what it carries.
+const OF_ANSWERED: f64 = 0.9;
 
 /// Loads that stay unclear above one that held, of which each is twice the one before: beyond eight
 /// times what held, on a host on which nothing is clear, no higher load would be.
@@ -91,7 +98,12 @@ impl Search {
         let above = highest_unclear.or(held).or(broken);
         let is_new = |load: &f64| tries.iter().all(|one| one.load != *load);
         match (held, broken) {
-            (None, _) => Some(self.fitted(below? / 2.0)).filter(is_new),
+            (None, _) => {
+                let half = below? / 2.0;
+                let answered = tries.last().and_then(|one| one.answered);
+                let lower = answered.map(|rate| rate * OF_ANSWERED).filter(|rate| *rate > 0.0);
+                Some(self.fitted(lower.map_or(half, |lower| lower.min(half)))).filter(is_new)
+            }
             (Some(held), None) if unclear.len() >= MAX_UNCLEAR => {
                 let below = below.filter(|below| below / held > 1.0 + self.precision)?;
                 Some(self.fitted((held * below).sqrt())).filter(is_new)
@@ -124,9 +136,19 @@ mod tests {
     fn searched(search: &Search, mut answer: impl FnMut(f64) -> Held) -> (Capacity, usize) {
         let mut tries = Vec::new();
         while let Some(load) = search.next(&tries) {
-            tries.push(Try { load, held: answer(load) });
+            tries.push(Try { load, held: answer(load), answered: None });
         }
         (Capacity::of(&tries), tries.len())
+    }
+
+    #[test]
+    fn the_search_goes_down_to_what_was_answered_and_not_by_halves() {
+        let tried = |load, answered| Try { load, held: Held::No, answered };
+        assert_eq!(SEARCH.next(&[tried(1_000.0, Some(80.0))]), Some(72.0));
+        assert_eq!(SEARCH.next(&[tried(1_000.0, Some(900.0))]), Some(500.0));
+        for unknown in [None, Some(0.0)] {
+            assert_eq!(SEARCH.next(&[tried(1_000.0, unknown)]), Some(500.0));
+        }
     }
 
     #[test]

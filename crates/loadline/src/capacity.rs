@@ -98,7 +98,11 @@ pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     check(&first, args)?;
     let target = &first.targets()[0].name;
     let over = &args.over;
-    note(format!("searching the highest {over} that {target} carries, from {}", words(args, from)));
+    note(format!(
+        "searching the highest {over} that {target} carries, from {}, for about {} at most",
+        words(args, from),
+        args.budget
+    ));
     let (key, budget) = (args.over.clone(), args.budget);
     let search = CapacitySearch { key, search, plan_at: &plan_at, budget };
     crate::run::measure_with(&first, &args.how, |options| lab::run::capacity(options, &search))

@@ -138,7 +138,10 @@ pub(crate) fn measure_with(
     }
     raise_file_limit(plan)?;
     let stop = live::stop_flag().context("signals can't be caught")?;
-    let lock = RunLock::take(how.wait)?;
+    let Some(lock) = RunLock::take(how.wait, &stop)? else {
+        note("interrupted; nothing was measured");
+        return Ok(ExitCode::from(130));
+    };
     let storage = Storage::find(how.ledger.as_deref())?;
     let mut ledger = Ledger::open(&storage.ledger).map_err(|error| storage.failure(error))?;
     let before = ledger.last_run().map_err(|error| storage.failure(error))?;

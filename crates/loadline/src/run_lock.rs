@@ -5,6 +5,8 @@ use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::out::note;
 use anyhow::{Context, bail};
@@ -17,6 +19,9 @@ const FOLDERS: [&str; 2] = ["/run/lock", "/tmp"];
 /// Names another file, such as one that containers of one host share.
 const VARIABLE: &str = "LOADLINE_LOCK";
 
+/// How often it is tried again.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// Held while measuring: two measured runs on one host would measure each other.
 #[derive(Debug)]
 pub(crate) struct RunLock {
@@ -24,14 +29,15 @@ pub(crate) struct RunLock {
 }
 
 impl RunLock {
-    /// Takes the host's lock, waiting for it only if asked to.
-    pub(crate) fn take(wait: bool) -> anyhow::Result<Self> {
+    /// Takes the host's lock, waiting for it only if asked to; `None` where `stop` ends the wait.
+    pub(crate) fn take(wait: bool, stop: &AtomicBool) -> anyhow::Result<Option<Self>> {
         let path = place(std::env::var_os(VARIABLE), &FOLDERS.map(Path::new));
         loop {
-            let file = lock(&path, wait).with_context(|| path.display().to_string())?;
+            let locked = lock(&path, wait, stop).with_context(|| path.display().to_string())?;
+            let Some(file) = locked else { return Ok(None) };
             // One that was removed meanwhile, as by a cleaner of old files, is no one else's lock.
             if is_at(&file, &path) {
-                return Ok(Self { _file: file });
+                return Ok(Some(Self { _file: file }));
             }
         }
     }
@@ -56,25 +62,35 @@ fn is_shared(folder: &Path) -> bool {
         && access(folder, Access::WRITE_OK).is_ok()
 }
 
-fn lock(path: &Path, wait: bool) -> anyhow::Result<File> {
+fn lock(path: &Path, wait: bool, stop: &AtomicBool) -> anyhow::Result<Option<File>> {
     let mut file = open_lock(path)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) if wait => {
-            note(format!("waiting for {}", holder(&mut file)));
-            file.lock()?;
+    let mut waits_for = String::new();
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if !wait => bail!(
+                "this host is measuring already: {}\n  wait for it with --wait",
+                holder(&mut file)
+            ),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        Err(TryLockError::WouldBlock) => bail!(
-            "this host is measuring already: {}\n  wait for it with --wait",
-            holder(&mut file)
-        ),
-        Err(TryLockError::Error(error)) => return Err(error.into()),
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let now = holder(&mut file);
+        if now != waits_for {
+            note(format!("waiting for {now}"));
+            waits_for = now;
+        }
+        // A lock that is waited for in the kernel would hear of no signal.
+        std::thread::sleep(LOOK_EVERY);
     }
     let holder = format!("process {}: {}", std::process::id(), command_line());
     // The holder's name is a courtesy to those who wait; another user's file is only read.
     let said = file.set_len(0).and_then(|()| file.rewind());
     let _ = said.and_then(|()| file.write_all(holder.as_bytes()));
-    Ok(file)
+    Ok(Some(file))
 }
 
 /// Opens the file of the lock, which lies in a folder that others may write to: a link or anything
@@ -155,12 +171,15 @@ mod tests {
         let (path, other) = (folder.path().join("lock"), folder.path().join("other"));
         std::fs::write(&other, "of value").expect("written");
         std::fs::hard_link(&other, &path).expect("a link");
-        let refused = lock(&path, false).expect_err("it has two names").to_string();
+        let goes_on = AtomicBool::new(false);
+        let refused = lock(&path, false, &goes_on).expect_err("it has two names").to_string();
         assert!(refused.contains("LOADLINE_LOCK"), "{refused}");
         assert_eq!(std::fs::read(&other).expect("read"), b"of value");
         std::fs::remove_file(&other).expect("removed");
         std::fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("set");
-        let held = lock(&path, false).expect("it is free");
+        let held = lock(&path, false, &goes_on).expect("it is free").expect("and taken");
+        let stopped = lock(&path, true, &AtomicBool::new(true)).expect("no error");
+        assert!(stopped.is_none(), "a signal ends the wait");
         assert_eq!(held.metadata().expect("there").mode() & 0o777, 0o644);
         assert!(is_at(&held, &path));
         std::fs::remove_file(&path).expect("removed");

@@ -250,10 +250,12 @@ fn besides(summary: &Summary, family: &[&Compared]) -> String {
     if all.is_empty() { String::new() } else { format!("; {}", all.join(", ")) }
 }
 
-/// Whether this is the rate or the latency of runs of a program whose own figure is the primary
-/// one: most of these run for a given time, whatever they find.
+/// Whether this is the rate, the latency or the CPU time of runs of a program whose own figure is
+/// the primary one: most of these run for a given time, whatever they find.
 fn is_of_runs(summary: &Summary, own: &str, one: &Compared) -> bool {
-    let is_of_time = one.metric.suite == "rate_per_s" || one.metric.suite.starts_with("latency.");
+    let name = &*one.metric.suite;
+    let is_of_time =
+        name == "rate_per_s" || name.starts_with("latency.") || name.ends_with("_ns_per_op");
     let target = summary.points[one.point].of_target(one.a);
     let is_own = |target: &TargetSummary| target.is_batch() && target.reports(own);
     is_of_time && !OF_RUNS.contains(&own) && target.is_some_and(is_own)

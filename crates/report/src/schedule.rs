@@ -60,12 +60,14 @@ pub(crate) fn overloaded(summary: &Summary) -> Option<String> {
 }
 
 /// That the first target answered less than was due, and that this is no sure sign of an overload:
-/// a slice has few requests, or answers are slow.
+/// a slice has few requests, or answers are slow. What was refused or never answered is no queue,
+/// and is reported as such.
 pub(crate) fn short(summary: &Summary) -> Option<String> {
     let of_first = |point| PointSummary::of_target(point, 0).map(|target| (point, target));
     let targets = summary.points.iter().filter_map(of_first);
     let even = targets.filter(|(_, one)| one.overloaded_trials == 0 && !is_uneven(one));
     let stretches = even.flat_map(|(point, one)| one.stretches.iter().map(move |of| (point, of)));
+    let stretches = stretches.filter(|(_, of)| of.missing + of.refused == 0);
     let (point, most) = stretches.max_by(|a, b| a.1.shortfall().total_cmp(&b.1.shortfall()))?;
     let is_short = summary.capacity.is_none() && most.shortfall() > LARGE_SHORTFALL;
     let name = &summary.targets[0].name;

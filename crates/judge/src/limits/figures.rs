@@ -49,9 +49,10 @@ figures! {
     latency_p50_ns: "ns",
     /// The 99th percentile of the latency.
     latency_p99_ns: "ns",
-    /// The share of answers that took 39 to 48 ms: where a delayed acknowledgement puts them.
+    /// The share of answers that took 39 to 48 ms, of a schedule from when they were sent: where a
+    /// delayed acknowledgement puts them.
     near_40ms: "fraction",
-    /// The share of answers that took 8 to 39 ms.
+    /// The share of answers that took 8 to 39 ms, of a schedule from when they were sent.
     below_40ms: "fraction",
     /// The median send lag of a schedule.
     lag_p50_ns: "ns",

@@ -38,7 +38,11 @@ pub fn limits_reached(figures: &Figures) -> Vec<Reached> {
         one.limit.kind == LimitKind::Outside && one.strength < threshold::OUTSIDE_FIRST
     };
     // Waiting explains only what nothing else does: threads behind a full resource sleep, too.
-    if reached.iter().any(|one| one.limit.kind < LimitKind::Waiting && !is_slight(one)) {
+    let explains = |one: &Reached| match one.limit.kind {
+        LimitKind::Outside => one.strength >= threshold::OUTSIDE_ALONE,
+        kind => kind < LimitKind::Waiting,
+    };
+    if reached.iter().any(explains) {
         reached.retain(|one| one.limit.kind != LimitKind::Waiting);
     }
     // Other programs take time, but no 40 ms from every other answer: that is a timer's.

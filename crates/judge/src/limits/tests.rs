@@ -147,7 +147,8 @@ fn what_comes_from_outside_is_first_and_waiting_only_where_nothing_else_explains
     // What is slight explains no rate: it stands behind what does.
     assert_eq!(codes(&stalled(0.03, full()))[..2], ["server_thread", "host_stalls"]);
     assert_eq!(codes(&stalled(0.03, behind_a_lock())), ["wakeups", "host_stalls"]);
-    assert_eq!(codes(&stalled(0.12, behind_a_lock())), ["host_stalls"]);
+    assert_eq!(codes(&stalled(0.12, behind_a_lock())), ["host_stalls", "wakeups"]);
+    assert_eq!(codes(&stalled(0.52, behind_a_lock())), ["host_stalls"]);
     // Its threads sleep as often as those behind a lock do; the disk is why.
     let disk = Figures::parse(include_str!("recorded/disk.txt"));
     assert_eq!(codes(&disk), ["disk"]);

@@ -47,6 +47,8 @@ thresholds! {
     OUTSIDE_FIRST = 0.10, "share of the time from which on what comes from outside stands first",
         "what takes less of the time moves a rate or a median by less than that: another limit \
          explains them";
+    OUTSIDE_ALONE = 0.50, "share of the time from which on it explains that threads wait",
+        "it takes most of the time: what threads wait for besides takes less";
     THROTTLED = 0.02, "share of the CPU quota's periods in which it was used up",
         "as much as other programs may take: in each the run stands still for up to 100 ms";
     WAITED = 0.05, "share of time that a side waited for a core",

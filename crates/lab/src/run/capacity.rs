@@ -106,7 +106,9 @@ fn try_loads<'a>(
             ControlFlow::Continue(held) => held,
             ControlFlow::Break(ending) => return Ok(ending),
         };
-        tries.push(Try { load, held });
+        let is_rate = search.key.ends_with("rate");
+        let answered = is_rate.then(|| answered_per_s(&runner.trials[0])).flatten();
+        tries.push(Try { load, held, answered });
     }
     Ok(Ending::Finished)
 }
@@ -166,6 +168,13 @@ impl<'a> Runner<'a> {
         writer.probe(load, outcome, reason)?;
         Ok(ControlFlow::Continue(held))
     }
+}
+
+/// What was answered per second of these rounds together.
+fn answered_per_s(trials: &[Trial]) -> Option<f64> {
+    let sum = |of: fn(&Trial) -> u64| trials.iter().map(of).sum::<u64>();
+    let (operations, ns) = (sum(|trial| trial.counts.operations), sum(|trial| trial.rate_ns));
+    (ns > 0).then(|| operations as f64 * 1e9 / ns as f64)
 }
 
 /// The confidence of the look after `rounds` rounds; `None` when there is none.

@@ -11,8 +11,11 @@ use super::trial::Trial;
 pub(super) const DISTURBED_ROUNDS: usize = 3;
 
 /// Why a trial shows nothing of its target: it failed before its first answer, or each run of a
-/// batch did.
+/// batch did, or no answer was right.
 fn failure(trial: &Trial) -> Option<&str> {
+    if trial.counts.operations > 0 && trial.counts.wrong == trial.counts.operations {
+        return Some("every answer was wrong");
+    }
     let answered = trial.answered_outside || trial.counts.operations + trial.counts.updates > 0;
     let reason = trial.reason.as_deref().filter(|_| trial.has_failed() && !answered);
     trial.runs_failed.as_deref().or(reason)
@@ -123,6 +126,13 @@ mod tests {
         assert!(!is_hopeless(&[first.clone(), other], 2));
         let between = [first.clone(), failed(1, 2, None), failed(1, 3, Some("x"))];
         assert!(!is_hopeless(&between, 2));
+        let wrong = |round, wrong| {
+            let mut trial = failed(1, round, None);
+            (trial.counts.operations, trial.counts.wrong) = (40, wrong);
+            trial
+        };
+        assert!(is_hopeless(&[wrong(1, 40), wrong(2, 40)], 2));
+        assert!(!is_hopeless(&[wrong(1, 40), wrong(2, 39)], 2), "one was right");
         let mut late = [first, again];
         late[1].counts.operations = 1;
         assert!(!is_hopeless(&late, 2), "it failed after an answer");

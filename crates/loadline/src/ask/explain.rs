@@ -10,6 +10,9 @@ use super::markdown;
 use crate::exit::Failure;
 use crate::out;
 
+/// A word of a limit's name explains it where it has more letters.
+const LEAST_LETTERS: usize = 3;
+
 /// The words and their meanings.
 const GLOSSARY: &str = include_str!("../../docs/glossary.md");
 
@@ -79,7 +82,8 @@ pub(crate) fn glossary(text: &str) -> String {
     let metrics = METRICS.iter().filter(|metric| occurs(&text, &metric.suite) && !is_row(metric));
     let metrics = metrics.map(|metric| format!("- {}\n", of_metric(metric)));
     let rows = rows.iter().map(|(names, said)| format!("- **{}**: {said}\n", names.join(", ")));
-    let is_named = |limit: &&Limit| text.contains("limit: ") && occurs(&text, limit.name);
+    let said: String = text.lines().filter(|line| line.contains("limit: ")).collect();
+    let is_named = |limit: &&Limit| occurs(&said, &limit.name.to_lowercase());
     let limits = LIMITS.iter().filter(is_named).map(|limit| format!("- {}\n", of_limit(limit)));
     let all: String = rows.chain(metrics).chain(limits).collect();
     match all.is_empty() {
@@ -128,6 +132,10 @@ fn explained(word: &str) -> Result<String, String> {
     found.extend(metrics.into_iter().map(of_metric));
     let is_asked = |limit: &&Limit| is_same(limit.name, &asked) || is_same(limit.code, &asked);
     found.extend(LIMITS.iter().filter(is_asked).map(of_limit));
+    if found.is_empty() && asked.len() > LEAST_LETTERS {
+        let has_word = |limit: &&Limit| limit.name.split(' ').any(|word| is_same(word, &asked));
+        found.extend(LIMITS.iter().filter(has_word).map(of_limit));
+    }
     if found.is_empty() {
         let own = words();
         let known = own.iter().map(|known| known.name);

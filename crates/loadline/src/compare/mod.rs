@@ -72,6 +72,15 @@ fn judge_samples(args: &CompareArgs, files: &[String]) -> Result<ExitCode, Failu
 
 /// Measures a plan that holds the two targets.
 fn measure(args: &CompareArgs, plan: &mut Plan) -> Result<ExitCode, Failure> {
+    const BUDGETED: [&str; 4] =
+        ["rounds.at_least", "rounds.at_most", "rounds.until", "rounds.budget"];
+    if let Some((key, _)) = args.settings.iter().find(|(key, _)| BUDGETED.contains(&&**key)) {
+        return Err(Failure::Usage(format!(
+            "--set {key} has no effect on a comparison: it ends when it is clear, and takes \
+             --budget at most (--measure sets the length of a round, --until how tight the \
+             interval has to be)"
+        )));
+    }
     if let Some(within) = args.same_within {
         plan.rounds.same_within = within;
     }

@@ -7,6 +7,7 @@ mod measure;
 mod print;
 
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use lab::observe::{Disturbance, OwnCpu, Watch};
@@ -29,7 +30,8 @@ pub(crate) struct DoctorArgs {
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
-    let _lock = RunLock::take(args.wait)?;
+    // A signal ends the program here.
+    let _lock = RunLock::take(args.wait, &AtomicBool::new(false))?;
     note("looking at this host for about six seconds; leave it alone meanwhile");
     let checkup = examine()?;
     let advice = advice::advice(&checkup);

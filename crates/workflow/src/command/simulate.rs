@@ -9,7 +9,7 @@ use serde_json::json;
 use service::{Failure, Outcome, out};
 
 use super::input;
-use crate::model::{Attribute, Date, Duration, Instant, Kind, NodeId, Snapshot};
+use crate::model::{Attribute, Date, Duration, Instant, Kind, NodeId, Snapshot, State};
 use crate::simulate::{
     Assumed, Assumption, Happened, Pass, Plan, Simulated, Simulation, What, horizon,
 };
@@ -122,15 +122,18 @@ fn summary(
     let idle: Vec<NodeId> = tasks.filter(|id| !runs.contains_key(id)).collect();
     let never = idle.iter().filter(|id| !is_meant_idle(tree, **id)).copied();
     let never: Vec<NodeId> = never.collect();
+    let left: Vec<NodeId> = tree.walk(NodeId::ROOT).filter(|id| is_left(tree, *id)).collect();
     let jobs: u64 = runs.values().sum();
     let rate = *events as f64 / seconds.max(1e-9);
     if args.json {
         let reasons =
             never.iter().map(|id| json!({"path": tree.path(*id), "why": reasons(tree, *id)}));
         let reasons: Vec<_> = reasons.take(args.never).collect();
+        let state = |id: &NodeId| json!({"path": tree.path(*id), "state": word(tree, *id)});
+        let under_way: Vec<_> = left.iter().take(args.never).map(state).collect();
         let all = json!({
             "schema": 1, "minutes": minute, "jobs": jobs, "tasks_run": runs.len(),
-            "never": never.len(), "never_ran": reasons, "events": events,
+            "never": never.len(), "never_ran": reasons, "left": under_way, "events": events,
             "events_per_s": rate, "seconds": seconds, "is_endless": is_endless,
         });
         return writeln!(output, "{all}");
@@ -143,18 +146,7 @@ fn summary(
              needs jobs that take time: --duration 00:01"
         )?;
     }
-    if !never.is_empty() {
-        writeln!(output, "\nNever ran:")?;
-    }
-    for id in never.iter().take(args.never) {
-        writeln!(output, "  {}", tree.path(*id))?;
-        for reason in reasons(tree, *id) {
-            writeln!(output, "      {reason}")?;
-        }
-    }
-    if never.len() > args.never {
-        writeln!(output, "  and {} more (--never {})", never.len() - args.never, never.len())?;
-    }
+    listed(args.never, output, tree, (&never, &left))?;
     let span = Duration::minutes(*minute);
     writeln!(
         output,
@@ -170,9 +162,51 @@ fn summary(
     )
 }
 
+/// The tasks that never ran, each with the reason, and those that are left at the end.
+fn listed(
+    most: usize,
+    output: &mut impl Write,
+    tree: &Snapshot,
+    (never, left): (&[NodeId], &[NodeId]),
+) -> std::io::Result<()> {
+    if !never.is_empty() {
+        writeln!(output, "\nNever ran:")?;
+    }
+    for id in never.iter().take(most) {
+        writeln!(output, "  {}", tree.path(*id))?;
+        for reason in reasons(tree, *id) {
+            writeln!(output, "      {reason}")?;
+        }
+    }
+    if never.len() > most {
+        writeln!(output, "  and {} more (--never {})", never.len() - most, never.len())?;
+    }
+    if !left.is_empty() {
+        writeln!(output, "\nActive or aborted at the end, so that others may wait for them:")?;
+    }
+    for id in left.iter().take(most) {
+        writeln!(output, "  {}  {}", tree.path(*id), word(tree, *id))?;
+    }
+    if left.len() > most {
+        writeln!(output, "  and {} more (--never {})", left.len() - most, left.len())?;
+    }
+    Ok(())
+}
+
+/// Whether a task is under way at the end, or has failed.
+fn is_left(tree: &Snapshot, id: NodeId) -> bool {
+    let node = tree.node(id);
+    let state = node.state;
+    node.kind == Kind::Task && matches!(state, State::Submitted | State::Active | State::Aborted)
+}
+
+fn word(tree: &Snapshot, id: NodeId) -> &'static str {
+    tree.node(id).state.word()
+}
+
 /// A task that is complete from the start, or by its rule, is not one that waits.
 fn is_meant_idle(tree: &Snapshot, id: NodeId) -> bool {
-    tree.node(id).state == crate::model::State::Complete && tree.completed_by_date(id).is_none()
+    tree.node(id).state == State::Complete && tree.completed_by_date(id).is_none()
 }
 
 /// Why a task waits at the end.

@@ -31,9 +31,14 @@ impl Snapshot {
         if id == NodeId::ROOT {
             reasons.extend(of_commands("/"));
         }
+        // What is above a job that runs holds it no more; it may hold a token itself.
+        let node = self.node(id);
+        let runs = node.kind.is_job()
+            && !node.is_suspended
+            && matches!(node.state, State::Submitted | State::Active);
         let mut down: Vec<NodeId> = self.upwards(id).collect();
         down.reverse();
-        for at in down {
+        for at in down.into_iter().filter(|at| !runs || *at == id) {
             self.why_only(at, of_commands, &mut reasons);
         }
         reasons
@@ -94,7 +99,9 @@ impl Snapshot {
                 let why = "a kill of it has failed (flag killcmd_failed): the server's log has why";
                 reasons.push(why.to_owned());
             } else if flags.has(Flag::Killed) {
-                reasons.push("it was killed (flag killed), and has not ended".to_owned());
+                let why = "it, or a zombie of it, was killed (flag killed), and it has reported no \
+                           end";
+                reasons.push(why.to_owned());
             }
         }
         let is_asked =

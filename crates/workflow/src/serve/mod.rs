@@ -6,6 +6,7 @@ mod web;
 
 use std::fs::DirBuilder;
 use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -60,6 +61,7 @@ impl Run for WorkflowArgs {
         let mut environment =
             Environment::new(&home, bound.port(), self.ecfinterval.into(), variable)
                 .map_err(Failure::Usage)?;
+        environment.jobs_host = jobs_host(&environment.host, &addresses);
         environment.starts_jobs = !self.dis_job_gen;
         environment.ssl = ssl;
         let room = raise_descriptor_limit(self.max_connections, self.threads.threads);
@@ -98,6 +100,22 @@ impl Run for WorkflowArgs {
             }),
         })
     }
+}
+
+/// What jobs call this host: by its name, as ecFlow's server has it, unless that stands for another
+/// address than those on which the server is reached (127.0.1.1 on Debian).
+fn jobs_host(name: &str, addresses: &[Address]) -> String {
+    let listens: Vec<IpAddr> = addresses
+        .iter()
+        .filter_map(|one| if let Address::Internet(at) = one { Some(at.ip()) } else { None })
+        .collect();
+    let is_reached = |found: SocketAddr| listens.contains(&found.ip());
+    let is_loopback = listens.iter().all(IpAddr::is_loopback) && !listens.is_empty();
+    if !is_loopback || (name, 0).to_socket_addrs().is_ok_and(|mut all| all.any(is_reached)) {
+        return name.to_owned();
+    }
+    tracing::info!("jobs are given ECF_HOST=localhost: {name} isn't an address of --listen");
+    "localhost".to_owned()
 }
 
 /// What to do where the address can't be bound: ecFlow's server has ports, and no `--listen`.
@@ -172,5 +190,13 @@ mod tests {
         let [own, ecflow] = [false, true].map(|is| unbound_advice(&taken, is));
         assert!(own.contains("--listen") && !own.contains("ECF_PORT"), "{own}");
         assert!(ecflow.contains("--port or ECF_PORT") && !ecflow.contains("--listen"), "{ecflow}");
+    }
+
+    #[test]
+    fn jobs_call_this_host_by_its_name_where_that_is_listened_on() {
+        let host = |name: &str, at: &str| jobs_host(name, &[at.parse().expect("an address")]);
+        assert_eq!(host("127.0.0.1", "127.0.0.1:3141"), "127.0.0.1");
+        assert_eq!(host("127.0.1.1", "127.0.0.1:3141"), "localhost");
+        assert_eq!(host("127.0.1.1", "0.0.0.0:3141"), "127.0.1.1");
     }
 }

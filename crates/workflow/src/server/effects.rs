@@ -113,7 +113,14 @@ impl Owner {
             let is_printed = is_job && may_be_printed(|name| submission.scope.any(name));
             let pool = if is_printed { &self.printed_jobs } else { &self.jobs };
             let (owner, meant) = (self.shared.owner.clone(), self.environment.task_threshold);
-            let work = move || job::make(*submission, &owner, meant);
+            let shared = Arc::clone(&self.shared);
+            let work = move || {
+                if is_job {
+                    let Submission { path, try_no, password, .. } = &*submission;
+                    shared.fates.note_made_now(path, (*try_no, password));
+                }
+                job::make(*submission, &owner, meant);
+            };
             // The queue has no limit but the number of tasks.
             let _ = pool.submit(Waker::new(|| {}), work);
             return;
@@ -243,9 +250,15 @@ impl Owner {
             self.say(unix_us(), Category::Warning, text);
         }
         let (kind, frees_place) = (end.kind, end.what.frees_place());
-        let is_signal = matches!(kind, CommandKind::Kill | CommandKind::Status);
-        if frees_place && is_signal && !end.is_for_zombie {
+        let is_noted = match (kind, &end.what) {
+            (CommandKind::Kill | CommandKind::Status, _) => !end.is_for_zombie,
+            // Those that end well are too many.
+            (CommandKind::Job, CommandWhat::Ended { status, .. }) => !status.success(),
+            _ => false,
+        };
+        if frees_place && is_noted {
             self.shared.fates.ended(&end);
+            self.shared.fates.prune(|path, job| self.core.runs(path, job));
         }
         self.command_end(end);
         if frees_place {

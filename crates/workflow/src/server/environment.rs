@@ -104,6 +104,8 @@ pub struct Environment {
     pub home: PathBuf,
     /// The host's name, as it is in the names of files.
     pub host: String,
+    /// ECF_HOST: what jobs call this host, its name unless that isn't where the server listens.
+    pub jobs_host: String,
     /// The port.
     pub port: u16,
     /// ECF_LOG.
@@ -200,6 +202,7 @@ impl Environment {
             passwords: file("ECF_PASSWD", "ecf.passwd"),
             custom_passwords: file("ECF_CUSTOM_PASSWD", "ecf.custom_passwd"),
             home: home.to_owned(),
+            jobs_host: host.clone(),
             host,
             port,
             check_interval_s,
@@ -255,7 +258,7 @@ impl Environment {
             ("ECF_TRIES", "2".to_owned()),
             ("ECF_VERSION", ECFLOW_VERSION.to_owned()),
             ("ECF_PORT", self.port.to_string()),
-            ("ECF_HOST", self.host.clone()),
+            ("ECF_HOST", self.jobs_host.clone()),
             ("ECF_CHECK_CMD", command("ECF_CHECK_CMD")),
             ("ECF_PID", std::process::id().to_string()),
         ];

@@ -50,6 +50,9 @@ pub(super) struct Fates {
 /// A job that is made, or waits for that.
 struct BeingMade {
     job: (i32, String),
+    /// Whether a thread makes it; else it waits for one.
+    is_begun: bool,
+    /// Since when it is made, or waits.
     since: Instant,
     /// Whether it was killed since, and not a zombie of its task.
     is_killed: bool,
@@ -71,8 +74,16 @@ impl Fates {
     /// A job is to be made, in place of an older one of its task.
     pub(super) fn note_making(&self, path: &str, job: (i32, &str)) {
         let job = (job.0, job.1.to_owned());
-        let made = BeingMade { job, since: Instant::now(), is_killed: false };
+        let made = BeingMade { job, is_begun: false, since: Instant::now(), is_killed: false };
         self.being_made().insert(path.to_owned(), made);
+    }
+
+    /// A thread makes a job from now on.
+    pub(super) fn note_made_now(&self, path: &str, job: (i32, &str)) {
+        let mut making = self.being_made();
+        if let Some(made) = making.get_mut(path).filter(|made| is_same(&made.job, job)) {
+            (made.is_begun, made.since) = (true, Instant::now());
+        }
     }
 
     /// A job is killed while it is made.
@@ -97,10 +108,17 @@ impl Fates {
         let made = making.get(path).filter(|made| is_same(&made.job, job))?;
         let seconds = made.since.elapsed().as_secs();
         let end = if made.is_killed { "; it was killed, and is not started then" } else { "" };
-        Some(format!(
-            "its job is being made for {seconds} s: its script is read, or what ECF_SCRIPT_CMD or \
-             ECF_FETCH print is waited for{end}"
-        ))
+        let what = match made.is_begun {
+            true => {
+                "is being made for {} s: its script is read, or what ECF_SCRIPT_CMD or ECF_FETCH \
+                 print is waited for"
+            }
+            false => {
+                "waits for {} s to be made: threads make others, whose ECF_SCRIPT_CMD or ECF_FETCH \
+                 may hang, or an earlier job of its task"
+            }
+        };
+        Some(format!("its job {}{end}", what.replace("{}", &seconds.to_string())))
     }
 
     fn lock(&self) -> MutexGuard<'_, (All, usize)> {
@@ -137,14 +155,14 @@ impl Fates {
         }
     }
 
-    /// A kill or status command is over.
+    /// A kill or status command is over, or one of a job has failed.
     pub(super) fn ended(&self, end: &CommandEnd) {
         let of = (end.kind, &*end.path, (end.try_no, &*end.password));
         let (what, more) = match &end.what {
             CommandWhat::NotStarted(why) => return self.not_started(of, why),
             CommandWhat::Ended { status, command, .. } if status.success() => {
                 let more =
-                    if end.kind == CommandKind::Kill { ", and the job has not ended" } else { "" };
+                    if end.kind == CommandKind::Kill { ", and no end was reported" } else { "" };
                 ("succeeded", format!("{more} [ {} ]", one_line(command)))
             }
             CommandWhat::Ended { status, command, .. } => {
@@ -189,22 +207,23 @@ impl Fates {
                 "it was submitted, or made active, under an earlier server process: this one \
                  doesn't see how its ECF_JOB_CMD ends, and it stays {state} until its job reports"
             ));
-        } else if is_submitted && lines.is_empty() {
-            lines.push(
+        } else if lines.is_empty() && spawner.why(path, job).is_none() {
+            let state = node.state.word();
+            lines.extend(self.of_command(spawner, (CommandKind::Job, path, job)));
+            lines.push(format!(
                 "its ECF_JOB_CMD is over, or was never started (a forced state, --dis_job_gen), \
-                 and it stays submitted until its job reports (--init): a queue may hold it \
-                 (--status), or its output says more"
-                    .to_owned(),
-            );
+                 and it stays {state} until its job reports: a queue may have it (--status), or \
+                 its output says more; --force=aborted ends it here"
+            ));
         }
         for kind in [CommandKind::Kill, CommandKind::Status] {
-            lines.extend(self.of_signal(spawner, (kind, path, job)));
+            lines.extend(self.of_command(spawner, (kind, path, job)));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
     /// What becomes of the last command of a kind for a job.
-    fn of_signal(&self, spawner: &Spawner, (kind, path, job): Of<'_>) -> Option<String> {
+    fn of_command(&self, spawner: &Spawner, (kind, path, job): Of<'_>) -> Option<String> {
         let locked = self.lock();
         let known = locked.0.get(&(kind, path.to_owned()))?;
         if !is_same(&known.job, job) {

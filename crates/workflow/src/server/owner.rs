@@ -12,7 +12,7 @@ use wire::{TaskPool, Waker};
 use super::awaited::Awaited;
 use super::checkpoint::Checkpoint;
 use super::clock::Clock;
-use super::core::{CommandKind, Core, Key, Told};
+use super::core::{CommandKind, Core, Key, NOT_MOVED, Told};
 use super::environment::{CheckMode, Environment};
 use super::flush::Until;
 use super::followers::Followers;
@@ -407,7 +407,9 @@ impl Owner {
                 let CommandEnd { path, try_no, password, .. } = end;
                 let key = Key { path, try_no, password };
                 self.awaited.follow(&key, self.core.asked());
-                if !matches!(end.kind, CommandKind::Kill | CommandKind::Status) {
+                if let Some(why) = self.core.kept() {
+                    self.awaited.ended(&key, NOT_MOVED, &format!("Plug command failed. {why}"));
+                } else if !matches!(end.kind, CommandKind::Kill | CommandKind::Status) {
                     self.awaited.ended(&key, code, &text);
                 }
             }

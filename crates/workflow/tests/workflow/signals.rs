@@ -130,7 +130,8 @@ fn of_a_task_that_is_submitted_again_while_its_job_is_made_only_the_last_job_is_
     ask(place.port, PathsCommand::Kill, "/s/killed");
     let at = format!("localhost:{}", place.port);
     let why = |path: &str| printed(&["why", &at, path]);
-    assert!(why("/s/again").contains("its job is being made for "), "{}", why("/s/again"));
+    let waits = "to be made: threads make others";
+    assert!(why("/s/again").contains(waits), "its first is being made: {}", why("/s/again"));
     let killed = "is waited for; it was killed, and is not started then";
     assert!(why("/s/killed").contains(killed), "{}", why("/s/killed"));
     place.write("home/go", "");
@@ -236,7 +237,7 @@ fn why_says_what_has_become_of_kill_and_status_commands() {
     ask(place.port, PathsCommand::Status, "/s/fails");
     until("/s/fails", &["its ECF_STATUS_CMD failed", "it exited with status 4", failed[0]]);
     ask(place.port, PathsCommand::Kill, "/s/ends");
-    until("/s/ends", &["its ECF_KILL_CMD succeeded", "the job has not ended [ true ]", unnamed]);
+    until("/s/ends", &["its ECF_KILL_CMD succeeded", "no end was reported [ true ]", unnamed]);
     ask(place.port, PathsCommand::Kill, "/s/hangs");
     until("/s/hangs", &["its ECF_KILL_CMD has run for", "end it by `kill -- -"]);
     ask(place.port, PathsCommand::Kill, "/s/f");
@@ -248,7 +249,7 @@ fn why_says_what_has_become_of_kill_and_status_commands() {
     // The next server knows no more than the flag.
     let server = start(&place.home(), place.port);
     until("/s/fails", &["a kill of it has failed (flag killcmd_failed): the server's log has why"]);
-    until("/s/ends", &["it was killed (flag killed), and has not ended"]);
+    until("/s/ends", &["was killed (flag killed), and it has reported no end"]);
     for file in ["kill", "all"] {
         std::fs::remove_file(place.home().join(file)).expect("removed");
     }

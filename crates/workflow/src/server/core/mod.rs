@@ -494,6 +494,11 @@ impl Core {
         self.effects.push(Effect::Log(category, line));
     }
 
+    /// Why the node that another server has taken is not deleted here, for who has asked for that.
+    pub(super) fn kept(&mut self) -> Option<String> {
+        self.filings.kept.take()
+    }
+
     /// The nodes whose archives were asked for since this was last called.
     pub(super) fn asked(&mut self) -> Vec<Key> {
         let asked = std::mem::take(&mut self.filings.asked).into_iter();
@@ -587,6 +592,7 @@ impl Restore for Core {
         // What it led to was done when it was told first.
         self.effects.clear();
         self.filings.asked.clear();
+        self.filings.kept = None;
         Ok(())
     }
 }

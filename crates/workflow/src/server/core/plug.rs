@@ -93,10 +93,13 @@ pub(super) fn plug(
     Ok(Told::Made(Due { all: vec![Key::of_filing(source.to_owned(), MOVING)], ..Due::default() }))
 }
 
-/// Where a node comes to be below `to`: of a task or an alias the suite or family around it.
-fn container(rules: &Rules<'_>, to: NodeId) -> NodeId {
+/// Where a node comes to be below `to`: of a task the suite or family around it.
+fn container(rules: &Rules<'_>, to: NodeId) -> Result<NodeId, String> {
+    if rules.tree.node(to).kind == Kind::Alias {
+        return Err("Cannot add children to a Alias".to_owned());
+    }
     let mut around = rules.tree.upwards(to).filter(|id| !rules.tree.node(*id).kind.is_job());
-    around.next().unwrap_or(NodeId::ROOT)
+    Ok(around.next().unwrap_or(NodeId::ROOT))
 }
 
 /// Whether a node may come to be below another one, in ecFlow's words.
@@ -140,7 +143,10 @@ fn within(
             rules.move_child(parent, id, place.unwrap_or(0));
             None
         }
-        _ => Some(container(rules, to)),
+        _ => {
+            let below = container(rules, to);
+            Some(below.map_err(|why| format!("Plug command failed. {why}"))?)
+        }
     };
     if let Some(below) = below {
         let node = rules.tree.node(id);
@@ -193,9 +199,9 @@ pub(super) fn take(
             )
         })?;
         let below = container(rules, to);
-        check_child(rules, below, kind, &name)
-            .map_err(|why| format!("Plug(Move) command failed. {why}"))?;
-        below
+        let checked =
+            below.and_then(|below| check_child(rules, below, kind, &name).map(|()| below));
+        checked.map_err(|why| format!("Plug(Move) command failed. {why}"))?
     };
     let id = rules.put(&parsed.tree, node, parent, None).map_err(|why| why.to_string())?;
     if parent == NodeId::ROOT {
@@ -231,6 +237,7 @@ pub(super) fn moved(
              too"
         ),
     };
+    parts.filings.kept = done.is_ok().then(|| why.clone());
     parts.effects.push(Effect::Log(Category::Error, why));
 }
 
