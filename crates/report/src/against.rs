@@ -180,6 +180,14 @@ fn advice(
         Inconclusive::Overloaded => {
             "a lower rate would tell; `loadline capacity` finds the highest"
         }
+        // A clear difference that isn't likely either.
+        Inconclusive::DisturbedRounds
+            if one.likely.is_none()
+                && one.interval.is_some_and(|it| !(it.low..=it.high).contains(&1.0)) =>
+        {
+            "what disturbs may have moved it as far: end that, or compare all the same: [rounds] \
+             disturbed = \"ignore\""
+        }
         Inconclusive::DisturbedRounds => {
             "end what disturbs, or compare all the same: [rounds] disturbed = \"ignore\""
         }

@@ -83,10 +83,14 @@ pub fn make_data(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     match std::fs::create_dir(path) {
         Err(_) if path.is_dir() => Ok(()),
-        Err(why) if why.kind() == ErrorKind::NotFound => Err(Failure::Usage(format!(
-            "--data {shown}: there is no directory {}: make it first, or correct the path",
-            path.parent().unwrap_or(path).display()
-        ))),
+        Err(why)
+            if why.kind() == ErrorKind::NotFound && !path.parent().is_some_and(Path::is_dir) =>
+        {
+            Err(Failure::Usage(format!(
+                "--data {shown}: there is no directory {}: make it first, or correct the path",
+                path.parent().unwrap_or(path).display()
+            )))
+        }
         made => Ok(made
             .with_context(|| format!("--data {shown} can't be made; choose another directory"))?),
     }

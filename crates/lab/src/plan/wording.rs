@@ -143,6 +143,10 @@ fn wrong_type(path: &str, key: &str, given: &Given, wanted: &str) -> Worded {
         Given::Table if wanted == "a list" && !path.contains('.') => {
             Some(format!("write [[{key}]] in place of [{key}]: there may be several"))
         }
+        Given::List if path.starts_with("clients[") || path.starts_with("workload.") => {
+            let swept = without_indices(path).replace("[]", "");
+            Some(format!("several values are tried by [sweep]: \"{swept}\" = […]"))
+        }
         _ => None,
     };
     Worded { message: format!("{wanted} is wanted, not {}", given.shown()), help }
@@ -294,6 +298,12 @@ mod tests {
                 "invalid type: string \"200\", expected u16",
                 "a whole number from 0 to 65535 is wanted, not \"200\"",
                 "write it without quotes: status = 200",
+            ),
+            (
+                "clients[0].connections",
+                "invalid type: sequence, expected u32",
+                "a whole number from 0 to 4294967295 is wanted, not a list",
+                "several values are tried by [sweep]: \"clients.connections\" = […]",
             ),
             (
                 "target",

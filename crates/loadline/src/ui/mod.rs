@@ -75,8 +75,8 @@ pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {
     let site =
         Site { ledger: storage.ledger.clone(), requests: Arc::new(Semaphore::new(MAX_REQUESTS)) };
     let server = HttpServer::start(settings, |_| pages::router(Arc::new(site)));
-    let server =
-        server.map_err(|error| error.context("--listen 127.0.0.1:0 takes any free port"))?;
+    let server = server
+        .map_err(|error| anyhow::anyhow!("{error:#}; --listen 127.0.0.1:0 takes any free port"))?;
     announce(args, &storage.ledger, server.address())?;
     end.wait_only();
     // Connections that are open any longer are cut off.

@@ -122,6 +122,7 @@ pub(super) const ROWS: &[Row] = &[
     workflow("workflow-children", "run suites/workflow-children.toml"),
     workflow("workflow-children-unsynced", "run suites/workflow-children-unsynced.toml"),
     workflow("workflow-changes", "run suites/workflow-changes.toml"),
+    workflow("workflow-soak", "run suites/workflow-soak.toml"),
     steps("workflow-large", "run suites/workflow-large.toml"),
     steps("workflow-restart", "run suites/workflow-restart.toml"),
     steps("workflow-commands", "run suites/workflow-commands.toml"),
