@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::raw::{self, DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS, frame, literal};
 use crate::served::{PROGRAM, Served, lines, rpc, rpc_with, said};
 
 const ADD: &str = "loadline.rpc.v1.Table/Add";
@@ -150,6 +151,66 @@ fn a_server_that_is_none_of_grpc_is_named_at_once() {
         let out = rpc(&["list", &at, "--connect-timeout", timeout]);
         assert_eq!(out.status.code(), Some(1));
         assert!(said(&out).contains(words) && said(&out).contains(&at), "{}", said(&out));
+    }
+    server.join().expect("it ends");
+}
+
+/// Answers a call of each connection in turn with so many messages of no bytes, and OK.
+fn answer_with(listener: TcpListener, counts: &[usize]) {
+    for count in counts {
+        let (mut socket, _) = listener.accept().expect("a client");
+        socket.write_all(&frame(SETTINGS, 0, 0, &[])).expect("written");
+        socket.read_exact(&mut [0; raw::PREFACE.len()]).expect("a preface");
+        loop {
+            let mut head = [0; 9];
+            socket.read_exact(&mut head).expect("a frame");
+            let [_, a, b, kind, flags, ..] = head;
+            let length = usize::from(u16::from_be_bytes([a, b]));
+            socket.read_exact(&mut vec![0; length]).expect("its payload");
+            // The end of the request.
+            if kind == DATA && flags & END_STREAM != 0 {
+                break;
+            }
+        }
+        let kind = literal("content-type", "application/grpc");
+        let first = [literal(":status", "200"), kind].concat();
+        let last = literal("grpc-status", "0");
+        let answer = [
+            frame(HEADERS, END_HEADERS, 1, &first),
+            frame(DATA, 0, 1, &raw::message(&[]).repeat(*count)),
+            frame(HEADERS, END_HEADERS | END_STREAM, 1, &last),
+        ];
+        socket.write_all(&answer.concat()).expect("written");
+        let _ = socket.read_to_end(&mut Vec::new());
+    }
+}
+
+#[test]
+fn a_call_of_one_answer_fails_where_none_or_several_come() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = listener.local_addr().expect("an address").to_string();
+    let proto = tempfile::Builder::new().suffix(".proto").tempfile().expect("a file");
+    let text = "syntax = \"proto3\"; package x; message M { string a = 2; } \
+                service S { rpc One(M) returns (M); rpc Many(M) returns (stream M); }";
+    std::fs::write(proto.path(), text).expect("written");
+    let counts = [0, 1, 2, 0, 2];
+    let server = std::thread::spawn(move || answer_with(listener, &counts));
+    for (method, count, code) in [
+        ("x.S/One", 0, 76),
+        ("x.S/One", 1, 0),
+        ("x.S/One", 2, 76),
+        ("x.S/Many", 0, 0),
+        ("x.S/Many", 2, 0),
+    ] {
+        let out = rpc(&["call", &at, method, "--proto", &proto.path().display().to_string()]);
+        assert_eq!(out.status.code(), Some(code), "{method} {count}: {}", said(&out));
+        let shown = if code == 0 { count } else { 0 };
+        assert_eq!(lines(&out).len(), shown, "{method} {count}");
+        assert!(
+            code == 0 || said(&out).contains("UNIMPLEMENTED: the answer has"),
+            "{}",
+            said(&out)
+        );
     }
     server.join().expect("it ends");
 }
