@@ -344,6 +344,7 @@ fn own_frames_are_called_as_grpc_is_with_what_can_be_planted() {
         (&["call", &tcp, ADD, "{} {}"], "one request"),
         (&["call", "tcp:nowhere", ADD], "names no carrier"),
         (&["ping", "127.0.0.1:50771"], "(did you mean tcp:127.0.0.1:50771?)"),
+        (&["ping", "here:", "--bytes", "100"], "add --function echo"),
     ] {
         let out = rpc(args);
         assert_eq!(out.status.code(), Some(2), "{args:?}: {}", said(&out));
