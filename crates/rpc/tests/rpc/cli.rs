@@ -106,7 +106,13 @@ fn what_is_typed_wrong_is_named_with_line_and_column() {
         assert_eq!(out.status.code(), Some(2), "{}", said(&out));
         words.iter().for_each(|words| assert!(said(&out).contains(words), "{}", said(&out)));
     };
-    refused(&["call", at, ADD, r#"{"valeu": 2}"#], &["valeu", "line 1 column 9"]);
+    let fields = "the fields of loadline.rpc.v1.Number are value";
+    refused(&["call", at, ADD, r#"{"valeu": 2}"#], &["valeu", "line 1 column 9", fields]);
+    let echo = "loadline.rpc.v1.Table/Echo";
+    let within = r#"{"samples": [{"boxed": {"valeu": 2}}]}"#;
+    refused(&["call", at, echo, within], &["samples[0].boxed", fields]);
+    let of_sample = "the fields of loadline.rpc.v1.Sample are number, text, real";
+    refused(&["call", at, echo, r#"{"inner": {"txet": 2}}"#], &["inner", of_sample]);
     refused(&["call", at, ADD, "{\n\"value\": \"x\"}"], &["line 2 column"]);
     refused(&["call", at, ADD, "{} {}"], &["one request"]);
     refused(&["call", at, ADD, "@/no/such/file"], &["/no/such/file"]);
@@ -117,10 +123,18 @@ fn what_is_typed_wrong_is_named_with_line_and_column() {
     refused(&["call", at, ADD, "--header", "x"], &["NAME: VALUE"]);
     refused(&["list", "grpcs://127.0.0.1"], &["--tls-ca"]);
     // Port 1 has no server.
-    for command in [["list", "127.0.0.1:1"], ["ping", "tcp:127.0.0.1:1"], ["ping", "shm:/no/one"]] {
+    for (command, flags) in [
+        (["list", "127.0.0.1:1"], ""),
+        (["list", "unix:/no/one"], " --unix /no/one"),
+        (["ping", "tcp:127.0.0.1:1"], ""),
+        (["ping", "unix:/no/one"], " --unix /no/one"),
+        (["ping", "shm:/no/one"], " --shm /no/one"),
+    ] {
         let out = rpc(&command);
         assert_eq!(out.status.code(), Some(1));
         assert!(said(&out).contains("no server is there"), "{}", said(&out));
+        let words = format!("`loadline serve rpc{flags}` starts one");
+        assert!(said(&out).contains(&words), "{}", said(&out));
     }
 }
 
@@ -216,6 +230,35 @@ fn a_call_of_one_answer_fails_where_none_or_several_come() {
 }
 
 #[test]
+fn a_server_of_something_else_is_named_by_what_came_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = format!("tcp:{}", listener.local_addr().expect("an address"));
+    let settings = frame(SETTINGS, 0, 0, &[]);
+    let answers =
+        [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], &settings, b"SSH-2.0", b"\x9blrf", b""];
+    let answers = answers.map(<[u8]>::to_vec);
+    let server = std::thread::spawn(move || {
+        for answer in answers {
+            let (mut socket, _) = listener.accept().expect("a client");
+            socket.write_all(&answer).expect("written");
+            let _ = socket.read_to_end(&mut Vec::new());
+        }
+    });
+    for (words, timeout) in [
+        ("what came is \"HTTP/1.1 400 Bad\", an answer of HTTP/1", "600s"),
+        ("HTTP/2, as gRPC has it: call it by grpc://", "600s"),
+        ("what came is \"SSH-2.0\"", "600s"),
+        ("a part of a greeting has come", "200ms"),
+        ("nothing has come (--connect-timeout): is this the port", "200ms"),
+    ] {
+        let out = rpc(&["ping", &at, "--connect-timeout", timeout]);
+        assert_eq!(out.status.code(), Some(1), "{}", said(&out));
+        assert!(said(&out).contains(words) && said(&out).contains(&at), "{}", said(&out));
+    }
+    server.join().expect("it ends");
+}
+
+#[test]
 fn an_answer_over_the_clients_own_limit_names_its_flag() {
     let server = Served::start(&[]);
     let at = &server.address()[..];
@@ -269,6 +312,17 @@ fn services_functions_and_messages_are_listed_and_described() {
     }
     let out = rpc(&["describe", at, "loadline.rpc.v1.Table/Ad"]);
     assert!(said(&out).contains("list the methods of loadline.rpc.v1.Table"), "{}", said(&out));
+    for (typed, meant) in [
+        ("loadline.rpc.v1.Table.Ad", "loadline.rpc.v1.Table.Add"),
+        ("loadline.rpc.v1.Nubmer", "loadline.rpc.v1.Number"),
+        ("grpc.testing.SimpleReqest", "grpc.testing.SimpleRequest"),
+        ("loadline.Tabel", "loadline.rpc.v1.Table"),
+    ] {
+        let out = rpc(&["describe", at, typed]);
+        assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+        let words = format!("there is no {typed} (did you mean {meant}");
+        assert!(said(&out).contains(&words), "{}", said(&out));
+    }
     let health = text(&["health", at]);
     assert_eq!(health, "SERVING\n");
     let out = rpc(&["health", at, "no.Such"]);
@@ -344,6 +398,8 @@ fn own_frames_are_called_as_grpc_is_with_what_can_be_planted() {
         (&["call", &tcp, ADD, "{} {}"], "one request"),
         (&["call", "tcp:nowhere", ADD], "names no carrier"),
         (&["ping", "127.0.0.1:50771"], "(did you mean tcp:127.0.0.1:50771?)"),
+        (&["ping", "nowhere"], "here:, frames:, shm:PATH"),
+        (&["ping", "nowhere"], "or, for ping with add, direct:, codec: or table:"),
         (&["ping", "here:", "--bytes", "100"], "add --function echo"),
     ] {
         let out = rpc(args);
