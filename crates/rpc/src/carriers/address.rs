@@ -44,7 +44,8 @@ impl fmt::Display for BadCarrier {
         write!(
             f,
             "\"{}\" names no carrier and its place: write here:, frames:, shm:PATH, unix:PATH, \
-             tcp:HOST:PORT, pipe:COMMAND, mpi: or grpc://HOST:PORT",
+             tcp:HOST:PORT, pipe:COMMAND, mpi:, grpc://HOST:PORT or, for ping with add, direct:, \
+             codec: or table:",
             self.0
         )?;
         // A server of gRPC is named so.

@@ -83,11 +83,12 @@ pub trait Carrier: fmt::Debug + Send {
     }
 }
 
-/// The error of connecting, with how a server is started where none is there.
-pub(crate) fn unconnected(error: io::Error) -> anyhow::Error {
+/// The error of connecting, with how a server is started where none is there; `at` is the flag that
+/// has it listen there, where it needs one.
+pub(crate) fn unconnected(error: io::Error, at: &str) -> anyhow::Error {
     match error.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
-            anyhow::anyhow!("no server is there ({error}): `loadline serve rpc` starts one")
+            anyhow::anyhow!("no server is there ({error}): `loadline serve rpc{at}` starts one")
         }
         _ => error.into(),
     }

@@ -108,7 +108,9 @@ impl Client {
         let (authority, meter) = (address.authority(), Shared::default());
         match address {
             ServerAddress::Unix(path) => {
-                let stream = UnixStream::connect(path).await.map_err(unconnected)?;
+                let at = format!(" --unix {}", path.display());
+                let stream = UnixStream::connect(path).await;
+                let stream = stream.map_err(|error| unconnected(error, &at))?;
                 let stream = Metered::new(stream, Arc::clone(&meter));
                 Self::begin(stream, authority, "http", meter).await
             }
@@ -116,7 +118,8 @@ impl Client {
                 if *is_encrypted && encryption.is_none() {
                     bail!("say who vouches for the server: --tls-ca FILE");
                 }
-                let stream = TcpStream::connect((&host[..], *port)).await.map_err(unconnected)?;
+                let stream = TcpStream::connect((&host[..], *port)).await;
+                let stream = stream.map_err(|error| unconnected(error, ""))?;
                 stream.set_nodelay(true)?;
                 let stream = Metered::new(stream, Arc::clone(&meter));
                 let Some(Encryption { mut config, name }) = encryption else {

@@ -34,16 +34,60 @@ pub enum SchemaError {
 }
 
 impl SchemaError {
-    /// A symbol that isn't there, with what is.
-    pub(crate) fn missing(symbol: &str, services: &[String]) -> Self {
+    /// A symbol that isn't there, with the nearest of what is, and the services.
+    pub(crate) fn missing(
+        symbol: &str,
+        services: &[String],
+        pool: Option<&DescriptorPool>,
+    ) -> Self {
+        let known = pool.map_or_else(|| services.to_vec(), symbols);
+        let near = match &nearest(symbol, &known)[..] {
+            [] => String::new(),
+            near => format!(" (did you mean {}?)", near.join(", ")),
+        };
         let within = |service: &&String| {
             symbol.strip_prefix(&service[..]).is_some_and(|rest| rest.starts_with('.'))
         };
         Self::NotFound(match services.iter().find(within) {
-            Some(service) => format!("there is no {symbol}: list the methods of {service}"),
-            None => format!("there is no {symbol}: services are {}", list(services)),
+            Some(service) => format!("there is no {symbol}{near}: list the methods of {service}"),
+            None => format!("there is no {symbol}{near}: services are {}", list(services)),
         })
     }
+}
+
+/// What can be described: services, their methods, messages, and enumerations.
+fn symbols(pool: &DescriptorPool) -> Vec<String> {
+    let services = pool.services().map(|one| one.full_name().to_owned());
+    let methods = pool.services().flat_map(|service| {
+        service.methods().map(|one| one.full_name().to_owned()).collect::<Vec<_>>()
+    });
+    let messages = pool.all_messages().filter(|one| !one.is_map_entry());
+    let messages = messages.map(|one| one.full_name().to_owned());
+    let enums = pool.all_enums().map(|one| one.full_name().to_owned());
+    services.chain(methods).chain(messages).chain(enums).collect()
+}
+
+/// The names that are most like this one, three at most: those whose last part begins and ends as
+/// its last part does, for half of its letters at least.
+fn nearest(symbol: &str, known: &[String]) -> Vec<String> {
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_lowercase();
+    let wanted = last(symbol);
+    let alike = |name: &str| {
+        let name = last(name);
+        let same = |one: &mut dyn Iterator<Item = char>, other: &mut dyn Iterator<Item = char>| {
+            one.zip(other).take_while(|(one, other)| one == other).count()
+        };
+        let begins = same(&mut wanted.chars(), &mut name.chars());
+        let ends = same(&mut wanted.chars().rev(), &mut name.chars().rev());
+        let (longer, shorter) = (wanted.len().max(name.len()), wanted.len().min(name.len()));
+        let alike = (begins + ends).min(shorter);
+        (2 * alike >= longer).then_some(longer - alike)
+    };
+    let near = known.iter().filter_map(|name| Some((alike(name)?, name)));
+    let mut near: Vec<_> = near.collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter().take(3).map(|(_, name)| name.clone()).collect()
 }
 
 impl std::fmt::Display for SchemaError {
@@ -137,14 +181,14 @@ impl Schema {
                 Ok(found) => add_files(&mut files, found)?,
                 // Some servers list services that they can't describe.
                 Err(status) if symbols.is_empty() && status.code == Code::NotFound => {}
-                Err(status) => return Err(missing(status, symbol, &services)),
+                Err(status) if status.code == Code::NotFound => {
+                    let pool = asking.all(&services).await;
+                    return Err(SchemaError::missing(symbol, &services, pool.ok().as_ref()));
+                }
+                Err(status) => return Err(status.into()),
             }
         }
-        // A server may leave imports out.
-        while let Some(name) = first_missing(&files) {
-            let asked = MessageRequest::FileByFilename(name.clone());
-            add_asked(&mut files, &name, asking.files(asked).await?)?;
-        }
+        asking.add_imports(&mut files).await?;
         asking.end();
         let pool = pool(files)?;
         Ok(Self { pool, services })
@@ -197,13 +241,6 @@ pub(crate) fn split(written: &str) -> Result<(&str, &str), SchemaError> {
 
 fn list(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-}
-
-fn missing(status: Status, symbol: &str, services: &[String]) -> SchemaError {
-    match status.code {
-        Code::NotFound => SchemaError::missing(symbol, services),
-        _ => status.into(),
-    }
 }
 
 /// The files of a schema by their names.
@@ -324,6 +361,31 @@ impl Asking {
             MessageResponse::FileDescriptorResponse(files) => Ok(files.file_descriptor_proto),
             _ => Err(Status::new(Code::Internal, "reflection answers another question")),
         }
+    }
+
+    /// Adds the imports that a server has left out.
+    async fn add_imports(&mut self, files: &mut Files) -> Result<(), SchemaError> {
+        while let Some(name) = first_missing(files) {
+            let asked = MessageRequest::FileByFilename(name.clone());
+            add_asked(files, &name, self.files(asked).await?)?;
+        }
+        Ok(())
+    }
+
+    /// All that the server describes, to say what is like what was asked for.
+    async fn all(&mut self, services: &[String]) -> Result<DescriptorPool, SchemaError> {
+        let mut files = Files::new();
+        for service in services {
+            let asked = MessageRequest::FileContainingSymbol(service.clone());
+            match self.files(asked).await {
+                Ok(found) => add_files(&mut files, found)?,
+                // It lists some that it can't describe.
+                Err(status) if status.code == Code::NotFound => {}
+                Err(status) => return Err(status.into()),
+            }
+        }
+        self.add_imports(&mut files).await?;
+        pool(files)
     }
 
     fn end(mut self) {

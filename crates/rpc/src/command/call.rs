@@ -1,6 +1,7 @@
 //! `loadline rpc call` and `health`. Control plane.
 
 use std::io::Write as _;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio::sync::mpsc;
 use super::input::{self, Read1};
 use super::ping::ToArgs;
 use super::session::{Session, exit, failure};
-use crate::client::{CallOptions, Sender};
+use crate::client::{CallOptions, Receiver, Sender};
 use crate::protocol::proto::health::health_check_response::ServingStatus;
 use crate::protocol::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use crate::protocol::status::{Code, Ended, Status};
@@ -70,32 +71,40 @@ pub(super) async fn call(session: &Session, method: &str, request: Option<&str>)
     let method = schema.method(method).map_err(failure)?;
     let requests = requests(&method, request)?;
     let requests = if method.is_client_streaming() { requests } else { one(requests).await? };
-    let (sender, mut receiver) = match client.open(&path(&method), &session.options).await {
+    let (sender, receiver) = match client.open(&path(&method), &session.options).await {
         Ok(opened) => opened,
         Err(status) => return Ok(exit(&ended(status))),
     };
-    let mut sending = Box::pin(send(sender, requests));
-    let mut wrong = None;
+    let mut sending = pin!(send(sender, requests));
+    let mut showing = pin!(show(receiver, &method));
     let mut is_sending = true;
     loop {
         tokio::select! {
             sent = &mut sending, if is_sending => {
                 is_sending = false;
-                if let Err(why) = sent {
-                    wrong = Some(why);
-                    break;
-                }
+                sent.map_err(Failure::Usage)?;
             }
-            message = receiver.next() => match message {
-                Some(message) => print(message, method.output())?,
-                None => break,
-            },
+            shown = &mut showing => return Ok(exit(&shown?)),
         }
     }
-    match wrong {
-        Some(why) => Err(Failure::Usage(why)),
-        None => Ok(exit(&receiver.ended())),
+}
+
+/// Prints what a call is answered with, which is one message where the function isn't one that
+/// streams; returns its end.
+async fn show(mut receiver: Receiver, method: &MethodDescriptor) -> anyhow::Result<Ended> {
+    if !method.is_server_streaming() {
+        return Ok(match receiver.only().await {
+            Ok((message, trailers)) => {
+                print(message, method.output())?;
+                Ended { status: Status::ok(), trailers }
+            }
+            Err(ended) => ended,
+        });
     }
+    while let Some(message) = receiver.next().await {
+        print(message, method.output())?;
+    }
+    Ok(receiver.ended())
 }
 
 fn ended(status: Status) -> Ended {

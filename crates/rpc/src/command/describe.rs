@@ -51,7 +51,7 @@ pub(super) async fn list(session: &Session, service: Option<&str>, json: bool) -
 }
 
 fn missing(name: &str, schema: &Schema) -> Failure {
-    failure(SchemaError::missing(name, &schema.services))
+    failure(SchemaError::missing(name, &schema.services, Some(&schema.pool)))
 }
 
 /// Prints what a symbol is.

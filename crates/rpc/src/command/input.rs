@@ -5,9 +5,9 @@ use std::io::{self, Cursor, Read};
 
 use bytes::Bytes;
 use prost::Message as _;
-use prost_reflect::{DynamicMessage, MessageDescriptor};
+use prost_reflect::{DynamicMessage, Kind, MessageDescriptor};
 use serde_json::Deserializer;
-use serde_path_to_error::Track;
+use serde_path_to_error::{Path, Segment, Track};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Requests that are read ahead of what is sent.
@@ -40,6 +40,29 @@ pub(super) fn begin(
     Ok(receiver)
 }
 
+/// The message at a place of a request, with its fields.
+fn fields(message: &MessageDescriptor, path: &Path) -> String {
+    let mut at = message.clone();
+    for segment in path.iter() {
+        // The values of a map lie behind its keys, which name no field.
+        let Segment::Map { key } = segment else { continue };
+        let by_name = at.get_field_by_json_name(key).or_else(|| at.get_field_by_name(key));
+        let Some(Kind::Message(within)) = by_name.map(|field| field.kind()) else { continue };
+        at = match within.is_map_entry() {
+            true => match within.map_entry_value_field().kind() {
+                Kind::Message(value) => value,
+                _ => continue,
+            },
+            false => within,
+        };
+    }
+    let names: Vec<_> = at.fields().map(|field| field.json_name().to_owned()).collect();
+    match &names[..] {
+        [] => format!("{} has no fields", at.full_name()),
+        names => format!("the fields of {} are {}", at.full_name(), names.join(", ")),
+    }
+}
+
 fn read(
     name: &str,
     source: Box<dyn Read + Send>,
@@ -63,11 +86,16 @@ fn read(
         let request = request.map(|request| request.encode_to_vec().into());
         let is_wrong = request.is_err();
         let request = request.map_err(|error| {
-            let field = match track.path().to_string() {
+            let path = track.path();
+            let field = match path.to_string() {
                 path if path == "." => String::new(),
                 path => format!("{path}: "),
             };
-            format!("{name}: {field}{error} (it is to be a {})", message.full_name())
+            let (error, of) = (error.to_string(), message.full_name());
+            match error.contains("unrecognized field name") {
+                true => format!("{name}: {field}{error}: {}", fields(message, &path)),
+                false => format!("{name}: {field}{error} (it is to be a {of})"),
+            }
         });
         // Whoever waits for it may have ended.
         if sender.blocking_send(request).is_err() || is_wrong {

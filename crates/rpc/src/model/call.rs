@@ -5,6 +5,8 @@
 //! further.
 
 use std::future::poll_fn;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -60,8 +62,6 @@ pub(crate) struct Exchange {
     pub(crate) headers: Metadata,
     /// Metadata behind the last one.
     pub(crate) trailers: Metadata,
-    /// What the function keeps of the messages that it has received.
-    pub(crate) kept_bytes: usize,
 }
 
 /// Small messages, each behind its prefix, that leave together.
@@ -97,12 +97,99 @@ impl Outbox {
 
 /// The half of an exchange that each side has.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shared(Arc<Mutex<Exchange>>);
+pub(crate) struct Shared {
+    exchange: Arc<Mutex<Exchange>>,
+    /// What the function keeps of what it has received. It is apart, as what is kept may be dropped
+    /// while the exchange is locked, or lie in it.
+    kept: Arc<AtomicUsize>,
+}
 
 impl Shared {
     /// Looks at the exchange, or changes it.
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut Exchange) -> R) -> R {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.exchange.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes that the function keeps this much, until its call ends.
+    pub(crate) fn keep(&self, bytes: usize) {
+        self.kept.fetch_add(bytes, Relaxed);
+    }
+
+    /// All that counts as memory: what the function keeps, and what has come for it.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        let come = self.with(|exchange| {
+            let got = match &exchange.got {
+                Some(Got::Message(message, _)) => message.len(),
+                _ => 0,
+            };
+            got + exchange.inbox.len()
+        });
+        self.kept.load(Relaxed) + come
+    }
+
+    /// Counts this much until what is returned is dropped.
+    fn hold(&self, bytes: usize) -> Held {
+        let mut held = Held { kept: Arc::clone(&self.kept), bytes: 0 };
+        held.set(bytes);
+        held
+    }
+}
+
+/// What is counted as kept by a function, until it is dropped.
+#[derive(Debug)]
+struct Held {
+    kept: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Held {
+    fn set(&mut self, bytes: usize) {
+        self.kept.fetch_add(bytes, Relaxed);
+        self.kept.fetch_sub(self.bytes, Relaxed);
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+/// What has come, or was made of it: as long as a function has it, it counts as memory of messages,
+/// by the bytes that have come.
+#[derive(Debug)]
+pub(crate) struct Received<T> {
+    value: T,
+    held: Held,
+}
+
+impl<T> Received<T> {
+    /// A part of it, or what is made of it.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Received<U> {
+        Received { value: change(self.value), held: self.held }
+    }
+
+    /// Counts this much beside its bytes: what is decoded may be larger.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn count_more(&mut self, bytes: usize) {
+        self.held.set(self.held.bytes + bytes);
+    }
+}
+
+impl<T> Deref for Received<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// Bytes count as long as there is any part of them.
+impl AsRef<[u8]> for Received<Bytes> {
+    fn as_ref(&self) -> &[u8] {
+        &self.value
     }
 }
 
@@ -140,8 +227,9 @@ pub(crate) struct Info {
 #[derive(Debug)]
 pub(crate) struct Call {
     shared: Shared,
-    /// Messages of the exchange's inbox, which it has taken at once.
+    /// Messages of the exchange's inbox, which it has taken at once, and their count.
     ready: Bytes,
+    ready_held: Held,
     /// What it has gathered since it went on; nothing where its carrier doesn't want that.
     outbox: Option<Outbox>,
     /// What was known of it when it began.
@@ -151,7 +239,8 @@ pub(crate) struct Call {
 impl Call {
     pub(crate) fn new(shared: Shared, info: Info) -> Self {
         let outbox = shared.with(|exchange| exchange.gathers.then(Outbox::default));
-        Self { shared, ready: Bytes::new(), outbox, info }
+        let ready_held = shared.hold(0);
+        Self { shared, ready: Bytes::new(), ready_held, outbox, info }
     }
 
     /// Waits for what it wants. What it has gathered is its carrier's meanwhile, which sends it, or
@@ -179,16 +268,31 @@ impl Call {
     /// The length of the next of the messages that are there.
     fn next_ready(&mut self) -> Option<usize> {
         if self.ready.is_empty() {
-            self.shared.with(|exchange| std::mem::swap(&mut exchange.inbox, &mut self.ready));
+            self.ready = self.shared.with(|exchange| std::mem::take(&mut exchange.inbox));
+            self.ready_held.set(self.ready.len());
         }
         take_prefix(&mut self.ready)
     }
 
-    /// The next message as bytes, and whether it came compressed; `None` at the end.
-    pub(crate) async fn receive_bytes(&mut self) -> Option<(Bytes, bool)> {
-        if let Some(length) = self.next_ready() {
-            return Some((self.ready.split_to(length), false));
-        }
+    /// The next message as bytes, all of whose parts count until they are dropped; `None` at the
+    /// end.
+    #[cfg(feature = "grpc")]
+    pub(crate) async fn receive_bytes(&mut self) -> Option<Bytes> {
+        let value = match self.next_ready() {
+            // A part would keep all that is there.
+            Some(length) => {
+                let message = Bytes::copy_from_slice(&self.ready[..length]);
+                self.ready.advance(length);
+                message
+            }
+            None => self.receive_new().await?.0,
+        };
+        let held = self.shared.hold(value.len());
+        Some(Bytes::from_owner(Received { value, held }))
+    }
+
+    /// The next message that is not there yet, and whether it came compressed.
+    async fn receive_new(&mut self) -> Option<(Bytes, bool)> {
         match self.ask(Want::Receive).await {
             Got::Message(bytes, was_compressed) => Some((bytes, was_compressed)),
             Got::Done | Got::End => None,
@@ -198,30 +302,45 @@ impl Call {
     /// The next message, and whether it came compressed; `None` at the end.
     pub(crate) async fn receive_marked<M: Message + Default>(
         &mut self,
-    ) -> Result<Option<(M, bool)>, Status> {
+    ) -> Result<Option<(Received<M>, bool)>, Status> {
         if let Some(length) = self.next_ready() {
-            let message = decode_part(&self.ready, self.ready.get(..length).unwrap_or_default())?;
+            let value = decode_part(&self.ready, self.ready.get(..length).unwrap_or_default())?;
             self.ready.advance(length);
-            return Ok(Some((message, false)));
+            return Ok(Some((Received { value, held: self.shared.hold(length) }, false)));
         }
-        let Some((bytes, was_compressed)) = self.receive_bytes().await else { return Ok(None) };
-        Ok(Some((decode(&bytes)?, was_compressed)))
+        let Some((bytes, was_compressed)) = self.receive_new().await else { return Ok(None) };
+        let (value, held) = (decode(&bytes)?, self.shared.hold(bytes.len()));
+        Ok(Some((Received { value, held }, was_compressed)))
     }
 
     /// The next message; `None` at the end.
-    pub(crate) async fn receive<M: Message + Default>(&mut self) -> Result<Option<M>, Status> {
+    #[cfg(feature = "grpc")]
+    pub(crate) async fn receive<M: Message + Default>(
+        &mut self,
+    ) -> Result<Option<Received<M>>, Status> {
         Ok(self.receive_marked().await?.map(|(message, _)| message))
     }
 
-    /// The one message of a call that has one.
-    pub(crate) async fn receive_only(&mut self) -> Result<(Bytes, bool), Status> {
-        let wrong = |count| {
-            Err(Status::new(Code::Unimplemented, format!("{count} came where one request has to")))
-        };
-        let Some(first) = self.receive_bytes().await else { return wrong("no message") };
-        match self.receive_bytes().await {
-            None => Ok(first),
-            Some(_) => wrong("several messages"),
+    /// The one message of a call that has one, and whether it came compressed.
+    pub(crate) async fn receive_only<M: Message + Default>(
+        &mut self,
+    ) -> Result<(Received<M>, bool), Status> {
+        let first = self.receive_marked().await?.ok_or_else(|| not_one("no message"))?;
+        self.ends().await.map(|()| first)
+    }
+
+    /// As bytes.
+    #[cfg(feature = "grpc")]
+    pub(crate) async fn receive_only_bytes(&mut self) -> Result<Bytes, Status> {
+        let first = self.receive_bytes().await.ok_or_else(|| not_one("no message"))?;
+        self.ends().await.map(|()| first)
+    }
+
+    /// There is no further message.
+    async fn ends(&mut self) -> Result<(), Status> {
+        match self.next_ready().is_none() && self.receive_new().await.is_none() {
+            true => Ok(()),
+            false => Err(not_one("several messages")),
         }
     }
 
@@ -254,16 +373,10 @@ impl Call {
         self.ask(Want::Stop).await;
     }
 
-    /// Notes that it keeps this much of what it has received, which counts as memory of messages.
+    /// Notes that it keeps this much beside the bytes that have come, until its end.
+    #[cfg(feature = "grpc")]
     pub(crate) fn keep(&self, bytes: usize) {
-        self.shared.with(|exchange| exchange.kept_bytes += bytes);
-    }
-
-    /// Notes that it keeps this much less.
-    pub(crate) fn release(&self, bytes: usize) {
-        self.shared.with(|exchange| {
-            exchange.kept_bytes = exchange.kept_bytes.saturating_sub(bytes);
-        });
+        self.shared.keep(bytes);
     }
 
     /// Adds metadata that is sent before the first message.
@@ -275,6 +388,10 @@ impl Call {
     pub(crate) fn add_trailer(&self, name: impl Into<String>, value: impl Into<Bytes>) {
         self.shared.with(|exchange| exchange.trailers.add(name, value));
     }
+}
+
+fn not_one(count: &str) -> Status {
+    Status::new(Code::Unimplemented, format!("{count} came where one request has to"))
 }
 
 impl Drop for Call {

@@ -6,6 +6,9 @@ use super::compression::{Encoding, too_large};
 use super::prefix::PREFIX_BYTES;
 use super::status::{Code, Status};
 
+/// What of the room of earlier messages may be kept while a call waits.
+const KEPT_ROOM_BYTES: usize = 64 << 10;
+
 /// Reads messages from the pieces of a body, in order.
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -15,12 +18,14 @@ pub(crate) struct Reader {
     buffer: Bytes,
     /// Where it isn't empty, all that is not read: several pieces, the first within a message.
     partial: BytesMut,
+    /// The most room that it has had, which messages that were taken are parts of.
+    room: usize,
 }
 
 impl Reader {
     /// Of messages of at most this many bytes each.
     pub(crate) fn new(most_bytes: usize, encoding: Option<Encoding>) -> Self {
-        Self { most_bytes, encoding, buffer: Bytes::new(), partial: BytesMut::new() }
+        Self { most_bytes, encoding, buffer: Bytes::new(), partial: BytesMut::new(), room: 0 }
     }
 
     /// Adds the next piece of the body.
@@ -44,6 +49,17 @@ impl Reader {
             self.partial.reserve(piece.len().max(length / 2).max(missing.min(3 * length)));
         }
         self.partial.extend_from_slice(&piece);
+        self.room = self.room.max(self.partial.capacity());
+    }
+
+    /// Gives up the room that earlier messages have left, before the call waits: what is left of
+    /// them would keep all of it. A message under way has at most four times its bytes.
+    pub(crate) fn shrink(&mut self) {
+        let length = self.partial.len();
+        if self.room > KEPT_ROOM_BYTES + 4 * length {
+            self.partial = BytesMut::from(&self.partial[..]);
+            self.room = length;
+        }
     }
 
     /// What the message under way lacks, as far as its prefix may be believed.
@@ -152,6 +168,14 @@ impl Reader {
 /// A longer message isn't copied to be behind its prefix.
 pub(crate) const APART_BYTES: usize = 16 << 10;
 
+/// A message that may be held: a small one alone would keep all that was read from the socket.
+pub(crate) fn apart(message: Bytes) -> Bytes {
+    match message.len() {
+        0..=APART_BYTES => Bytes::copy_from_slice(&message),
+        _ => message,
+    }
+}
+
 /// A message with its prefix in one piece, or in two where it is long; compressed if that is asked
 /// for.
 pub(crate) fn pieces(message: Bytes, encoding: Option<Encoding>) -> [Bytes; 2] {
@@ -221,6 +245,26 @@ mod tests {
         }
         assert_eq!(messages, 6);
         assert!(places.len() > 20 && places.iter().all(|place| *place == places[0]), "{places:?}");
+    }
+
+    #[test]
+    fn while_a_call_waits_the_room_of_a_message_that_was_taken_is_not_kept() {
+        let mut reader = Reader::new(1 << 20, None);
+        let sent = [frame(&[7; 1_000_000], None), frame(&[8; 300_000], None)].concat();
+        let (first, second) = sent.split_at(1_000_010);
+        first.chunks(16_384).for_each(|piece| reader.push(Bytes::copy_from_slice(piece)));
+        assert_eq!(reader.next().expect("whole").expect("a message").0.len(), 1_000_000);
+        reader.shrink();
+        assert!(reader.partial.capacity() < 1_000 && !reader.partial.try_reclaim(1_000));
+        // That of a message under way is.
+        second.chunks(16_384).for_each(|piece| {
+            reader.push(Bytes::copy_from_slice(piece));
+            let place = reader.partial.as_ptr();
+            reader.shrink();
+            assert_eq!(reader.partial.as_ptr(), place);
+        });
+        assert!(reader.next().expect("whole").expect("a message").0.iter().all(|byte| *byte == 8));
+        assert_eq!(reader.finish(), Ok(()));
     }
 
     fn refused(bytes: &'static [u8]) -> Code {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::protocol::status::{Code, Status};
 
 /// The C library keeps what is freed. Once messages take this much less than they took at most, it
-/// goes back to the system.
+/// goes back to the system; half of what they may take, where that is less.
 const FREED_BYTES: usize = 64 << 20;
 
 /// It goes back as often as this at most: under load what is freed is soon taken again.
@@ -19,6 +19,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Memory {
     left: AtomicUsize,
+    /// What is much, once it is freed.
+    much: usize,
     /// The least that was left since memory went back.
     least: AtomicUsize,
     refused: AtomicU64,
@@ -29,7 +31,8 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) fn of(bytes: usize) -> Self {
         let [left, least] = [bytes, bytes].map(AtomicUsize::new);
-        Self { left, least, refused: AtomicU64::new(0), freed: OnceLock::new() }
+        let much = FREED_BYTES.min(bytes / 2);
+        Self { left, much, least, refused: AtomicU64::new(0), freed: OnceLock::new() }
     }
 
     /// Has a thread give memory back to the system, for as long as there is this.
@@ -56,7 +59,7 @@ impl Memory {
     /// Whether much was freed, which is counted anew then.
     fn take_freed(&self) -> bool {
         let left = self.left.load(Relaxed);
-        let is_much = left.saturating_sub(self.least.load(Relaxed)) >= FREED_BYTES;
+        let is_much = left.saturating_sub(self.least.load(Relaxed)) >= self.much;
         if is_much {
             self.least.store(left, Relaxed);
         }
@@ -65,7 +68,7 @@ impl Memory {
 
     fn free(&self, bytes: usize) {
         let left = self.left.fetch_add(bytes, Relaxed) + bytes;
-        if left.saturating_sub(self.least.load(Relaxed)) >= FREED_BYTES
+        if left.saturating_sub(self.least.load(Relaxed)) >= self.much
             && let Some(freed) = self.freed.get()
         {
             // It is awake already where there is no room.
@@ -165,5 +168,9 @@ mod tests {
         let mut again = Taken::none(&memory);
         again.set(2 * FREED_BYTES).expect("room");
         assert!(!memory.take_freed(), "it is taken again");
+        // Where little may be taken, less is much.
+        let memory = Arc::new(Memory::of(FREED_BYTES));
+        Taken::none(&memory).set(FREED_BYTES / 2).expect("room");
+        assert!(memory.take_freed());
     }
 }

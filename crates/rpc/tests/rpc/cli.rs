@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::raw::{self, DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS, frame, literal};
 use crate::served::{PROGRAM, Served, lines, rpc, rpc_with, said};
 
 const ADD: &str = "loadline.rpc.v1.Table/Add";
@@ -105,7 +106,13 @@ fn what_is_typed_wrong_is_named_with_line_and_column() {
         assert_eq!(out.status.code(), Some(2), "{}", said(&out));
         words.iter().for_each(|words| assert!(said(&out).contains(words), "{}", said(&out)));
     };
-    refused(&["call", at, ADD, r#"{"valeu": 2}"#], &["valeu", "line 1 column 9"]);
+    let fields = "the fields of loadline.rpc.v1.Number are value";
+    refused(&["call", at, ADD, r#"{"valeu": 2}"#], &["valeu", "line 1 column 9", fields]);
+    let echo = "loadline.rpc.v1.Table/Echo";
+    let within = r#"{"samples": [{"boxed": {"valeu": 2}}]}"#;
+    refused(&["call", at, echo, within], &["samples[0].boxed", fields]);
+    let of_sample = "the fields of loadline.rpc.v1.Sample are number, text, real";
+    refused(&["call", at, echo, r#"{"inner": {"txet": 2}}"#], &["inner", of_sample]);
     refused(&["call", at, ADD, "{\n\"value\": \"x\"}"], &["line 2 column"]);
     refused(&["call", at, ADD, "{} {}"], &["one request"]);
     refused(&["call", at, ADD, "@/no/such/file"], &["/no/such/file"]);
@@ -116,10 +123,18 @@ fn what_is_typed_wrong_is_named_with_line_and_column() {
     refused(&["call", at, ADD, "--header", "x"], &["NAME: VALUE"]);
     refused(&["list", "grpcs://127.0.0.1"], &["--tls-ca"]);
     // Port 1 has no server.
-    for command in [["list", "127.0.0.1:1"], ["ping", "tcp:127.0.0.1:1"], ["ping", "shm:/no/one"]] {
+    for (command, flags) in [
+        (["list", "127.0.0.1:1"], ""),
+        (["list", "unix:/no/one"], " --unix /no/one"),
+        (["ping", "tcp:127.0.0.1:1"], ""),
+        (["ping", "unix:/no/one"], " --unix /no/one"),
+        (["ping", "shm:/no/one"], " --shm /no/one"),
+    ] {
         let out = rpc(&command);
         assert_eq!(out.status.code(), Some(1));
         assert!(said(&out).contains("no server is there"), "{}", said(&out));
+        let words = format!("`loadline serve rpc{flags}` starts one");
+        assert!(said(&out).contains(&words), "{}", said(&out));
     }
 }
 
@@ -149,6 +164,95 @@ fn a_server_that_is_none_of_grpc_is_named_at_once() {
     ] {
         let out = rpc(&["list", &at, "--connect-timeout", timeout]);
         assert_eq!(out.status.code(), Some(1));
+        assert!(said(&out).contains(words) && said(&out).contains(&at), "{}", said(&out));
+    }
+    server.join().expect("it ends");
+}
+
+/// Answers a call of each connection in turn with so many messages of no bytes, and OK.
+fn answer_with(listener: TcpListener, counts: &[usize]) {
+    for count in counts {
+        let (mut socket, _) = listener.accept().expect("a client");
+        socket.write_all(&frame(SETTINGS, 0, 0, &[])).expect("written");
+        socket.read_exact(&mut [0; raw::PREFACE.len()]).expect("a preface");
+        loop {
+            let mut head = [0; 9];
+            socket.read_exact(&mut head).expect("a frame");
+            let [_, a, b, kind, flags, ..] = head;
+            let length = usize::from(u16::from_be_bytes([a, b]));
+            socket.read_exact(&mut vec![0; length]).expect("its payload");
+            // The end of the request.
+            if kind == DATA && flags & END_STREAM != 0 {
+                break;
+            }
+        }
+        let kind = literal("content-type", "application/grpc");
+        let first = [literal(":status", "200"), kind].concat();
+        let last = literal("grpc-status", "0");
+        let answer = [
+            frame(HEADERS, END_HEADERS, 1, &first),
+            frame(DATA, 0, 1, &raw::message(&[]).repeat(*count)),
+            frame(HEADERS, END_HEADERS | END_STREAM, 1, &last),
+        ];
+        socket.write_all(&answer.concat()).expect("written");
+        let _ = socket.read_to_end(&mut Vec::new());
+    }
+}
+
+#[test]
+fn a_call_of_one_answer_fails_where_none_or_several_come() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = listener.local_addr().expect("an address").to_string();
+    let proto = tempfile::Builder::new().suffix(".proto").tempfile().expect("a file");
+    let text = "syntax = \"proto3\"; package x; message M { string a = 2; } \
+                service S { rpc One(M) returns (M); rpc Many(M) returns (stream M); }";
+    std::fs::write(proto.path(), text).expect("written");
+    let counts = [0, 1, 2, 0, 2];
+    let server = std::thread::spawn(move || answer_with(listener, &counts));
+    for (method, count, code) in [
+        ("x.S/One", 0, 76),
+        ("x.S/One", 1, 0),
+        ("x.S/One", 2, 76),
+        ("x.S/Many", 0, 0),
+        ("x.S/Many", 2, 0),
+    ] {
+        let out = rpc(&["call", &at, method, "--proto", &proto.path().display().to_string()]);
+        assert_eq!(out.status.code(), Some(code), "{method} {count}: {}", said(&out));
+        let shown = if code == 0 { count } else { 0 };
+        assert_eq!(lines(&out).len(), shown, "{method} {count}");
+        assert!(
+            code == 0 || said(&out).contains("UNIMPLEMENTED: the answer has"),
+            "{}",
+            said(&out)
+        );
+    }
+    server.join().expect("it ends");
+}
+
+#[test]
+fn a_server_of_something_else_is_named_by_what_came_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = format!("tcp:{}", listener.local_addr().expect("an address"));
+    let settings = frame(SETTINGS, 0, 0, &[]);
+    let answers =
+        [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], &settings, b"SSH-2.0", b"\x9blrf", b""];
+    let answers = answers.map(<[u8]>::to_vec);
+    let server = std::thread::spawn(move || {
+        for answer in answers {
+            let (mut socket, _) = listener.accept().expect("a client");
+            socket.write_all(&answer).expect("written");
+            let _ = socket.read_to_end(&mut Vec::new());
+        }
+    });
+    for (words, timeout) in [
+        ("what came is \"HTTP/1.1 400 Bad\", an answer of HTTP/1", "600s"),
+        ("HTTP/2, as gRPC has it: call it by grpc://", "600s"),
+        ("what came is \"SSH-2.0\"", "600s"),
+        ("a part of a greeting has come", "200ms"),
+        ("nothing has come (--connect-timeout): is this the port", "200ms"),
+    ] {
+        let out = rpc(&["ping", &at, "--connect-timeout", timeout]);
+        assert_eq!(out.status.code(), Some(1), "{}", said(&out));
         assert!(said(&out).contains(words) && said(&out).contains(&at), "{}", said(&out));
     }
     server.join().expect("it ends");
@@ -208,6 +312,17 @@ fn services_functions_and_messages_are_listed_and_described() {
     }
     let out = rpc(&["describe", at, "loadline.rpc.v1.Table/Ad"]);
     assert!(said(&out).contains("list the methods of loadline.rpc.v1.Table"), "{}", said(&out));
+    for (typed, meant) in [
+        ("loadline.rpc.v1.Table.Ad", "loadline.rpc.v1.Table.Add"),
+        ("loadline.rpc.v1.Nubmer", "loadline.rpc.v1.Number"),
+        ("grpc.testing.SimpleReqest", "grpc.testing.SimpleRequest"),
+        ("loadline.Tabel", "loadline.rpc.v1.Table"),
+    ] {
+        let out = rpc(&["describe", at, typed]);
+        assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+        let words = format!("there is no {typed} (did you mean {meant}");
+        assert!(said(&out).contains(&words), "{}", said(&out));
+    }
     let health = text(&["health", at]);
     assert_eq!(health, "SERVING\n");
     let out = rpc(&["health", at, "no.Such"]);
@@ -283,6 +398,9 @@ fn own_frames_are_called_as_grpc_is_with_what_can_be_planted() {
         (&["call", &tcp, ADD, "{} {}"], "one request"),
         (&["call", "tcp:nowhere", ADD], "names no carrier"),
         (&["ping", "127.0.0.1:50771"], "(did you mean tcp:127.0.0.1:50771?)"),
+        (&["ping", "nowhere"], "here:, frames:, shm:PATH"),
+        (&["ping", "nowhere"], "or, for ping with add, direct:, codec: or table:"),
+        (&["ping", "here:", "--bytes", "100"], "add --function echo"),
     ] {
         let out = rpc(args);
         assert_eq!(out.status.code(), Some(2), "{args:?}: {}", said(&out));

@@ -134,6 +134,53 @@ fn the_memory_of_all_connections_has_a_limit() {
     panic!("memory doesn't come back");
 }
 
+#[test]
+fn what_a_running_function_holds_of_its_request_counts_as_memory() {
+    let server = Served::start(&["--max-memory", "3MB", "--keepalive-min", "1ns"]);
+    let field =
+        |number: u8, bytes: &[u8]| [&[number << 3 | 2][..], &varint(bytes.len()), bytes].concat();
+    let begin = |path: &str, flags: u8, body: &[u8]| {
+        let mut raw = begun(server.socket(), &[]);
+        // Its windows are those of its settings from then on.
+        raw.send(&frame(SETTINGS, ACK, 0, &[]));
+        raw.head(1, 0, &headers(path, &[]));
+        let body = message(body);
+        let (last, first) = (body.len() / (16 << 10), body.chunks(16 << 10));
+        for (at, piece) in first.enumerate() {
+            raw.send(&frame(DATA, if at == last { flags } else { 0 }, 1, piece));
+        }
+        raw
+    };
+    // An answer of one byte in a minute, a payload beside it; and a function that keeps nothing.
+    let later = field(2, &[8, 1, 16, 0x80, 0x8e, 0xce, 0x1c]);
+    let later = [later, field(3, &field(2, &[0; 400_000]))].concat();
+    let sleep = [&[8, 0x80, 0xb0, 0x9d, 0xc2, 0xdf, 1][..], &field(15, &[0; 400_000])].concat();
+    for (path, flags, body, is_held) in [
+        (OUTPUT, END_STREAM, &later, true),
+        // The client has not ended its side: it might send another message.
+        ("/loadline.rpc.v1.Table/Echo", 0, &sleep, true),
+        ("/loadline.rpc.v1.Table/Sleep", END_STREAM, &sleep, false),
+    ] {
+        let mut raws: Vec<_> = (0..11).map(|_| begin(path, flags, body)).collect();
+        // They have their room, or none, before the last asks.
+        raws.iter_mut().for_each(settle);
+        let mut last = begin(path, flags, body);
+        if is_held {
+            let ended = last.ended(1);
+            assert_eq!(ended.status, "8", "{path}: {ended:?}");
+            drop(raws);
+        }
+        let (until, mut is_back) = (Instant::now() + Duration::from_secs(60), false);
+        while !is_back && Instant::now() < until {
+            let mut raw = begun(server.socket(), &[(4, 4 << 20)]);
+            raw.send(&frame(WINDOW_UPDATE, 0, 0, &[0, 0x30, 0, 0]));
+            raw.call(1, UNARY, &[&[16][..], &varint(1_400_000)].concat());
+            is_back = raw.ended(1).status == "0";
+        }
+        assert!(is_back, "{path}: memory doesn't come back");
+    }
+}
+
 /// Connects and sends a ping, so that the server's windows are there once it is answered.
 pub(crate) fn begun(server: SocketAddr, settings: &[(u16, u32)]) -> Raw {
     let mut raw = Raw::connect(server, settings);

@@ -109,6 +109,12 @@ fn run(mode: &str, failures: &str) -> Option<[usize; 3]> {
     Some([passed, skipped, failed])
 }
 
+/// The cases that a list names.
+fn listed(failures: &str) -> usize {
+    let list = fs::read_to_string(script(failures)).expect("a list");
+    list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count()
+}
+
 #[test]
 fn the_codec_passes_all_cases_of_bytes_but_those_that_are_listed_with_the_reason() {
     let Some([passed, _, failed]) = run("codec", "protobuf_codec_failures.txt") else { return };
@@ -118,5 +124,7 @@ fn the_codec_passes_all_cases_of_bytes_but_those_that_are_listed_with_the_reason
 #[test]
 fn what_calls_use_passes_all_cases_of_bytes_and_json_but_those_that_are_listed_with_the_reason() {
     let Some([passed, _, failed]) = run("call", "protobuf_call_failures.txt") else { return };
-    assert!(passed > 1_800 && failed < 40, "{passed} passed, {failed} failed");
+    // The runner fails where another case does, or where one of these doesn't.
+    assert_eq!(failed, listed("protobuf_call_failures.txt"));
+    assert!(passed > 1_800, "{passed} passed");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
-use std::thread;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -22,11 +22,17 @@ fn served() -> (tempfile::TempDir, Served, NativeClient) {
     (folder, server, client)
 }
 
-/// CPU time of a process, in ticks of ten milliseconds.
-fn ticks(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
-    let fields = stat.rsplit_once(") ").expect("fields").1.split_ascii_whitespace();
-    fields.skip(11).take(2).map(|field| field.parse::<u64>().expect("ticks")).sum()
+/// The ns that threads have been on a CPU: all of a process, or one.
+fn on_cpu(threads: &Path) -> u64 {
+    let of = |thread: &Path| {
+        // It may have ended.
+        let stat = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
+        stat.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or_default()
+    };
+    match fs::read_dir(threads.join("task")) {
+        Ok(all) => all.map(|thread| of(&thread.expect("a thread").path())).sum(),
+        Err(_) => of(threads),
+    }
 }
 
 #[test]
@@ -53,24 +59,23 @@ fn an_idle_connection_takes_no_cpu_time_of_either_side() {
     for _ in 0..1_000 {
         client.call(add, &Bytes::from_static(&[8, 1]), None).expect("a total");
     }
-    // Both wait: the client for its answer, the server for its next call.
-    let before = ticks(server.child.id());
-    let waiting = thread::spawn(move || {
-        let thread = fs::read_link("/proc/thread-self").expect("a thread");
-        let stat = || fs::read_to_string(format!("/proc/{}/schedstat", thread.display()));
-        let on_cpu = || {
-            let stat = stat().expect("figures");
-            stat.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).expect("a number")
-        };
-        let before = on_cpu();
-        client.call(sleep, &pause(Duration::from_secs(2)), None).expect("an answer");
-        on_cpu() - before
-    });
-    let took = waiting.join().expect("it ends");
-    // Who waits on the CPU takes all of it; what another machine takes from this one may count.
-    assert!(took < 200_000_000, "{took} ns of two seconds");
-    let took = ticks(server.child.id()) - before;
-    assert!(took <= 20, "{took} ticks of 200");
+    // Both wait: the client for its answer, the server for its next call. Who waits on the CPU
+    // takes all of it each time; another program may disturb one of three.
+    let window = Duration::from_secs(2);
+    let process = PathBuf::from(format!("/proc/{}", server.child.id()));
+    let mut measured = || {
+        let thread = Path::new("/proc").join(fs::read_link("/proc/thread-self").expect("a thread"));
+        let before = [on_cpu(&thread), on_cpu(&process)];
+        client.call(sleep, &pause(window), None).expect("an answer");
+        [on_cpu(&thread) - before[0], on_cpu(&process) - before[1]]
+    };
+    // Twice the hundredth of a core that is promised.
+    let is_idle = |took: &[u64; 2]| took.iter().all(|ns| *ns < window.as_nanos() as u64 / 50);
+    let mut trials = Vec::new();
+    while trials.len() < 3 && !trials.last().is_some_and(is_idle) {
+        trials.push(measured());
+    }
+    assert!(trials.last().is_some_and(is_idle), "{trials:?} ns of {window:?}, client and server");
 }
 
 #[test]

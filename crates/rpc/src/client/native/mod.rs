@@ -122,7 +122,14 @@ impl NativeClient {
         client.flush()?;
         while client.session.is_greeting() {
             if Instant::now() >= until {
-                return Err(unavailable("no greeting has come (--connect-timeout)"));
+                let words = match client.meter.traffic.reads {
+                    0 => {
+                        "nothing has come (--connect-timeout): is this the port of a server of own \
+                         frames? One of gRPC is called by grpc://HOST:PORT"
+                    }
+                    _ => "a part of a greeting has come, and not the rest (--connect-timeout)",
+                };
+                return Err(unavailable(words));
             }
             client.read(Some(until))?;
         }

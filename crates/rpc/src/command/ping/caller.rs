@@ -98,7 +98,13 @@ impl Caller {
         let calls = session.options()?;
         let token = token(&calls)?;
         let limit = session.connect_timeout.duration();
-        let carrier = parsed.connect(how.tuning, limit).map_err(unconnected);
+        let listens = match &parsed {
+            CarrierAddress::Unix(path) => format!(" --unix {}", path.display()),
+            CarrierAddress::Shm(path) => format!(" --shm {}", path.display()),
+            _ => String::new(),
+        };
+        let carrier = parsed.connect(how.tuning, limit);
+        let carrier = carrier.map_err(|error| unconnected(error, &listens));
         let carrier = carrier.with_context(|| format!("cannot connect to {address}"))?;
         // Behind what a carrier starts, which is the server; before a thread of this side.
         pin(how.cpu)?;

@@ -106,9 +106,9 @@ pub(super) struct PingArgs {
     #[arg(long, value_name = "NAME", default_value = "add")]
     function: Function,
 
-    /// Bytes that echo sends and returns
-    #[arg(long, value_name = "SIZE", default_value = "8", value_parser = args::echoed)]
-    bytes: ByteCount,
+    /// Bytes that echo sends and returns [default: 8]
+    #[arg(long, value_name = "SIZE", value_parser = args::echoed)]
+    bytes: Option<ByteCount>,
 
     /// The most samples
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000,
@@ -252,8 +252,15 @@ impl ToArgs {
     }
 }
 
+/// The bytes of an echo, where none are typed.
+const ECHO_BYTES: usize = 8;
+
 /// Runs the trial, and shows it.
 pub(super) fn ping(args: &PingArgs, session: SessionArgs) -> Outcome {
+    if args.bytes.is_some() && args.function != Function::Echo {
+        let words = "--bytes is what echo sends and returns: add --function echo, or leave it out";
+        return Err(Failure::Usage(words.to_owned()));
+    }
     if let Some(served) = args.to.serve_rank()? {
         return Ok(served);
     }
@@ -275,7 +282,8 @@ pub(super) fn ping(args: &PingArgs, session: SessionArgs) -> Outcome {
         }
         None => args.to.caller(session, &mut server)?,
     };
-    let mut work = caller::Work::new(args.function, args.bytes.bytes as usize);
+    let bytes = args.bytes.map_or(ECHO_BYTES, |size| size.bytes as usize);
+    let mut work = caller::Work::new(args.function, bytes);
     let mut seen = Seen::default();
     seen.look_if_told(&mut caller, LOOKS)?;
     let allocated = Allocated::of(|| work.once(&mut caller))?;

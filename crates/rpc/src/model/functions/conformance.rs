@@ -25,6 +25,12 @@ fn any(message: &str, value: Bytes) -> Any {
     Any { type_url: format!("type.googleapis.com/{package}.{message}"), value: value.into() }
 }
 
+/// A request that is kept until an answer names it, as a copy.
+fn kept(call: &Call, message: &str, value: Bytes) -> Any {
+    call.keep(value.len() + KEPT_BYTES);
+    any(message, value)
+}
+
 /// Headers by name, in the order in which the names came first.
 fn headers(metadata: &Metadata) -> Vec<Header> {
     let mut headers: Vec<Header> = Vec::new();
@@ -42,6 +48,7 @@ fn headers(metadata: &Metadata) -> Vec<Header> {
 }
 
 fn info(call: &Call, requests: Vec<Any>) -> RequestInfo {
+    call.keep(call.info.metadata.kept_bytes());
     let timeout_ms = call.info.timeout.map(|time| time.as_millis() as i64);
     RequestInfo { request_headers: headers(&call.info.metadata), timeout_ms, requests }
 }
@@ -58,7 +65,8 @@ fn values(headers: Vec<Header>) -> impl Iterator<Item = (String, Bytes)> {
     })
 }
 
-/// What a request, or a header that is asked for, takes beside its bytes while it is kept.
+/// What a request, or a part of an answer that is asked for, takes beside its bytes while it is
+/// kept.
 const KEPT_BYTES: usize = 128;
 
 fn add(call: &Call, before: Vec<Header>, behind: Vec<Header>) {
@@ -66,6 +74,11 @@ fn add(call: &Call, before: Vec<Header>, behind: Vec<Header>) {
     call.keep(KEPT_BYTES * count);
     values(before).for_each(|(name, value)| call.add_header(name, value));
     values(behind).for_each(|(name, value)| call.add_trailer(name, value));
+}
+
+/// Counts the messages that are asked for, and the details of an error.
+fn keep_parts(call: &Call, messages: usize, error: Option<&Error>) {
+    call.keep(KEPT_BYTES * (messages + error.map_or(0, |error| error.details.len())));
 }
 
 /// An error as it is asked for, with what was requested where no answer has said it.
@@ -93,6 +106,9 @@ async fn answered(
         return Ok(Some(ConformancePayload { data: Bytes::new(), request_info }));
     };
     add(call, definition.response_headers, definition.response_trailers);
+    if let Some(Response::Error(wanted)) = &definition.response {
+        keep_parts(call, 0, Some(wanted));
+    }
     call.sleep(delay(definition.response_delay_ms)).await;
     match definition.response {
         Some(Response::Error(wanted)) => Err(error(wanted, Some(info))),
@@ -104,47 +120,47 @@ async fn answered(
 }
 
 pub(super) async fn unary(mut call: Call) -> Result<(), Status> {
-    let (bytes, _) = call.receive_only().await?;
+    let bytes = call.receive_only_bytes().await?;
     let request: UnaryRequest = decode(&bytes)?;
-    let requests = vec![any("UnaryRequest", bytes)];
+    let requests = vec![kept(&call, "UnaryRequest", bytes)];
     let payload = answered(&mut call, request.response_definition, requests).await?;
     call.send(&UnaryResponse { payload }).await;
     Ok(())
 }
 
 pub(super) async fn idempotent(mut call: Call) -> Result<(), Status> {
-    let (bytes, _) = call.receive_only().await?;
+    let bytes = call.receive_only_bytes().await?;
     let request: IdempotentUnaryRequest = decode(&bytes)?;
-    let requests = vec![any("IdempotentUnaryRequest", bytes)];
+    let requests = vec![kept(&call, "IdempotentUnaryRequest", bytes)];
     let payload = answered(&mut call, request.response_definition, requests).await?;
     call.send(&IdempotentUnaryResponse { payload }).await;
     Ok(())
 }
 
 pub(super) async fn client_stream(mut call: Call) -> Result<(), Status> {
-    let mut kept = Vec::new();
+    let mut requests = Vec::new();
     let mut definition = None;
-    while let Some((bytes, _)) = call.receive_bytes().await {
+    while let Some(bytes) = call.receive_bytes().await {
         let request: ClientStreamRequest = decode(&bytes)?;
-        if kept.is_empty() {
+        if requests.is_empty() {
             definition = request.response_definition;
         }
-        call.keep(bytes.len() + KEPT_BYTES);
-        kept.push(any("ClientStreamRequest", bytes));
+        requests.push(kept(&call, "ClientStreamRequest", bytes));
     }
-    let payload = answered(&mut call, definition, kept).await?;
+    let payload = answered(&mut call, definition, requests).await?;
     call.send(&ClientStreamResponse { payload }).await;
     Ok(())
 }
 
 pub(super) async fn server_stream(mut call: Call) -> Result<(), Status> {
-    let (bytes, _) = call.receive_only().await?;
+    let bytes = call.receive_only_bytes().await?;
     let request: ServerStreamRequest = decode(&bytes)?;
     let Some(definition) = request.response_definition else { return Ok(()) };
     let StreamResponseDefinition { response_headers, response_trailers, .. } = definition;
     add(&call, response_headers, response_trailers);
+    keep_parts(&call, definition.response_data.len(), definition.error.as_ref());
+    let mut request_info = Some(info(&call, vec![kept(&call, "ServerStreamRequest", bytes)]));
     call.send_headers().await;
-    let mut request_info = Some(info(&call, vec![any("ServerStreamRequest", bytes)]));
     for data in definition.response_data {
         call.sleep(delay(definition.response_delay_ms)).await;
         let payload = Some(ConformancePayload { data, request_info: request_info.take() });
@@ -154,18 +170,18 @@ pub(super) async fn server_stream(mut call: Call) -> Result<(), Status> {
 }
 
 pub(super) async fn bidi(mut call: Call) -> Result<(), Status> {
-    let mut kept = Vec::new();
+    let mut requests = Vec::new();
     let (mut definition, mut is_first, mut is_full) = (None, true, false);
     let (mut sent, mut data) = (0, Vec::new().into_iter());
-    while let Some((bytes, _)) = call.receive_bytes().await {
+    while let Some(bytes) = call.receive_bytes().await {
         let request: BidiStreamRequest = decode(&bytes)?;
-        call.keep(bytes.len() + KEPT_BYTES);
-        kept.push(any("BidiStreamRequest", bytes));
+        requests.push(kept(&call, "BidiStreamRequest", bytes));
         if std::mem::take(&mut is_first) {
             is_full = request.full_duplex;
             if let Some(mut first) = request.response_definition {
                 let before = std::mem::take(&mut first.response_headers);
                 add(&call, before, std::mem::take(&mut first.response_trailers));
+                keep_parts(&call, first.response_data.len(), first.error.as_ref());
                 data = std::mem::take(&mut first.response_data).into_iter();
                 definition = Some(first);
                 if is_full {
@@ -175,7 +191,7 @@ pub(super) async fn bidi(mut call: Call) -> Result<(), Status> {
         }
         if is_full {
             let (Some(definition), Some(data)) = (&definition, data.next()) else { break };
-            let requests = std::mem::take(&mut kept);
+            let requests = std::mem::take(&mut requests);
             let info = match sent {
                 0 => info(&call, requests),
                 _ => RequestInfo { requests, ..RequestInfo::default() },
@@ -188,12 +204,12 @@ pub(super) async fn bidi(mut call: Call) -> Result<(), Status> {
     }
     let Some(definition) = definition else { return Ok(()) };
     for data in data {
-        let request_info = (sent == 0).then(|| info(&call, std::mem::take(&mut kept)));
+        let request_info = (sent == 0).then(|| info(&call, std::mem::take(&mut requests)));
         call.sleep(delay(definition.response_delay_ms)).await;
         let payload = Some(ConformancePayload { data, request_info });
         call.send(&BidiStreamResponse { payload }).await;
         sent += 1;
     }
-    let unsaid = (sent == 0).then(|| info(&call, kept));
+    let unsaid = (sent == 0).then(|| info(&call, requests));
     definition.error.map_or(Ok(()), |wanted| Err(error(wanted, unsaid)))
 }

@@ -2,7 +2,6 @@
 //! begins to stop.
 
 use crate::model::call::Call;
-use crate::protocol::message::decode;
 use crate::protocol::proto::health::health_check_response::ServingStatus;
 use crate::protocol::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use crate::protocol::status::{Code, Status};
@@ -27,9 +26,9 @@ fn now(call: &Call) -> ServingStatus {
 }
 
 pub(super) async fn check(mut call: Call) -> Result<(), Status> {
-    let (bytes, _) = call.receive_only().await?;
-    let HealthCheckRequest { service } = decode(&bytes)?;
-    if !is_known(&service) {
+    let (request, _) = call.receive_only::<HealthCheckRequest>().await?;
+    let service = &request.service;
+    if !is_known(service) {
         let words = format!("there is no service \"{service}\" here: list them by reflection");
         return Err(Status::new(Code::NotFound, words));
     }
@@ -39,9 +38,7 @@ pub(super) async fn check(mut call: Call) -> Result<(), Status> {
 }
 
 pub(super) async fn watch(mut call: Call) -> Result<(), Status> {
-    let (bytes, _) = call.receive_only().await?;
-    let HealthCheckRequest { service } = decode(&bytes)?;
-    let is_known = is_known(&service);
+    let is_known = is_known(&call.receive_only::<HealthCheckRequest>().await?.0.service);
     let first = if is_known { now(&call) } else { ServingStatus::ServiceUnknown };
     call.send(&answer(first)).await;
     call.server_stops().await;

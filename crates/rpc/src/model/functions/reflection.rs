@@ -153,12 +153,12 @@ pub(super) async fn info(mut call: Call) -> Result<(), Status> {
                 error_message: "the request asks for nothing that is known here".to_owned(),
             }),
         };
-        let response = ServerReflectionResponse {
+        let response = request.map(|request| ServerReflectionResponse {
             valid_host: request.host.clone(),
             original_request: Some(request),
             message_response: Some(answer),
-        };
-        call.send(&response).await;
+        });
+        call.send(&*response).await;
     }
     Ok(())
 }

@@ -40,8 +40,8 @@ pub(super) fn add(total: &AtomicI64, number: Number) -> Result<Number, Status> {
 
 /// Returns after a time.
 pub(super) async fn sleep(mut call: Call) -> Result<(), Status> {
-    let (bytes, _) = call.receive_only().await?;
-    let Pause { ns } = decode(&bytes)?;
+    // The request, which may be large, is gone before it waits.
+    let ns = call.receive_only::<Pause>().await?.0.ns;
     let time = Duration::from_nanos(ns);
     if time > MOST_SLEEP {
         let words = format!("{ns} ns are more than the 60 s that a call may sleep");

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::model::call::Call;
-use crate::protocol::message::decode;
+use crate::model::call::{Call, Received};
 use crate::protocol::proto::testing::{
     BoolValue, EchoStatus, Empty, Payload, ResponseParameters, SimpleRequest, SimpleResponse,
     StreamingInputCallRequest, StreamingInputCallResponse, StreamingOutputCallRequest,
@@ -46,19 +45,19 @@ fn payload(size: i32) -> Result<Option<Payload>, Status> {
     Ok(Some(Payload { r#type: 0, body: Bytes::from_static(&ZEROS[..size as usize]) }))
 }
 
-fn check(status: Option<EchoStatus>) -> Result<(), Status> {
+fn check(status: Option<&EchoStatus>) -> Result<(), Status> {
     match status {
-        Some(EchoStatus { code, message }) if code != 0 => {
-            Err(Status::new(Code::of(code), message))
+        Some(EchoStatus { code, message }) if *code != 0 => {
+            Err(Status::new(Code::of(*code), message.clone()))
         }
         _ => Ok(()),
     }
 }
 
 /// Refuses a message that came compressed where it was not meant to, or the other way round.
-fn expect(compressed: Option<BoolValue>, was_compressed: bool) -> Result<(), Status> {
+fn expect(compressed: Option<&BoolValue>, was_compressed: bool) -> Result<(), Status> {
     match compressed {
-        Some(BoolValue { value }) if value != was_compressed => {
+        Some(BoolValue { value }) if *value != was_compressed => {
             let words = format!("expect_compressed is {value}, compressed is {was_compressed}");
             Err(Status::new(Code::InvalidArgument, words))
         }
@@ -67,8 +66,7 @@ fn expect(compressed: Option<BoolValue>, was_compressed: bool) -> Result<(), Sta
 }
 
 pub(super) async fn empty(mut call: Call) -> Result<(), Status> {
-    let (bytes, _) = call.receive_only().await?;
-    decode::<Empty>(&bytes)?;
+    call.receive_only::<Empty>().await?;
     echo_metadata(&call);
     call.send(&Empty {}).await;
     Ok(())
@@ -76,13 +74,15 @@ pub(super) async fn empty(mut call: Call) -> Result<(), Status> {
 
 pub(super) async fn unary(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
-    let (bytes, was_compressed) = call.receive_only().await?;
-    let request: SimpleRequest = decode(&bytes)?;
-    expect(request.expect_compressed, was_compressed)?;
-    check(request.response_status)?;
+    let (request, was_compressed) = call.receive_only::<SimpleRequest>().await?;
+    expect(request.expect_compressed.as_ref(), was_compressed)?;
+    check(request.response_status.as_ref())?;
     let payload = payload(request.response_size)?;
     let answer = SimpleResponse { payload, ..SimpleResponse::default() };
-    match request.response_compressed {
+    let compressed = request.response_compressed;
+    // It may be large, and the answer may wait for its client.
+    drop(request);
+    match compressed {
         Some(BoolValue { value }) => call.send_compressed(&answer, value).await,
         None => call.send(&answer).await,
     }
@@ -91,6 +91,14 @@ pub(super) async fn unary(mut call: Call) -> Result<(), Status> {
 
 /// What an answer that is asked for takes while it is kept; two bytes on the wire ask for one.
 const KEPT_BYTES: usize = 32;
+
+/// The answers that are asked for, and the status. A payload, which may be large, is gone.
+type Asked = (Vec<ResponseParameters>, Option<EchoStatus>);
+
+fn asked(mut request: Received<StreamingOutputCallRequest>) -> Received<Asked> {
+    request.count_more(KEPT_BYTES * request.response_parameters.len());
+    request.map(|request| (request.response_parameters, request.response_status))
+}
 
 async fn send_all(call: &mut Call, parameters: &[ResponseParameters]) -> Result<(), Status> {
     for ResponseParameters { size, interval_us, compressed } in parameters {
@@ -110,11 +118,10 @@ async fn send_all(call: &mut Call, parameters: &[ResponseParameters]) -> Result<
 
 pub(super) async fn output(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
-    let (bytes, _) = call.receive_only().await?;
-    let request: StreamingOutputCallRequest = decode(&bytes)?;
-    call.keep(KEPT_BYTES * request.response_parameters.len());
-    send_all(&mut call, &request.response_parameters).await?;
-    check(request.response_status)
+    let (request, _) = call.receive_only().await?;
+    let asked = asked(request);
+    send_all(&mut call, &asked.0).await?;
+    check(asked.1.as_ref())
 }
 
 pub(super) async fn input(mut call: Call) -> Result<(), Status> {
@@ -122,8 +129,8 @@ pub(super) async fn input(mut call: Call) -> Result<(), Status> {
     let mut sum: i32 = 0;
     while let Some(received) = call.receive_marked::<StreamingInputCallRequest>().await? {
         let (request, was_compressed) = received;
-        expect(request.expect_compressed, was_compressed)?;
-        let length = request.payload.map_or(0, |payload| payload.body.len());
+        expect(request.expect_compressed.as_ref(), was_compressed)?;
+        let length = request.payload.as_ref().map_or(0, |payload| payload.body.len());
         sum = sum.saturating_add(i32::try_from(length).unwrap_or(i32::MAX));
     }
     call.send(&StreamingInputCallResponse { aggregated_payload_size: sum }).await;
@@ -132,23 +139,24 @@ pub(super) async fn input(mut call: Call) -> Result<(), Status> {
 
 pub(super) async fn full_duplex(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
-    while let Some(request) = call.receive::<StreamingOutputCallRequest>().await? {
-        check(request.response_status)?;
-        let kept = KEPT_BYTES * request.response_parameters.len();
-        call.keep(kept);
-        send_all(&mut call, &request.response_parameters).await?;
-        call.release(kept);
+    while let Some(request) = call.receive().await? {
+        let asked = asked(request);
+        check(asked.1.as_ref())?;
+        send_all(&mut call, &asked.0).await?;
     }
     Ok(())
 }
 
 pub(super) async fn half_duplex(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
-    let mut kept = Vec::new();
-    while let Some(request) = call.receive::<StreamingOutputCallRequest>().await? {
-        check(request.response_status)?;
-        call.keep(KEPT_BYTES * request.response_parameters.len());
-        kept.extend(request.response_parameters);
+    let mut all = Vec::new();
+    while let Some(request) = call.receive().await? {
+        let asked = asked(request);
+        check(asked.1.as_ref())?;
+        all.push(asked);
     }
-    send_all(&mut call, &kept).await
+    for asked in all {
+        send_all(&mut call, &asked.0).await?;
+    }
+    Ok(())
 }

@@ -3,11 +3,14 @@
 use base::many;
 use std::fmt;
 
+/// What is shown of bytes that are no greeting.
+pub(super) const MOST_SHOWN: usize = 16;
+
 /// What ends a connection: the other side broke the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The greeting begins with other bytes than the magic.
-    Magic,
+    /// The greeting begins with other bytes than the magic: with these, as many as there are.
+    Magic([u8; MOST_SHOWN], usize),
     /// The other side speaks TLS.
     Tls,
     /// The other side speaks this version.
@@ -41,7 +44,20 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Magic => f.write_str("the other side doesn't speak own frames"),
+            Self::Magic(first, length) => {
+                let first = &first[..(*length).min(MOST_SHOWN)];
+                let why = match first {
+                    [b'H', b'T', b'T', b'P', b'/', ..] => "an answer of HTTP/1",
+                    // The length of a frame, and its kind: SETTINGS.
+                    [_, _, _, 4, ..] => "HTTP/2, as gRPC has it: call it by grpc://HOST:PORT",
+                    _ => "something else",
+                };
+                write!(
+                    f,
+                    "the other side doesn't speak own frames: what came is \"{}\", {why}",
+                    first.escape_ascii()
+                )
+            }
             Self::Tls => f.write_str(
                 "the other side speaks TLS, which clients of own frames don't: call it by \
                  grpcs://HOST:PORT with --tls-ca FILE",

@@ -7,7 +7,7 @@
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
-use super::fault::Fault;
+use super::fault::{Fault, MOST_SHOWN};
 
 /// The version that is spoken.
 pub const VERSION: u16 = 1;
@@ -76,7 +76,7 @@ pub struct ServerGreeting {
 fn begins(buffer: &BytesMut, bytes: usize) -> Result<bool, Fault> {
     let length = buffer.len().min(MAGIC.len());
     if buffer[..length] != MAGIC[..length] {
-        return Err(if buffer[0] == TLS_ALERT { Fault::Tls } else { Fault::Magic });
+        return Err(if buffer[0] == TLS_ALERT { Fault::Tls } else { no_magic(buffer) });
     }
     if let Some([_, _, _, _, a, b]) = buffer.first_chunk() {
         let version = u16::from_le_bytes([*a, *b]);
@@ -85,6 +85,13 @@ fn begins(buffer: &BytesMut, bytes: usize) -> Result<bool, Fault> {
         }
     }
     Ok(buffer.len() >= bytes)
+}
+
+fn no_magic(bytes: &[u8]) -> Fault {
+    let mut first = [0; MOST_SHOWN];
+    let length = bytes.len().min(MOST_SHOWN);
+    first[..length].copy_from_slice(&bytes[..length]);
+    Fault::Magic(first, length)
 }
 
 impl ClientGreeting {
@@ -215,7 +222,7 @@ mod tests {
     #[test]
     fn other_protocols_versions_and_tables_are_faults() {
         let decode = |bytes: &[u8]| ServerGreeting::decode(&mut BytesMut::from(bytes));
-        assert_eq!(decode(b"PRI"), Err(Fault::Magic));
+        assert_eq!(decode(b"PRI"), Err(no_magic(b"PRI")));
         assert_eq!(decode(&[21, 3, 3, 0, 2, 2, 80]), Err(Fault::Tls));
         assert_eq!(decode(b"\x9blrf\x02\0"), Err(Fault::Version(2)));
         let head = |count: u8, table: &[u8]| {

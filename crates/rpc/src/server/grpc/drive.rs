@@ -21,7 +21,7 @@ use super::gate::Gate;
 use crate::model::call::{Call, Got, Info, Outbox, Shared as Exchanged, Want};
 use crate::model::function::{Outcome, Run};
 use crate::protocol::compression::Encoding;
-use crate::protocol::frames::{APART_BYTES, Reader, frame, pieces};
+use crate::protocol::frames::{APART_BYTES, Reader, apart, frame, pieces};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::status::{Code, Status};
 
@@ -70,7 +70,7 @@ pub(super) struct Driver {
     /// What has come and is still taken from the client's window.
     unreleased: usize,
     reader: Reader,
-    /// The bytes of the messages that the function was given last.
+    /// The bytes of what is on its way to the function, or of its answer.
     given: usize,
     answer: Answer,
     /// The compression that the head of the answer names, and its messages may have.
@@ -204,9 +204,8 @@ impl Driver {
                 let kept = self.admitted.info.metadata.kept_bytes();
                 // Compressed messages are framed one by one.
                 let gathers = self.named.is_none();
-                self.exchanged.with(|exchange| {
-                    (exchange.kept_bytes, exchange.gathers) = (kept, gathers);
-                });
+                self.exchanged.keep(kept);
+                self.exchanged.with(|exchange| exchange.gathers = gathers);
                 let metadata = std::mem::take(&mut self.admitted.info.metadata);
                 let info = Info { metadata, ..self.admitted.info.clone() };
                 self.steps(run(Call::new(self.exchanged.clone(), info))).await
@@ -234,12 +233,15 @@ impl Driver {
                 self.flush().await?;
                 return Ok(result?);
             }
+            self.count()?;
             let Some(want) = self.exchanged.with(|exchange| exchange.want.take()) else {
                 let words = "a function waits for nothing";
                 return Err(Status::new(Code::Internal, words).into());
             };
             let got = self.grant(want).await?;
             self.exchanged.with(|exchange| exchange.got = Some(got));
+            // It is the exchange's now.
+            self.given = 0;
         }
     }
 
@@ -253,7 +255,7 @@ impl Driver {
                     return Ok(Got::End);
                 };
                 self.receive_more();
-                return Ok(Got::Message(message, was_compressed));
+                return Ok(Got::Message(apart(message), was_compressed));
             }
             Want::SendHeaders => drop(self.begin()?),
             Want::Send(message, compress) => self.send(message, compress).await?,
@@ -267,6 +269,7 @@ impl Driver {
     }
 
     async fn wait(&mut self, mut waiting: Waiting) -> Result<(), End> {
+        self.reader.shrink();
         poll_fn(|context| {
             if let Poll::Ready(end) = self.poll_end(context) {
                 return Poll::Ready(Err(end));
@@ -338,7 +341,7 @@ impl Driver {
 
     /// Counts what the call keeps, but for what the client's window already limits.
     fn count(&mut self) -> Result<(), Status> {
-        let kept = self.exchanged.with(|exchange| exchange.kept_bytes);
+        let kept = self.exchanged.kept_bytes();
         let partial = self.reader.kept_bytes().saturating_sub(self.unreleased);
         self.taken.set(partial + kept + self.given)
     }
@@ -351,7 +354,6 @@ impl Driver {
         }
         let (whole, messages) = self.reader.next_whole(INBOX_BYTES);
         if messages > 0 {
-            self.given += whole.len();
             self.shared.counters.received.fetch_add(messages, Relaxed);
             self.exchanged.with(|exchange| exchange.inbox = whole);
             self.release(self.reader.kept_bytes());
@@ -382,6 +384,7 @@ impl Driver {
                 if self.progress != before || self.is_ended {
                     return Poll::Ready(Ok(()));
                 }
+                self.reader.shrink();
                 match self.taken.bytes() {
                     0 => Poll::Pending,
                     _ => self.poll_stalled(context).map(Err),
@@ -415,6 +418,8 @@ impl Driver {
 
     async fn receive_only(&mut self) -> Result<Bytes, End> {
         let Some((first, _)) = self.receive().await? else { return Err(no_message().into()) };
+        // It is held until the client has ended its side.
+        let _held = self.taken_by(first.len())?;
         match self.receive().await? {
             None => Ok(first),
             Some(_) => Err(several_messages().into()),
@@ -543,6 +548,8 @@ impl Driver {
         if let Poll::Ready(end) = self.poll_end(context) {
             return Poll::Ready(Err(end));
         }
+        // It waits in most cases.
+        self.reader.shrink();
         if self.gate.poll_open(context).is_pending() {
             return self.poll_stalled(context).map(Err);
         }

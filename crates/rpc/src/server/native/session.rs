@@ -406,7 +406,7 @@ impl Session {
                 let request = (!is_open).then(|| Bytes::copy_from_slice(&request));
                 let exchanged = Exchanged::default();
                 let kept = info.metadata.kept_bytes();
-                exchanged.with(|exchange| exchange.kept_bytes = kept);
+                exchanged.keep(kept);
                 let function = run(Call::new(exchanged.clone(), info));
                 let deadline = timeout.and_then(|timeout| now.get().checked_add(timeout));
                 let streams = method.server_streams;
@@ -513,7 +513,7 @@ impl Session {
     }
 
     /// Counts it with what all connections may take. Without room the connection ends; answers are
-    /// sent before, since their calls were carried out.
+    /// sent before, since their calls were carried out: large ones have their room already.
     pub(in crate::server) fn count_memory(&mut self) {
         if let Err(status) = self.taken.set(self.counted()) {
             self.end(status.code, &status.message);

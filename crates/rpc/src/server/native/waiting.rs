@@ -108,8 +108,10 @@ impl Waiting {
             Wake::Room(message) => message.len(),
             _ => 0,
         };
-        let kept = self.exchanged.with(|exchange| exchange.kept_bytes);
-        kept + self.inbox_bytes + unsent + self.answer.as_ref().map_or(0, Bytes::len)
+        self.exchanged.kept_bytes()
+            + self.inbox_bytes
+            + unsent
+            + self.answer.as_ref().map_or(0, Bytes::len)
     }
 
     /// Whether the client still sends messages.

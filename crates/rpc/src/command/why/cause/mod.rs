@@ -1,8 +1,9 @@
 //! What takes the time of a call, in words. Each cause has a basis of its own:
 //!
 //! - Nagle ([`nagle`]): the delayed acknowledgements of a call, a mean, and the median.
-//! - The future: its median, of the median of a call. Allocations and two cores: what one
-//!   allocation takes by itself, or a futex, of the median, which others' turns don't reach.
+//! - The future: its median, of the median of a call. Allocations: what one takes by itself, of
+//!   the median. Two cores: a futex, of the median, but no more than the work of both sides and the
+//!   turns of others on their cores leave of a call.
 //! - Several writes or reads: mean counts. One core: both sides' mean work, or the longest time
 //!   that a side was ready without a core, of the median.
 //! - Few slow calls: a share of the time of all. Others run: a share of the mean.
@@ -192,11 +193,14 @@ impl Facts {
             (false, true) => ("the server", self.futex_ns / 2.0),
             (false, false) => return None,
         };
-        // Where that took longer than a call does, calls have met cores in another state: then it
-        // is at most what both sides' work leaves of a call.
-        let (took_ns, at_most) = match floor_ns <= self.median_ns {
+        // It is at most what both sides' work, and others on their cores, leave of a call: where
+        // the futex took longer, calls have met cores in another state. Means may be more than a
+        // median.
+        let used_ns = self.work_ns().iter().chain(&self.behind_others_ns()).sum::<f64>();
+        let left_ns = (self.median_ns.min(self.mean_ns) - used_ns).max(0.0);
+        let (took_ns, at_most) = match floor_ns <= left_ns {
             true => (floor_ns, ""),
-            false => ((self.median_ns - self.work_ns().iter().sum::<f64>()).max(0.0), "at most "),
+            false => (left_ns, "at most "),
         };
         let words = format!(
             "two cores: waking {who} takes {at_most}{} here (futex), of {}. Ends that wait on the \
@@ -320,7 +324,8 @@ mod tests {
         assert!(cores(Cores::Two).contains("on no CPU"), "waking takes 1 μs here");
         assert!(cores(Cores::Changing).contains("on no CPU"));
         let one_spins = Some(Side { cpu_ns: 9e3, ready_ns: 0.0, switches: 0.1 });
-        let one_spins = first(Facts { here: one_spins, ..woken });
+        let spun = Idle { here: Some(0.5), server: None };
+        let one_spins = first(Facts { here: one_spins, idle: spun, ..woken });
         assert!(one_spins.starts_with("two cores: waking the server takes 4.500 μs here"));
         let spins = Some(Side { cpu_ns: 2e3, ready_ns: 9e3, switches: 0.0 });
         let spinning = Facts { here: spins, server: spins, ..woken };
@@ -360,9 +365,10 @@ mod tests {
         let answered = Facts { server_did: did, ..slower };
         let right = ["the future", "8 writes", "the server sends an answer by 2 writes"];
         are_named(answered, &right);
-        let here = Some(Side { cpu_ns: 2e3, ready_ns: 12e3, switches: 1.0 });
+        let here = Some(Side { cpu_ns: 2e3, ready_ns: 6e3, switches: 1.0 });
         let busy = Facts { here, cores: Some(Cores::Two), futex_ns: 5e3, ..quick };
-        are_named(busy, &["others run: for 60 %", "two cores: waking both sides", "the future"]);
+        let right = ["others run: for 30 %", "two cores: waking both sides takes at most 3", "the"];
+        are_named(busy, &right);
         let slow = SlowCalls { share: 0.01, of_time: 0.9, p99_ns: 20e3, max_ns: 9e6 };
         are_named(Facts { slow, ..quick }, &["few slow calls", "the future"]);
         let idle = Idle { here: Some(1.0), server: None };
@@ -459,5 +465,22 @@ mod tests {
         let awake = Facts { median_ns: 12e3, mean_ns: 12e3, ..asleep };
         let causes = named(awake);
         assert!(!causes.iter().any(|cause| cause.contains("two cores")), "{causes:?}");
+        // Recorded: a busy host, where others have the cores for all that work leaves of a call.
+        let side = |cpu_ns, ready_ns| Some(Side { cpu_ns, ready_ns, switches: 1.0 });
+        let busy = Facts {
+            here: side(14e3, 12e3),
+            server: side(12e3, 9_685.0),
+            mean_ns: 47_685.0,
+            futex_ns: 22_835.0,
+            ..Facts { median_ns: 42_924.0, ..asleep }
+        };
+        assert_eq!(busy.off().expect("known").wake_up_ns, 0.0);
+        let causes = named(busy);
+        assert!(!causes.iter().any(|cause| cause.contains("two cores")), "{causes:?}");
+        assert!(causes[0].starts_with("others run: for 25 %"), "{causes:?}");
+        // With less of others', what is left.
+        let causes = named(Facts { server: side(12e3, 0.0), ..busy });
+        let words = "two cores: waking both sides takes at most 4.924 μs here (futex), of 42.924";
+        assert!(causes.iter().any(|cause| cause.starts_with(words)), "{causes:?}");
     }
 }

@@ -20,6 +20,7 @@ impl Session {
     pub(super) fn push_head(&mut self, id: u64, call: &Waiting) -> Result<(), Status> {
         let block = call.exchanged.with(|exchange| fields::block(&exchange.headers));
         let block = block.ok_or_else(metadata_too_large)?;
+        self.make_room(block.len(), "metadata")?;
         let header = Header { length: block.len() as u32, ..Header::of(Kind::Head, id) };
         self.out.push(&header, &block);
         Ok(())
@@ -33,25 +34,34 @@ impl Session {
                 format!("a message of {} is over the client's {most}", many(message.len(), "byte"));
             return Err(Status::new(Code::ResourceExhausted, words));
         }
+        self.make_room(message.len(), "a message")?;
         self.shared.counters.sent.fetch_add(1, Relaxed);
         let header = Header { length: message.len() as u32, ..Header::of(Kind::Message, id) };
         self.out.push(&header, message);
         Ok(())
     }
 
-    /// The answer of a call, if the client and the memory take it.
-    pub(super) fn room_for(&mut self, answer: Bytes) -> Result<Bytes, Status> {
-        let (length, most) = (answer.len(), self.client.as_ref().map_or(0, |one| one.max_message));
-        let why = if length > most as usize {
-            format!("is over the client's {most}")
-        } else if length >= LARGE_BYTES && self.taken.set(self.counted() + length).is_err() {
-            "finds no memory (the server's --max-memory)".to_owned()
-        } else {
-            return Ok(answer);
-        };
-        let words =
-            format!("the call was carried out, but its answer of {} {why}", many(length, "byte"));
+    /// Takes memory for what is to be sent, unless it is small.
+    fn make_room(&mut self, length: usize, what: &str) -> Result<(), Status> {
+        if length < LARGE_BYTES || self.taken.set(self.counted() + length).is_ok() {
+            return Ok(());
+        }
+        let words = format!(
+            "{what} of {} finds no memory (the server's --max-memory)",
+            many(length, "byte")
+        );
         Err(Status::new(Code::ResourceExhausted, words))
+    }
+
+    /// The answer of a call, if the client and the memory take it, with its metadata.
+    pub(super) fn room_for(&mut self, answer: Bytes, metadata: usize) -> Result<Bytes, Status> {
+        let (length, most) = (answer.len(), self.client.as_ref().map_or(0, |one| one.max_message));
+        let done = "the call was carried out, but its answer";
+        if length > most as usize {
+            let words = format!("{done} of {} is over the client's {most}", many(length, "byte"));
+            return Err(Status::new(Code::ResourceExhausted, words));
+        }
+        self.make_room(length + metadata, done).map(|()| answer)
     }
 
     /// Ends a call whose function didn't wait, or that ends without it.
@@ -69,7 +79,10 @@ impl Session {
         let prefix = if has_some { fields::prefix(trailers) } else { Some(Bytes::new()) };
         let result = match (result, &prefix) {
             (Ok(_), None) => Err(metadata_too_large()),
-            (Ok(Some(answer)), _) => self.room_for(answer).map(Some),
+            (Ok(Some(answer)), Some(prefix)) => self.room_for(answer, prefix.len()).map(Some),
+            (Ok(None), Some(prefix)) => {
+                self.make_room(prefix.len(), "metadata behind the last message").map(|()| None)
+            }
             (other, _) => other,
         };
         let prefix = prefix.unwrap_or_default();
@@ -89,14 +102,22 @@ impl Session {
         }
     }
 
+    /// Sends why a call has failed. Metadata and details without room are left out.
     fn push_failure(&mut self, header: Header, prefix: &Bytes, status: &Status) {
         let text = cut(&status.message);
         let header = Header { method: status.code as u32, ..header };
-        if status.details.is_empty() || status.details.len() > MOST_METADATA_BYTES {
+        let details = match status.details.len() {
+            0..=MOST_METADATA_BYTES => &status.details[..],
+            _ => &[],
+        };
+        if self.make_room(prefix.len() + details.len(), "the end").is_err() {
+            return self.push(Header { flags: 0, ..header }, &[], &text);
+        }
+        if details.is_empty() {
             return self.push(header, prefix, &text);
         }
-        let length = (status.details.len() as u32).to_le_bytes();
-        let first = [&prefix[..], &length, &status.details].concat();
+        let length = (details.len() as u32).to_le_bytes();
+        let first = [&prefix[..], &length, details].concat();
         self.push(Header { flags: header.flags | DETAILS, ..header }, &first, &text);
     }
 

@@ -11,6 +11,10 @@ const ADD: &str = "/loadline.rpc.v1.Table/Add";
 const ECHO: &str = "/loadline.rpc.v1.Table/Echo";
 const SLEEP: &str = "/loadline.rpc.v1.Table/Sleep";
 #[cfg(feature = "grpc")]
+const OUTPUT: &str = "/grpc.testing.TestService/StreamingOutputCall";
+#[cfg(feature = "grpc")]
+const SERVER_STREAM: &str = "/connectrpc.conformance.v1.ConformanceService/ServerStream";
+#[cfg(feature = "grpc")]
 const UNARY: &str = "/connectrpc.conformance.v1.ConformanceService/Unary";
 
 /// Ten seconds, as `Pause`.
@@ -134,6 +138,63 @@ fn what_a_function_keeps_of_its_request_counts_as_memory() {
     assert!(all.iter().all(|(kind, _, code, _)| {
         (*kind, *code) == (Kind::Failure, Code::ResourceExhausted as u32)
     }));
+}
+
+#[test]
+fn a_function_that_waits_without_its_request_takes_no_memory_for_it() {
+    let mut session = greeted(&shared(1 << 20));
+    let asks = [&PAUSE[..], &field(15, &[0; 900_000])].concat();
+    for id in 1..=8 {
+        let bytes = call(&session, id, SLEEP, &asks);
+        send(&mut session, &bytes);
+    }
+    assert_eq!((session.outstanding(), session.held), (8, 0));
+}
+
+#[test]
+#[cfg(feature = "grpc")]
+fn a_request_that_a_function_holds_while_it_waits_counts_until_the_call_ends() {
+    // A payload beside an answer of one byte in a minute; messages that follow 20 s later.
+    let payload = field(3, &field(2, &[0; 900_000]));
+    let later = [&[18, 7, 8, 1, 16, 0x80, 0x8e, 0xce, 0x1c][..], &payload].concat();
+    let data = [field(2, b"").repeat(4_000), field(2, &[0; 400_000])].concat();
+    let delayed = field(1, &[data, vec![0x18, 0xa0, 0x9c, 1]].concat());
+    for (method, asks) in [(OUTPUT, later), (SERVER_STREAM, delayed)] {
+        let shared = shared(3 << 20);
+        let mut session = greeted(&shared);
+        for id in 1..=5 {
+            let bytes = call(&session, id, method, &asks);
+            send(&mut session, &bytes);
+        }
+        let outstanding = session.outstanding();
+        assert!((1..=3).contains(&outstanding), "{method}: {outstanding}");
+        assert!(session.held >= outstanding * 900_000, "{method}: {}", session.held);
+        let all = sent(&mut session);
+        let refused = |(kind, _, code, _): &&(Kind, u64, u32, String)| {
+            (*kind, *code) == (Kind::Failure, Code::ResourceExhausted as u32)
+        };
+        assert_eq!(all.iter().filter(refused).count(), 5 - outstanding, "{method}: {all:?}");
+        session.stage_is(Stage::Forced, Instant::now());
+        session.out = Outbox::default();
+        session.count_memory();
+        assert!(Taken::none(&shared.memory).set(3 << 20).is_ok(), "all memory is there again");
+    }
+}
+
+#[test]
+#[cfg(feature = "grpc")]
+fn a_message_of_a_stream_without_room_fails_its_call_and_is_not_queued() {
+    let shared = shared(1 << 20);
+    let (mut other, mut session) = (greeted(&shared), greeted(&shared));
+    hold(&mut other, 900_000);
+    // Two answers of 400,000 bytes.
+    let bytes = call(&session, 1, OUTPUT, &[18, 4, 8, 0x80, 0xb5, 0x18].repeat(2));
+    send(&mut session, &bytes);
+    assert!(session.out.bytes() < 1_000, "{}", session.out.bytes());
+    let all = sent(&mut session);
+    assert_eq!((all[0].0, all[0].2), (Kind::Failure, Code::ResourceExhausted as u32));
+    assert!(all[0].3.contains("--max-memory") && all.len() == 1, "{all:?}");
+    assert!(!session.is_over());
 }
 
 #[test]

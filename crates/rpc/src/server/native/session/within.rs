@@ -37,7 +37,7 @@ impl Session {
             Ok(run) => (run(&self.info(metadata, how.timeout), request.clone()), 1),
             Err(status) => (Err(status), 0),
         };
-        let result = result.and_then(|answer| self.room_for(answer));
+        let result = result.and_then(|answer| self.room_for(answer, 0));
         let counters = &self.shared.counters;
         counters.received.fetch_add(count, Relaxed);
         match &result {
