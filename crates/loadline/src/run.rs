@@ -187,7 +187,12 @@ pub(crate) fn measure_with(
     }
     // The page is there where the terminal has gone.
     let code = printed?;
-    Ok(match ending {
+    Ok(ended(ending, run, code))
+}
+
+/// Says how a run ended that didn't end by itself, and gives its exit code.
+fn ended(ending: Ending, run: RunId, code: ExitCode) -> ExitCode {
+    match ending {
         Ending::Finished => code,
         Ending::Aborted(condition) => {
             let said =
@@ -205,7 +210,7 @@ pub(crate) fn measure_with(
             note(format!("interrupted; what was measured is kept as run {run}"));
             ExitCode::from(130)
         }
-    })
+    }
 }
 
 /// Prints what the ledger took before it failed, as of a full disk: the run began after `before`.
