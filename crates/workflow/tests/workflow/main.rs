@@ -6,6 +6,7 @@ mod archives;
 mod binary;
 mod checked;
 mod checks;
+mod clocks;
 mod commands;
 mod crash;
 mod damaged;
