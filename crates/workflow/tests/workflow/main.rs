@@ -2,6 +2,7 @@
 //! ecFlow's own client, with real jobs, and beside ecFlow's own server.
 
 mod alter;
+mod answers;
 mod archives;
 mod binary;
 mod checked;
