@@ -248,13 +248,16 @@ pub(super) struct Lines<'a> {
     pub(super) number: usize,
     /// Statements behind the first of a line.
     pending: Vec<&'a str>,
+    /// Statements behind the first of a last line without its end are not read, as in ecFlow.
+    pub(super) has_lost: bool,
     /// Text of a server, where ';' is no separator.
     pub(super) is_persistent: bool,
 }
 
 impl<'a> Lines<'a> {
     pub(super) const fn new(text: &'a str) -> Self {
-        Self { rest: text, number: 0, pending: Vec::new(), is_persistent: false }
+        let (has_lost, is_persistent) = (false, false);
+        Self { rest: text, number: 0, pending: Vec::new(), has_lost, is_persistent }
     }
 
     pub(super) fn next(&mut self) -> Option<&'a str> {
@@ -277,7 +280,15 @@ impl<'a> Lines<'a> {
             None => (self.rest, ""),
         };
         self.rest = rest;
-        Some(if has_separator { self.statements(line) } else { line })
+        if !has_separator {
+            return Some(line);
+        }
+        let first = self.statements(line);
+        if end.is_none() && !self.pending.is_empty() {
+            self.has_lost = true;
+            self.pending.clear();
+        }
+        Some(first)
     }
 
     fn statements(&mut self, line: &'a str) -> &'a str {
@@ -313,9 +324,10 @@ mod tests {
     fn statements_of_a_line_are_taken_apart_but_not_values() {
         assert_eq!(lines("task a; task b # c;d\nx"), ["task a", " task b ", "x"]);
         assert_eq!(
-            lines("edit A 'x;y'\nedit A 1;edit B 2"),
+            lines("edit A 'x;y'\nedit A 1;edit B 2\n"),
             ["edit A 'x;y'", "edit A 1", "edit B 2"]
         );
+        assert_eq!(lines("task a; task b"), ["task a"], "a last line without its end");
         assert_eq!(lines("label a \"b;c\"\n# a;b"), ["label a \"b;c\"", "# a;b"]);
     }
 

@@ -32,7 +32,7 @@ pub use parser::{
 };
 pub(crate) use print::print_by;
 pub use print::{
-    END, VERSION, append_kept, print, print_attribute, print_cut, print_node, print_node_within,
-    print_pieces,
+    END, VERSION, append_kept, print, print_attribute, print_cut, print_migrated, print_node,
+    print_node_within, print_pieces,
 };
 pub use reader::{ATTRIBUTES_LIMIT, Style};

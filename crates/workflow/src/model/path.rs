@@ -55,11 +55,17 @@ impl Snapshot {
         }
         names.next_if_eq(&".");
         let first = *names.peek()?;
-        let below = |at| names.clone().try_fold(at, |at, name| self.child(at, name));
-        if names.clone().nth(1).is_some() {
-            return parent.and_then(below).or_else(|| below(from));
+        let is_one = names.clone().nth(1).is_none();
+        if is_one && self.node(from).name == *first {
+            return Some(from);
         }
-        if self.node(from).name == *first { Some(from) } else { self.child(parent?, first) }
+        // As in ecFlow a suite finds none but itself.
+        let parent = parent?;
+        if is_one {
+            return self.child(parent, first);
+        }
+        let below = |at| names.clone().try_fold(at, |at, name| self.child(at, name));
+        below(parent).or_else(|| below(from))
     }
 
     /// The absolute path of a node.

@@ -9,6 +9,8 @@ use super::log::unix_us;
 pub(super) struct Clock {
     pub(super) tick: Instant,
     interval: Duration,
+    /// Whether the server has run since this process began: until then the calendars stand still.
+    pub(super) has_run: bool,
     pub(super) check: Instant,
     /// When ends of commands that a full disk refused are recorded again.
     pub(super) retry: Instant,
@@ -25,7 +27,8 @@ impl Clock {
         let (at_us, now) = (unix_us(), Instant::now());
         let interval = Duration::from_secs(environment.interval_s.into());
         let check = now + Duration::from_secs(environment.check_interval_s.into());
-        let mut clock = Self { tick: now, interval, check, retry: now, forget: None };
+        let (has_run, retry, forget) = (false, now, None);
+        let mut clock = Self { tick: now, interval, has_run, check, retry, forget };
         clock.ticked(at_us, now);
         clock
     }
@@ -52,8 +55,8 @@ mod tests {
     fn a_minute_is_that_of_the_time_of_day_also_when_that_is_set() {
         let start = Instant::now();
         let seconds = Duration::from_secs;
-        let mut clock =
-            Clock { tick: start, interval: MINUTE, check: start, retry: start, forget: None };
+        let (tick, check, retry, has_run) = (start, start, start, true);
+        let mut clock = Clock { tick, interval: MINUTE, has_run, check, retry, forget: None };
         clock.ticked(90_000_000, start);
         assert_eq!(clock.tick, start + seconds(30));
         // On its minute, as it should be; and 20 seconds behind, as it was set.

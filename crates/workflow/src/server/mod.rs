@@ -41,6 +41,7 @@ mod snapshots;
 mod spawn;
 mod store;
 mod texts;
+mod timing;
 mod turns;
 mod web;
 

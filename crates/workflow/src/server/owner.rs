@@ -34,9 +34,6 @@ use base::many;
 /// The most messages that are taken before the journal is passed what they wrote.
 pub(super) const BATCH: usize = 1024;
 
-/// The ends of commands that a full disk refused are tried again after this time.
-const RETRY: Duration = Duration::from_secs(1);
-
 /// The most that is waited at the end for a report of the journal.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
@@ -84,14 +81,6 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// When something is to be done by the clock.
-    pub(super) fn due(&self) -> Instant {
-        let due = self.clock.tick.min(self.clock.check);
-        let others = [self.snapshot_at(), self.clock.forget];
-        let due = others.into_iter().flatten().fold(due, Ord::min);
-        if self.pending.refused.is_empty() { due } else { due.min(self.clock.retry) }
-    }
-
     /// Ends the server without a checkpoint, as a crash would: the next one applies what is in the
     /// journal.
     pub(super) fn give_up(self) {
@@ -121,6 +110,7 @@ impl Owner {
             tracing::error!("that the server has started: {why}");
         }
         self.core.record(&record);
+        self.note_running();
         // Jobs that the server before has not started, too.
         self.effects(record.at_us);
     }
@@ -243,7 +233,7 @@ impl Owner {
     }
 
     /// Counts the pings that connections' threads have answered.
-    fn count_pings(&mut self) {
+    pub(super) fn count_pings(&mut self) {
         let pings = self.shared.pings.swap(0, Ordering::Relaxed);
         self.core.statistics.count_pings(pings);
     }
@@ -257,7 +247,7 @@ impl Owner {
     }
 
     /// Appends a record; nothing has changed when it can't be.
-    fn append(&mut self, record: &Record<'_>) -> Result<(), String> {
+    pub(super) fn append(&mut self, record: &Record<'_>) -> Result<(), String> {
         let journal = &mut self.journal;
         let bytes = record.append(|piece| journal.append(piece).map(drop)).map_err(|error| {
             format!("nothing is changed, because it could not be kept: {error}")
@@ -315,6 +305,7 @@ impl Owner {
 
     /// Has the journal keep a request, before anything is changed.
     pub(super) fn record_request(&mut self, request: Box<Request>, asked: Asked) {
+        self.tick_before(&request);
         let (at_us, random) = (unix_us(), random());
         let record = Record { at_us, random, what: What::Request(&asked.document) };
         match self.append(&record) {
@@ -324,7 +315,7 @@ impl Owner {
     }
 
     /// What was appended last is applied when it is durable.
-    fn wait_for(&mut self, at_us: i64, random: u64, what: Change) {
+    pub(super) fn wait_for(&mut self, at_us: i64, random: u64, what: Change) {
         self.pending.push(self.journal.last(), Recorded { at_us, random, what });
     }
 
@@ -433,7 +424,7 @@ impl Owner {
     }
 
     /// What no client asked for could not be kept, and is tried again: logged once.
-    fn own_refused(&mut self, why: &str) {
+    pub(super) fn own_refused(&mut self, why: &str) {
         if !std::mem::replace(&mut self.pending.is_refusing, true) {
             let what = "the time and the ends of jobs, which are tried again";
             tracing::error!("{what}: {why}");
@@ -451,7 +442,7 @@ impl Owner {
     }
 
     /// Tries again to record the ends of commands.
-    fn record_refused(&mut self) {
+    pub(super) fn record_refused(&mut self) {
         for end in std::mem::take(&mut self.pending.refused) {
             self.command_end(end);
         }
@@ -464,6 +455,7 @@ impl Owner {
             Some(header) => self.core.cut(&header).map_or_else(Told::Reply, Told::Cut),
             None => self.core.request(at_us, random, request),
         };
+        self.note_running();
         self.effects(at_us);
         if let Told::Reply(Reply::Error(why)) = &told {
             self.say(at_us, Category::Error, why.trim_end());
@@ -530,39 +522,6 @@ impl Owner {
         }
     }
 
-    /// Does what is due.
-    pub(super) fn time(&mut self) {
-        let now = Instant::now();
-        if !self.pending.refused.is_empty() && now >= self.clock.retry {
-            self.clock.retry = now + RETRY;
-            self.record_refused();
-        }
-        if now >= self.clock.tick {
-            self.count_pings();
-            self.core.statistics.look();
-            for text in self.shared.spawner.newly_taken_up() {
-                self.say(unix_us(), Category::Warning, &text);
-            }
-            let (at_us, random) = (unix_us(), random());
-            self.clock.ticked(at_us, Instant::now());
-            let is_minute = self.environment.interval_s < 60;
-            match self.append(&Record { at_us, random, what: What::Tick { is_minute } }) {
-                Ok(()) => self.wait_for(at_us, random, Change::Tick(is_minute)),
-                Err(why) => self.own_refused(&why),
-            }
-        }
-        if self.clock.forget.is_some_and(|at| now >= at) {
-            self.clock.forget = None;
-            let answers = Arc::clone(&self.shared.answers);
-            // Where there is no room it is kept until others need it.
-            let _ = self.shared.in_background(move || answers.forget());
-        }
-        if now >= self.clock.check {
-            self.clock.check = now + self.core.checks.interval();
-            self.due_checkpoint();
-        }
-    }
-
     fn checkpoint_done(&mut self, done: Result<f64, String>) {
         let done = self.checkpoints.done(done, self.core.checks.alarm_s);
         let (category, text) = match done {
@@ -572,7 +531,7 @@ impl Owner {
         self.say(unix_us(), category, &text);
     }
 
-    fn due_checkpoint(&mut self) {
+    pub(super) fn due_checkpoint(&mut self) {
         if self.checkpoints.is_due(&self.core) {
             self.checkpoint();
         }

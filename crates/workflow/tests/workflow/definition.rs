@@ -243,6 +243,9 @@ fn quirks_and_refusals_are_those_of_ecflow() {
             fs::write(folder.path().join(format!("{name}{number:02}.def")), text).expect("written");
         }
     }
+    // Behind the first `;` of a last line without its end nothing is read.
+    let unended = "suite s\nendsuite\nsuite t; clock real +01:00; endclock +01:00; endsuite";
+    fs::write(folder.path().join("unended.def"), unended).expect("written");
     compare_all(folder.path());
     for number in 0..REFUSED.len() {
         let path = folder.path().join(format!("refused{number:02}.def"));

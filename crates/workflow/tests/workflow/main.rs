@@ -2,10 +2,12 @@
 //! ecFlow's own client, with real jobs, and beside ecFlow's own server.
 
 mod alter;
+mod answers;
 mod archives;
 mod binary;
 mod checked;
 mod checks;
+mod clocks;
 mod commands;
 mod crash;
 mod damaged;

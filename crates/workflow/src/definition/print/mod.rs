@@ -28,6 +28,7 @@ struct Printer<'a> {
     piece_bytes: usize,
     /// Values are written so that this program reads them as they are.
     is_kept: bool,
+    has_history: bool,
     /// The most bytes that are printed; 0 once there would be more, and nothing follows.
     most: usize,
 }
@@ -55,6 +56,16 @@ pub fn print_pieces(
     let out = String::with_capacity(2 * PIECE_BYTES);
     let mut printer = Printer { out, take: Some(take), ..Printer::new(tree, style) };
     printer.whole(is_in);
+    printer.pass(0);
+}
+
+/// Passes the text of a tree with its edit history to `take` piece by piece, as a server sends it
+/// to who migrates: ecFlow calls that text a client's, of which its client makes a checkpoint.
+pub fn print_migrated(tree: &Snapshot, take: &mut dyn FnMut(&str)) {
+    let (out, has_history) = (String::with_capacity(2 * PIECE_BYTES), true);
+    let new = Printer::new(tree, Style::Net);
+    let mut printer = Printer { out, has_history, take: Some(take), ..new };
+    printer.whole(|_| true);
     printer.pass(0);
 }
 
@@ -134,7 +145,8 @@ impl<'a> Printer<'a> {
         let (is_indented, marks, take, is_kept) = (false, None, None, false);
         let out = String::new();
         let (piece_bytes, most) = (PIECE_BYTES, usize::MAX);
-        Self { tree, style, is_indented, out, marks, take, piece_bytes, is_kept, most }
+        let has_history = matches!(style, Style::Migrate);
+        Self { tree, style, is_indented, out, marks, take, piece_bytes, is_kept, has_history, most }
     }
 }
 
@@ -267,7 +279,7 @@ impl Printer<'_> {
             self.variable(variable);
             self.text(" # server\n");
         }
-        if self.style == Style::Migrate {
+        if self.has_history {
             for (path, lines) in &server.history {
                 self.indent(1);
                 let _ = write!(self.out, "history {path} ");

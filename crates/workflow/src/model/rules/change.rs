@@ -103,8 +103,8 @@ pub enum RuleError {
     /// No suite has this name.
     #[error("BeginCmd::doHandleRequest:  Begin failed as suite '{0}' is not loaded.")]
     NoSuite(String),
-    /// The suite has not begun.
-    #[error("the suite {0} must be 'begun' first")]
+    /// The suite, which is named, has not begun: whoever asks says of which node.
+    #[error("The suite {0} must be 'begun' first")]
     NotBegun(String),
     /// A suite that has begun can't begin again without force.
     #[error("{0}")]

@@ -97,12 +97,13 @@ impl Rules<'_> {
     /// `--free-dep`: frees dependencies of a node for this cycle.
     pub fn free(&mut self, id: NodeId, which: Free) {
         if which.trigger {
+            let before = std::sync::Arc::clone(&self.tree.node(id).attributes);
             for attribute in self.tree.node_mut(id).attributes_mut() {
                 if let Attribute::Trigger(condition) = attribute {
                     condition.free = true;
                 }
             }
-            self.values_changed(id, |one| matches!(one, Attribute::Trigger(_)));
+            self.values_changed_from(id, &before);
         }
         if which.date {
             self.free_date(id);

@@ -273,6 +273,9 @@ impl Rules<'_> {
         let states = self.tree.suites().map(|suite| self.tree.node(suite).state);
         let state = states.max_by_key(|state| state.significance()).unwrap_or(State::Unknown);
         if self.tree.node(NodeId::ROOT).state != state {
+            if self.has_log {
+                self.log_of([" ", state.word(), ": "], NodeId::ROOT, "");
+            }
             self.tree.node_mut(NodeId::ROOT).state = state;
             self.changed_in(NodeId::ROOT, Aspect::State);
         }

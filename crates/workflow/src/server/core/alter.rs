@@ -218,11 +218,12 @@ fn change(
             rules.set_default(id, Displayed::of_word(name).ok_or_else(none)?);
         }
         "trigger" | "complete" => {
-            if rules.tree.node(id).kind == Kind::Suite {
-                return Err(format!("Cannot add {word} on a suite"));
-            }
             let condition = parse_condition(rules.tree, id, name)
                 .map_err(|why| refusals::no_condition(rules.tree, id, (word, name), why))?;
+            if rules.tree.node(id).kind == Kind::Suite {
+                let what = if word == "trigger" { "trigger" } else { "complete trigger" };
+                return Err(format!("Cannot add {what} on a suite"));
+            }
             let new = match word {
                 "trigger" => Attribute::Trigger(condition),
                 _ => Attribute::Complete(condition),

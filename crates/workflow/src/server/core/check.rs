@@ -132,6 +132,9 @@ fn no_node(tree: &Snapshot, from: NodeId, path: &str) -> String {
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     match names.as_slice() {
         ["..", ..] => format!("Unrecognised path {path} for Node {at}\n"),
+        _ if tree.node(from).kind == Kind::Suite => {
+            "Parent empty. Could not find referenced node\n".to_owned()
+        }
         [name] | [".", name] => {
             format!(
                 "Could not find node '{name}' from node {at} . Expected '{name}' to be a sibling.\n"

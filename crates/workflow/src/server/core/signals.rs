@@ -44,10 +44,10 @@ pub(super) fn shell(
     kind: CommandKind,
 ) -> Result<(), String> {
     let suite = rules.tree.suite(id).map(|suite| rules.tree.node(suite));
-    if let Some(suite) = suite.filter(|suite| !suite.is_begun) {
-        let what = if kind == CommandKind::Kill { "Kill" } else { "Status" };
+    // A kill is not refused there: no job runs.
+    if let Some(suite) = suite.filter(|suite| !suite.is_begun && kind == CommandKind::Status) {
         let (path, suite) = (rules.tree.path(id), &suite.name);
-        return Err(format!("{what} failed. For {path} The suite {suite} must be 'begun' first"));
+        return Err(format!("Status failed. For {path} The suite {suite} must be 'begun' first"));
     }
     let runs = |id: &NodeId| {
         let node = rules.tree.node(*id);

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use crate::definition::{
-    END, Style, append_kept, is_name, parse, parse_kept, print_node, print_node_within,
-    print_pieces,
+    END, Style, append_kept, is_name, parse, parse_kept, print_migrated, print_node,
+    print_node_within, print_pieces,
 };
 use crate::model::{Archived, Instant, NodeId, Snapshot, Tree};
 use crate::protocol::{Reply, Source};
@@ -51,6 +51,7 @@ impl TreeText {
     pub(in crate::server) fn made(self) -> (Source, Reply) {
         let Self { tree, id, style, reply } = self;
         let source = Source::new(move |take| match id {
+            NodeId::ROOT if style == MIGRATE => print_migrated(&tree, take),
             NodeId::ROOT => print_pieces(&tree, style, |_| true, take),
             _ => take(&print_node(&tree, id, style, true)),
         });

@@ -213,38 +213,67 @@ fn of_nodes(
         _ => return Err("this request is not served yet".to_owned()),
     };
     let mut errors = String::new();
-    let may_change_nothing = matches!(
-        command,
-        Command::Paths { command: PathsCommand::Kill | PathsCommand::Status, .. }
-            | Command::Alter { alteration: Alteration::Delete("limit_path"), .. }
-    );
-    let (mut line, mut before) = (Line::new(parts, request), None);
+    let (number, is_tried) = (rules.tree.state_change_no(), may_change_nothing(command));
+    let is_event = |word: &str| matches!(word, "set" | "clear");
+    let is_event = matches!(command, Command::Force { word, .. } if is_event(word));
+    let (mut line, mut before, mut tried) = (Line::new(parts, request), None, Vec::new());
     for path in paths {
-        let number = rules.tree.state_change_no();
         let done = of_node(parts, rules, (path, before), command);
+        let own = path.split(':').next().unwrap_or(path);
+        let node = match &done {
+            Ok(id) => Some(*id),
+            // A kill that is refused has set a flag; an event that isn't there is asked for.
+            Err(_) if is_tried || is_event && own != path => rules.tree.find(own),
+            Err(_) => None,
+        };
+        let node = node.filter(|id| *id != NodeId::ROOT || path == "/");
+        match node {
+            Some(id) if is_tried => tried.push((own, id)),
+            Some(id) => line.remember(rules, own, id),
+            None => {}
+        }
         match done {
-            // Where no job runs, or a limit has no such holder, there is nothing to remember.
-            Ok(_) if may_change_nothing && rules.tree.state_change_no() == number => {}
-            Ok(id) => {
-                let path = path.split(':').next().unwrap_or(path);
-                line.remember(rules, path, id);
-                before = Some(id);
+            Ok(id) => before = Some(id),
+            // As in ecFlow it ends the command, and is all that is answered.
+            Err(why) if is_of_begun(command) && !is_begun(rules.tree, path) => {
+                errors = format!("{why}\n");
+                break;
             }
             Err(why) => {
-                // A kill that is refused has set a flag, and is remembered.
-                if may_change_nothing
-                    && rules.tree.state_change_no() != number
-                    && let Some(id) = rules.tree.find(path)
-                {
-                    line.remember(rules, path, id);
-                }
                 errors.push_str(&why);
                 // As in ecFlow the last one's is taken off where it is answered.
                 errors.push('\n');
             }
         }
     }
+    if rules.tree.state_change_no() != number {
+        tried.into_iter().for_each(|(path, id)| line.remember(rules, path, id));
+    }
     if errors.is_empty() { Ok(Reply::OK) } else { Err(errors) }
+}
+
+/// Whether a command asks for suites that have begun.
+fn is_of_begun(command: &Command) -> bool {
+    let is_status = matches!(command, Command::Paths { command: PathsCommand::Status, .. });
+    is_status || matches!(command, Command::Run { .. } | Command::Requeue { .. })
+}
+
+/// Whether the suite of a path has begun; true where there is none.
+fn is_begun(tree: &Snapshot, path: &str) -> bool {
+    let suite = tree.find(path).and_then(|id| tree.suite(id));
+    suite.is_none_or(|suite| tree.node(suite).is_begun)
+}
+
+/// Whether a command may leave all as it is, as where no job runs, or nothing is there to be freed:
+/// then there is nothing to remember. Where something has changed, all its nodes have it.
+fn may_change_nothing(command: &Command) -> bool {
+    match command {
+        Command::Paths { command: PathsCommand::Kill | PathsCommand::Status, .. }
+        | Command::FreeDependencies { .. }
+        | Command::Alter { alteration: Alteration::Delete("limit_path"), .. } => true,
+        Command::Alter { paths, .. } => paths.iter().any(|path| path == "/"),
+        _ => false,
+    }
 }
 
 fn of_path(
@@ -288,12 +317,14 @@ fn of_node(
                 Requeue::Aborted => Which::Aborted,
                 Requeue::Force => Which::All,
             };
-            rules.requeue(id, which).map_err(|why| why.to_string())?;
+            let who = "RequeueNodeCmd::doHandleRequest: For node";
+            rules.requeue(id, which).map_err(|why| format!("{who} {path}. {why}"))?;
             id
         }
         Command::Run { force, .. } => {
             let id = find(rules, at, "RunNodeCmd: ")?;
-            rules.run(id, *force).map_err(|why| why.to_string())?;
+            let who = "RunNodeCmd failed: For";
+            rules.run(id, *force).map_err(|why| format!("{who} {path}. {why}"))?;
             id
         }
         Command::Force { word, recursive, repeats_to_last, .. } => {
@@ -470,7 +501,8 @@ fn node(parts: &mut Parts<'_>, rules: &mut Rules<'_>, command: NodeCommand, path
         NodeCommand::Why => return Told::Reply(Reply::OK),
         NodeCommand::Submit => {
             let is_running = rules.tree.server().state == ServerState::Running;
-            if is_running && !path.is_empty() && rules.tree.find(path).is_none() {
+            let found = rules.tree.find(path).filter(|id| *id != NodeId::ROOT);
+            if is_running && !path.is_empty() && found.is_none() {
                 return Told::Reply(Reply::error(text::no_node(path)));
             }
             rules.resolve_all();
