@@ -278,8 +278,10 @@ fn what_a_group_submits_and_moves_is_started_where_it_is_then() {
     };
     let why = "Plug command failed. The job of /u/h/g/f/x is not started yet";
     assert!(["/u/h/g/f", "/u/h/g/f/"].iter().all(|path| plug(path, "/u/h").starts_with(why)));
-    // What is moved to an alias comes to be beside its task.
-    assert_eq!(plug("/u/k", "/u/h/g/f/y/alias0"), "");
+    // In ecFlow's words; of a task it comes to be beside it.
+    let why = plug("/u/k", "/u/h/g/f/y/alias0");
+    assert_eq!(why, "Plug command failed. Cannot add children to a Alias");
+    assert_eq!(plug("/u/k", "/u/h/g/f/y"), "");
     assert!(server.core.tree.find("/u/k").is_none());
     assert!(server.core.tree.find("/u/h/g/f/k").is_some());
 }
