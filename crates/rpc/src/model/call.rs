@@ -143,9 +143,12 @@ struct Held {
 }
 
 impl Held {
+    /// By one operation: streams do it for each message.
     fn set(&mut self, bytes: usize) {
-        self.kept.fetch_add(bytes, Relaxed);
-        self.kept.fetch_sub(self.bytes, Relaxed);
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.kept.fetch_add(more, Relaxed),
+            None => self.kept.fetch_sub(self.bytes - bytes, Relaxed),
+        };
         self.bytes = bytes;
     }
 }

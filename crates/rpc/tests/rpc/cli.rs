@@ -169,7 +169,7 @@ fn a_server_that_is_none_of_grpc_is_named_at_once() {
     server.join().expect("it ends");
 }
 
-/// Answers a call of each connection in turn with so many messages of no bytes, and OK.
+/// Answers a call of each connection in turn with this many messages of no bytes, and OK.
 fn answer_with(listener: TcpListener, counts: &[usize]) {
     for count in counts {
         let (mut socket, _) = listener.accept().expect("a client");

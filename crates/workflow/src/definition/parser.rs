@@ -167,8 +167,8 @@ impl<'a> Reader<'a> {
     /// Leaves all nodes, at the end of the text.
     pub(super) fn finish(&mut self) -> Read<()> {
         if self.lines.has_lost {
-            let message = "what stands behind the first ';' of a last line without its end is \
-                           passed over, as by ecFlow's parser";
+            let message = "a last line without its end is read up to its first ';' only, as by \
+                           ecFlow's parser";
             self.warn(*fault(message.to_owned(), "end the line"));
         }
         self.enter(None)
