@@ -75,7 +75,8 @@ impl Decoder {
     ///
     /// # Errors
     /// When the bytes are none; then the connection has to end.
-    #[inline]
+    // Called from two loops. Out of line, the moves of what it returns take as long as its work.
+    #[inline(always)]
     pub fn next_item(&mut self) -> Result<Option<Item>, Fault> {
         if self.skip > 0 {
             let skipped = self.skip.min(self.buffer.len());

@@ -182,7 +182,7 @@ impl Header {
     ///
     /// # Errors
     /// When its kind or flags are unknown, or a payload that is no message is too long.
-    #[inline]
+    #[inline(always)]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, Fault> {
         let [a, b, c, d, kind, codec, e, f, rest @ ..] = *bytes;
         let [i0, i1, i2, i3, i4, i5, i6, i7, m0, m1, m2, m3, t0, t1, t2, t3] = rest;

@@ -66,7 +66,16 @@ impl Session {
 
     /// Ends a call whose function didn't wait, or that ends without it.
     pub(super) fn answer(&mut self, id: u64, result: Result<Bytes, Status>) {
-        self.answer_with(id, result.map(Some), &Metadata::default());
+        match result.and_then(|answer| self.room_for(answer, 0)) {
+            Ok(answer) => {
+                self.shared.counters.sent.fetch_add(1, Relaxed);
+                self.push(Header::of(Kind::Answer, id), &[], &answer);
+            }
+            Err(status) => {
+                self.shared.counters.ended(status.code);
+                self.push_failure(Header::of(Kind::Failure, id), &Bytes::new(), &status);
+            }
+        }
     }
 
     pub(super) fn answer_with(
