@@ -107,7 +107,7 @@ const OTHERS: &[&str] = &[
 ];
 
 /// A text without the times of day in it.
-fn undated(text: &str) -> String {
+pub(crate) fn undated(text: &str) -> String {
     let mut left = String::new();
     for line in text.lines() {
         match line.split_once(":[").and_then(|(kind, rest)| Some((kind, rest.split_once(']')?.1))) {

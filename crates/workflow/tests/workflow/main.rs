@@ -14,6 +14,7 @@ mod damaged;
 mod definition;
 mod ecflow_source;
 mod edited;
+mod flushed;
 mod full;
 mod generated;
 mod histories;
