@@ -20,6 +20,7 @@ mod generated;
 mod histories;
 mod hostile;
 mod jobs;
+mod later;
 mod levels;
 mod memory;
 mod moving;
