@@ -54,7 +54,7 @@ fn read(text: &str, texts: &mut Texts, steps: &mut Vec<Step>) -> Parsed<usize> {
         let at = EXPRESSION_LIMIT;
         return Err(ExpressionError { at, expected: TOO_LONG });
     }
-    let mut parser = Parser { text, at: 0, steps, texts, depth: 0, terms: 0, furthest: (0, "") };
+    let mut parser = Parser::new(text, texts, steps);
     let result = parser.alternatives();
     parser.skip();
     if result.is_ok() && parser.at == text.len() {
@@ -65,6 +65,22 @@ fn read(text: &str, texts: &mut Texts, steps: &mut Vec<Step>) -> Parsed<usize> {
     let here = ExpressionError { at: parser.at, expected: "and, or, or the end" };
     let is_end = result.is_ok() && at <= parser.at;
     Err(if is_end { here } else { ExpressionError { at, expected } })
+}
+
+/// From which byte on ecFlow's parser doesn't go on in a text that is no expression: behind what
+/// is one by itself, or in the parenthesis that was tried last. None where the text is longer or
+/// has more parentheses in each other than are read.
+pub(super) fn stop(text: &str) -> Option<usize> {
+    if text.len() > EXPRESSION_LIMIT {
+        return None;
+    }
+    let (mut texts, mut steps) = (Texts::default(), Vec::new());
+    let mut parser = Parser::new(text, &mut texts, &mut steps);
+    if parser.alternatives().is_ok() || parser.whole > 0 {
+        parser.at = parser.whole;
+    }
+    parser.skip();
+    (parser.furthest.1 != TOO_DEEP).then_some(parser.at)
 }
 
 /// The expression of these parts: each is one of its own, and they are joined from the left.
@@ -118,6 +134,7 @@ pub(super) fn program(
 }
 
 const TOO_LONG: &str = "at most a million characters";
+const TOO_DEEP: &str = "at most 128 parentheses in each other";
 
 struct Parser<'a, 'w> {
     text: &'a str,
@@ -127,6 +144,8 @@ struct Parser<'a, 'w> {
     depth: usize,
     terms: usize,
     furthest: (usize, &'static str),
+    /// Up to where the text is an expression by itself.
+    whole: usize,
 }
 
 /// Comparisons: longer words first where one begins with another.
@@ -160,7 +179,19 @@ const fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-impl<'a> Parser<'a, '_> {
+impl<'a, 'w> Parser<'a, 'w> {
+    fn new(text: &'a str, texts: &'w mut Texts, steps: &'w mut Vec<Step>) -> Self {
+        let furthest = (0, "");
+        Self { text, at: 0, steps, texts, depth: 0, terms: 0, furthest, whole: 0 }
+    }
+
+    /// What was read up to here is an expression, unless it is in parentheses.
+    const fn mark(&mut self) {
+        if self.depth == 0 {
+            self.whole = self.at;
+        }
+    }
+
     fn skip(&mut self) {
         let rest = &self.text.as_bytes()[self.at..];
         self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -211,7 +242,7 @@ impl<'a> Parser<'a, '_> {
 
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == PARENTHESES_LIMIT {
-            return self.fail("at most 128 parentheses in each other");
+            return self.fail(TOO_DEEP);
         }
         self.depth += 1;
         let result = inner(self);
@@ -224,6 +255,7 @@ impl<'a> Parser<'a, '_> {
         let mut operations = Vec::new();
         loop {
             self.item()?;
+            self.mark();
             self.terms += 1;
             let Some(operation) = self.take_of(&AND).or_else(|| self.take_of(&OR)) else { break };
             operations.push(operation);
@@ -246,6 +278,7 @@ impl<'a> Parser<'a, '_> {
                     return Ok(());
                 }
                 self.steps.push(Step::Binary(Binary::And));
+                self.mark();
             }
         }
         self.back(start);
@@ -332,6 +365,7 @@ impl<'a> Parser<'a, '_> {
     fn sum(&mut self) -> Parsed<()> {
         self.operand()?;
         loop {
+            self.mark();
             let before = self.here();
             let Some(operation) = self.take_of(&ARITHMETIC) else { return Ok(()) };
             if let Err(error) = self.operand() {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::attributes;
 use super::error::{DefinitionError, Fault, Read, fault, short};
+use super::expression::{ExpressionError, parse_expression, stop};
 use super::line::{Words, check_name, split, unquote};
 use super::reader::{Reader, Style};
 use super::state;
 use crate::model::{
-    Attribute, Condition, Displayed, Joint, Kind, Marks, NodeId, OwnText, Part, Text, Tree,
+    Attribute, Condition, Displayed, Joint, Kind, Marks, NodeId, OwnText, Part, Text, Texts, Tree,
     Variable,
 };
 
@@ -102,17 +103,32 @@ pub fn parse_attribute(keyword: &str, text: &str) -> Result<Attribute, String> {
 /// # Errors
 /// It can't be read, or names what isn't there; in words for the user.
 pub fn parse_condition(tree: &mut Tree, id: NodeId, text: &str) -> Result<Condition, String> {
-    if text.contains(['\n', '#']) {
-        return Err("an expression has no end of line and no sign #: drop it".to_owned());
+    if text.contains('\n') {
+        return Err("an expression has no end of line: drop it".to_owned());
     }
     let parts = vec![Part { joint: Joint::First, text: Text::from(text) }];
     let compiled = super::expression(parts, tree.texts_mut());
-    let expression = compiled
-        .map_err(|error| format!("Failed to parse expression '{}': {error}", short(text)))?;
+    let expression = compiled.map_err(|error| not_parsed(text, &error))?;
     let condition = Condition { expression: Arc::new(expression), free: false };
     match super::check::condition(tree, id, "expression", &condition) {
         Some((message, _)) => Err(message),
         None => Ok(condition),
+    }
+}
+
+/// Why a text is no expression, in ecFlow's words, whose length is that of no match, -1; in words
+/// of our own where it is too long to be repeated, or ecFlow would read it.
+fn not_parsed(text: &str, error: &ExpressionError) -> String {
+    let shown = short(text);
+    let is_read = parse_expression(text, &mut Texts::default()).is_ok();
+    let rest = stop(text).and_then(|at| text.get(at..));
+    match rest.filter(|_| !is_read && shown == text) {
+        Some(rest) => format!(
+            "Failed to parse expression '{text}'.  Parsing failed\nlength = {}\nstopped at: \": \
+             {rest}\"\n",
+            u64::MAX
+        ),
+        None => format!("Failed to parse expression '{shown}': {error}"),
     }
 }
 

@@ -109,3 +109,20 @@ fn terms_are_parentheses_and_what_or_joins() {
         kept_expression(part(row(" or ", TERMS_LIMIT + 1)), &mut Texts::default(), &mut Vec::new());
     assert!(kept.program.is_some(), "what this program has kept goes on");
 }
+
+#[test]
+fn ecflow_s_parser_stops_behind_what_is_an_expression_by_itself() {
+    for (text, rest) in [
+        ("a ==", "a =="),
+        ("a == complete and", "and"),
+        ("a == complete and b == complete or not", "or not"),
+        ("a:m + 1 ==", "=="),
+        ("a == complete # it", "# it"),
+        ("(a == complete", ""),
+    ] {
+        assert!(parse_expression(text, &mut Texts::default()).is_err(), "{text}");
+        assert_eq!(stop(text).and_then(|at| text.get(at..)), Some(rest), "{text}");
+    }
+    let deep = "(".repeat(PARENTHESES_LIMIT + 1);
+    assert_eq!(stop(&deep), None);
+}

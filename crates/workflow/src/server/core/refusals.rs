@@ -54,15 +54,17 @@ pub(super) fn not_deleted(word: &str, name: &str) -> String {
     }
 }
 
-/// Of an expression that names what isn't there; `why` of one that is wrong otherwise, of which
-/// ecFlow doesn't say where.
+/// Of an expression that can't be read, or names what isn't there; `why` of one that is wrong
+/// otherwise.
 pub(super) fn no_condition(
     tree: &Snapshot,
     id: NodeId,
     (word, text): (&str, &str),
     why: String,
 ) -> String {
-    let Ok(program) = parse_expression(text, &mut Texts::default()) else { return why };
+    let Ok(program) = parse_expression(text, &mut Texts::default()) else {
+        return format!("Node::change{}: {why}", title(word));
+    };
     match references(&From { tree, node: id }, &program, (word, text)) {
         Err(missing) => format!("Node::change{}: {missing}", title(word)),
         Ok(()) => why,
