@@ -27,6 +27,7 @@ pub use expression::{
     parse_expression,
 };
 pub use line::is_name;
+pub(crate) use parser::parse_remembering;
 pub use parser::{
     Parsed, only_node, parse, parse_attribute, parse_condition, parse_kept, parse_node,
 };
@@ -36,3 +37,4 @@ pub use print::{
     print_node_within, print_pieces,
 };
 pub use reader::{ATTRIBUTES_LIMIT, Style};
+pub(crate) use recent::RECENT;

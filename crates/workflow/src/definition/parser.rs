@@ -7,6 +7,7 @@ use super::error::{DefinitionError, Fault, Read, fault, short};
 use super::expression::{ExpressionError, parse_expression, stop};
 use super::line::{Words, check_name, split, unquote};
 use super::reader::{Reader, Style};
+use super::recent::Expressions;
 use super::state;
 use crate::model::{
     Attribute, Condition, Displayed, Joint, Kind, Marks, NodeId, OwnText, Part, Text, Texts, Tree,
@@ -45,6 +46,18 @@ pub fn parse(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
 pub fn parse_kept(text: &str, file: &str) -> Result<Parsed, DefinitionError> {
     let mut parser = Reader::new(text, file);
     parser.is_kept = true;
+    read(parser)
+}
+
+/// The same as [`parse`], remembering as many expressions, of which equal ones are shared: none,
+/// and each is parsed. For who measures what that is worth.
+pub(crate) fn parse_remembering(
+    count: usize,
+    text: &str,
+    file: &str,
+) -> Result<Parsed, DefinitionError> {
+    let mut parser = Reader::new(text, file);
+    parser.expressions = Expressions::remembering(count);
     read(parser)
 }
 

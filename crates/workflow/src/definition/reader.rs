@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::check::Place;
 use super::error::{DefinitionError, Fault, Read, fault};
 use super::line::Lines;
-use super::recent::Expressions;
+use super::recent::{Expressions, RECENT};
 use crate::model::{Attribute, Flags, Kind, Marks, NodeId, Part, State, Text, Tree};
 
 /// The most attributes of one node.
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
             lines: Lines::new(text),
             file,
             style: Style::Defs,
-            expressions: Expressions::default(),
+            expressions: Expressions::remembering(RECENT),
             node: None,
             kind: Kind::Root,
             scratch: Scratch::default(),

@@ -9,15 +9,17 @@ use super::expression::{ExpressionError, program};
 use crate::model::{Attribute, Expression, NodeId, Part, Step, Tree};
 
 /// How many expressions are remembered.
-const RECENT: usize = 1 << 12;
+pub(crate) const RECENT: usize = 1 << 12;
 
 /// Expressions met lately: nodes that state the same one share it. Each has one place by the hash
 /// of its first part, which the next one there takes over, as of the texts of a tree. What lies
 /// there is the node that has stated it: most are stated once, and one that is taken over would
 /// have to be looked at once more, to count who refers to it.
-#[derive(Default)]
 pub(super) struct Expressions {
+    /// Made for the first one: most texts that are read have none.
     places: Vec<(u64, Option<NodeId>)>,
+    /// How many there are; with none each expression is parsed.
+    count: usize,
     hasher: DefaultHashBuilder,
     /// Room for the steps of the one that is being read.
     steps: Vec<Step>,
@@ -27,6 +29,11 @@ pub(super) struct Expressions {
 pub(super) type Unreadable = (Arc<Expression>, ExpressionError);
 
 impl Expressions {
+    /// None met yet, of which as many will be remembered.
+    pub(super) fn remembering(count: usize) -> Self {
+        Self { places: Vec::new(), count, hasher: Default::default(), steps: Vec::new() }
+    }
+
     /// The expression of these parts, which this node states, and the most terms that one has; 0
     /// where another node states it, too.
     pub(super) fn share(
@@ -35,14 +42,7 @@ impl Expressions {
         tree: &mut Tree,
         node: Option<NodeId>,
     ) -> Result<(Arc<Expression>, usize), Unreadable> {
-        if self.places.is_empty() {
-            self.places.resize(RECENT, (0, None));
-        }
-        let hash = self.hasher.hash_one(parts.first().map(|part| part.text.as_str()));
-        let place = &mut self.places[hash as usize % RECENT];
-        let (known, before) = std::mem::replace(place, (hash, node));
-        let before = before.filter(|_| known == hash);
-        if let Some(stated) = before.and_then(|id| stated(tree, id, &parts)) {
+        if let Some(stated) = self.met(&parts, node).and_then(|id| stated(tree, id, &parts)) {
             return Ok((stated, 0));
         }
         match program(&parts, tree.texts_mut(), &mut self.steps) {
@@ -51,6 +51,17 @@ impl Expressions {
             }
             Err(error) => Err((Arc::new(Expression { parts, program: None }), error)),
         }
+    }
+
+    /// The node that lies at the place of these parts, which this one takes over.
+    fn met(&mut self, parts: &[Part], node: Option<NodeId>) -> Option<NodeId> {
+        if self.places.is_empty() {
+            self.places.resize(self.count, (0, None));
+        }
+        let hash = self.hasher.hash_one(parts.first().map(|part| part.text.as_str()));
+        let at = (hash as usize).checked_rem(self.places.len())?;
+        let (known, before) = std::mem::replace(self.places.get_mut(at)?, (hash, node));
+        before.filter(|_| known == hash)
     }
 }
 

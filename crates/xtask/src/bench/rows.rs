@@ -152,7 +152,10 @@ pub(super) const ROWS: &[Row] = &[
         "workflow-ladder-strings",
         "ladder suites/workflow-ladder-strings.toml --profiles 0 --cost",
     ),
-    steps("workflow-ladder-triggers", "ladder suites/workflow-ladder-triggers.toml --profiles 0"),
+    steps(
+        "workflow-ladder-triggers",
+        "ladder suites/workflow-ladder-triggers.toml --profiles 0 --cost",
+    ),
     steps("workflow-builds", "ladder suites/workflow-builds.toml --profiles 0"),
     rpc("rpc-calls", "run suites/rpc-calls.toml"),
     rpc("rpc-single", "run suites/rpc-single.toml"),

@@ -2,7 +2,7 @@
 //! go on beside one, and to write texts that nodes share. Control plane.
 //!
 //! `loadline workflow rung` measures one in a process of its own, of which the suites
-//! `workflow-ladder-*.toml` make rungs. What it has written is compared with what it should be.
+//! `workflow-ladder-*.toml` make rungs. What came of it is compared with what it should be.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -14,6 +14,7 @@
 //! | `kernel` | of that: a mapping, POSIX AIO, io_uring |
 //! | `snapshot` | a checkpoint by another thread, and what it reads meanwhile |
 //! | `strings` | a tree in binary: shared texts once, or each apart |
+//! | `triggers` | expressions read and evaluated, by how many are remembered |
 //! | `due` | changes that are due at fixed times, and how long they wait |
 //! | `peak` | the most memory of a step |
 
@@ -27,6 +28,7 @@ mod site;
 mod snapshot;
 mod strings;
 mod table;
+mod triggers;
 
 pub use site::{Figure, Site};
 pub use table::{RUNGS, Rung};

@@ -12,6 +12,9 @@ use crate::model::{Instant, Moment, Rules, ServerState, Tree};
 /// A figure: its name, and its value in the unit that the name ends in.
 pub type Figure = (&'static str, u64);
 
+/// What errors call the definition.
+pub(super) const GENERATED: &str = "what is generated";
+
 /// What is measured, how often, and where files are written.
 #[derive(Clone, Debug)]
 pub struct Site {
@@ -24,12 +27,16 @@ pub struct Site {
 }
 
 impl Site {
-    /// The tree as it is read.
-    pub(super) fn tree(&self) -> io::Result<Tree> {
+    /// The definition's text.
+    pub(super) fn text(&self) -> io::Result<String> {
         let mut text = Vec::new();
         generate(&self.counts, &mut text)?;
-        let text = String::from_utf8(text).map_err(io::Error::other)?;
-        Ok(parse(&text, "what is generated").map_err(io::Error::other)?.tree)
+        String::from_utf8(text).map_err(io::Error::other)
+    }
+
+    /// The tree as it is read.
+    pub(super) fn tree(&self) -> io::Result<Tree> {
+        Ok(parse(&self.text()?, GENERATED).map_err(io::Error::other)?.tree)
     }
 
     /// The tree of a halted server, begun.

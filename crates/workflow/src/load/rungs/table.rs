@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 
 use super::site::{Figure, Site};
-use super::{checkpoint, kernel, print, snapshot, strings};
+use super::{checkpoint, kernel, print, snapshot, strings, triggers};
+use crate::definition::RECENT;
 
 /// A rung of a ladder.
 #[derive(Debug)]
@@ -81,6 +82,13 @@ pub static RUNGS: &[Rung] = &[
     rung("strings", "once", "a shared text once, then its number", |site| {
         strings::measure(site, strings::Texts::Once)
     }),
+    rung("triggers", "parsed", "each expression is parsed", |site| triggers::measure(site, 0)),
+    rung("triggers", "recent", "unless it is one of the last 4,096, as the server does", |site| {
+        triggers::measure(site, RECENT)
+    }),
+    rung("triggers", "all", "unless it is one of the last 131,072", |site| {
+        triggers::measure(site, 1 << 17)
+    }),
 ];
 
 impl Rung {
@@ -126,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rung_of_a_ladder_writes_the_bytes_that_were_meant() {
+    fn each_rung_of_a_ladder_makes_what_was_meant() {
         let folder = tempfile::tempdir().expect("a folder");
         let site = site(&folder);
         for rung in RUNGS {
@@ -137,7 +145,8 @@ mod tests {
                 figures => figures.unwrap_or_else(|why| panic!("{rung:?}: {why}")),
             };
             let names: Vec<&str> = figures.iter().map(|(name, _)| *name).collect();
-            assert!(names.contains(&"written_bytes"), "{rung:?}: {names:?}");
+            let made = if rung.ladder == "triggers" { "expressions" } else { "written_bytes" };
+            assert!(names.contains(&made), "{rung:?}: {names:?}");
         }
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
     }
@@ -147,6 +156,7 @@ mod tests {
         let why = Rung::find("snapshot", "fork").expect_err("none");
         assert_eq!(why, "snapshot has no rung \"fork\", only copy, lock, copy-on-write");
         let why = Rung::find("prints", "line").expect_err("none");
-        assert_eq!(why, "there is no ladder \"prints\", only print, checkpoint, snapshot, strings");
+        let ladders = "print, checkpoint, snapshot, strings, triggers";
+        assert_eq!(why, format!("there is no ladder \"prints\", only {ladders}"));
     }
 }
