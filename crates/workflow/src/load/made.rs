@@ -9,8 +9,8 @@ use wire::Output;
 use super::generate::{Counts, generate, suite};
 use super::numbers::Numbers;
 use super::operations::{
-    EVENT, GET, INIT_COMPLETE, LABEL, METER, OPERATIONS, PING, QUERY_LABEL, QUERY_METER, REQUEUE,
-    SYNC_FULL,
+    CHILD_LABEL, EVENT, GET, INIT_COMPLETE, LABEL, METER, OPERATIONS, PING, QUERY_LABEL,
+    QUERY_METER, REQUEUE, SYNC_FULL,
 };
 use super::requests::{self, command, group, query, report};
 use crate::protocol::{Alteration, Command, NodeCommand, Report, Requeue, ServerCommand, SyncKind};
@@ -68,14 +68,16 @@ impl Made {
             paths: paths.clone(),
             alteration: Alteration::Change("label"),
             name: "l".to_owned(),
-            value,
+            value: value.clone(),
         };
+        let own_label = Report::Label { name: "l".to_owned(), text: value };
         let meter = Report::Meter { name: "m".to_owned(), value: VERSION_MARK_NUMBER };
         let event = Report::Event { name: "e".to_owned(), is_set: true };
         let mut templates = [const { Vec::new() }; OPERATIONS.len()];
         for (operation, request) in [
             (PING, command(Command::Server(ServerCommand::Ping))),
             (LABEL, command(label)),
+            (CHILD_LABEL, report(path, own_label)),
             (QUERY_LABEL, query("label", path, "l")),
             (METER, report(path, meter)),
             (QUERY_METER, query("meter", path, "m")),
@@ -223,6 +225,7 @@ mod tests {
             let line = crate::protocol::read(document).expect("a request").line();
             let said = match operation {
                 LABEL => "--alter change label l k0000042 1000000007 /load/tasks/k0000042 :",
+                CHILD_LABEL => "chd:label l 'k0000042 1000000007' /load/tasks/k0000042",
                 METER => "chd:meter m 1000000007 /load/tasks/k0000042",
                 EVENT => "chd:event e 1 /load/tasks/k0000042",
                 QUERY_LABEL => "--query=label /load/tasks/k0000042:l",

@@ -39,8 +39,8 @@ pub use ecflow::EcFlow;
 pub use folder::of_folder;
 pub use generate::{Counts, SCALES, generate};
 pub use operations::{
-    EVENT, GET, INIT_COMPLETE, LABEL, METER, PING, QUERY_LABEL, QUERY_METER, REQUEUE, SYNC,
-    SYNC_FULL,
+    CHILD_LABEL, EVENT, GET, INIT_COMPLETE, LABEL, METER, PING, QUERY_LABEL, QUERY_METER, REQUEUE,
+    SYNC, SYNC_FULL,
 };
 
 pub use rungs::{Figure, RUNGS, Rung, Site};

@@ -24,9 +24,11 @@ pub const SYNC: usize = 8;
 pub const INIT_COMPLETE: usize = 9;
 /// The operation `requeue`.
 pub const REQUEUE: usize = 10;
+/// The operation `child-label`.
+pub const CHILD_LABEL: usize = 11;
 
 /// All of them, in this order.
-pub(super) static OPERATIONS: [Operation; 11] = [
+pub(super) static OPERATIONS: [Operation; 12] = [
     Operation::new("ping", Kind::Read, "Asks whether the server is there."),
     Operation::new("label", Kind::Write, "Gives a task's label its next value, as a user does."),
     Operation::new("query-label", Kind::Read, "Asks for the value of a task's label."),
@@ -50,4 +52,9 @@ pub(super) static OPERATIONS: [Operation; 11] = [
         "Begins and ends a task, as its job does, and asks for its state: three requests.",
     ),
     Operation::new("requeue", Kind::Write, "Queues a task anew, and asks for its state."),
+    Operation::new(
+        "child-label",
+        Kind::Write,
+        "Gives a task's label its next value, as its job does.",
+    ),
 ];

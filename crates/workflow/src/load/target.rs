@@ -9,7 +9,8 @@ use super::follower::Follower;
 use super::made::{METER_BASE, SUITE, VERSION_BYTES};
 use super::numbers::Numbers;
 use super::operations::{
-    GET, INIT_COMPLETE, LABEL, METER, QUERY_LABEL, QUERY_METER, REQUEUE, SYNC, SYNC_FULL,
+    CHILD_LABEL, GET, INIT_COMPLETE, LABEL, METER, QUERY_LABEL, QUERY_METER, REQUEUE, SYNC,
+    SYNC_FULL,
 };
 use super::runs::{Run, Runs};
 use crate::protocol::{SyncAnswer, SyncedChange, SyncedNode, read_sync_answer};
@@ -52,7 +53,7 @@ impl Target {
             if is_used { keys.count() } else { 0 }
         };
         Self {
-            labels: Versions::prepared(count(&[LABEL])),
+            labels: Versions::prepared(count(&[LABEL, CHILD_LABEL])),
             meters: Versions::prepared(count(&[METER])),
             follower: Follower::of(count(&[SYNC])),
             runs: Runs::of(count(&[INIT_COMPLETE, REQUEUE])),
@@ -62,7 +63,7 @@ impl Target {
 
     fn versions(&self, operation: usize) -> Option<&Versions> {
         match operation {
-            LABEL | QUERY_LABEL | SYNC_FULL | GET | SYNC => Some(&self.labels),
+            LABEL | CHILD_LABEL | QUERY_LABEL | SYNC_FULL | GET | SYNC => Some(&self.labels),
             METER | QUERY_METER => Some(&self.meters),
             _ => None,
         }
@@ -72,7 +73,7 @@ impl Target {
     #[inline]
     pub(super) fn begin(&self, operation: usize, key: u64) -> (Sent, u64) {
         match (operation, self.versions(operation)) {
-            (LABEL | METER, Some(versions)) => {
+            (LABEL | CHILD_LABEL | METER, Some(versions)) => {
                 let write = versions.begin_write(key);
                 let base = if operation == METER { METER_BASE } else { 0 };
                 (Sent::Write(write), base + u64::from(write.version))
