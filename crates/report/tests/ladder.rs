@@ -49,6 +49,26 @@ fn each_rung_is_judged_against_the_one_before_and_against_the_first() {
 }
 
 #[test]
+fn the_memory_of_each_rung_s_server_stands_in_the_table_of_targets() {
+    let text = report::text(&bench().finish(), false);
+    let rows = text.lines().filter(|line| line.contains("memory 1.00 MiB")).count();
+    assert_eq!(rows, 4, "{text}");
+}
+
+#[test]
+fn the_program_that_rungs_are_measured_in_is_shown_with_its_flags_and_its_size() {
+    let mut summary = bench().finish();
+    for (name, value) in [("compiler_flags", "release opt-level=3"), ("program_bytes", "24117248")]
+    {
+        summary.fingerprint.json.insert(name.to_owned(), value.into());
+    }
+    let text = report::text(&summary, false);
+    let line =
+        "  this program's compiler flags: release opt-level=3; this program's size: 23.0 MiB\n";
+    assert!(text.contains(&format!("ladder, by rate_per_s\n{line}  1 plain")), "{text}");
+}
+
+#[test]
 fn a_rung_that_was_not_tried_stands_in_the_ladder_and_is_compared_with_nothing() {
     let mut bench = Bench::new(&["copy"]);
     bench.target("fork", Some("not tried, effort days: threads hold locks"));

@@ -4,7 +4,7 @@ use findings::{Compared, Profile, Step, Summary, ladder as steps};
 
 use super::point::{drawn, reach};
 use crate::document::{Depth, Line, Role};
-use crate::number::percent;
+use crate::number::{bytes, percent};
 use crate::phrases::{interval, role_of, verdict};
 
 /// The facts of a build that stand beside a rung.
@@ -14,11 +14,7 @@ const SHOWN: &[&str] = &["commit", "subject", "compiler", "program_bytes"];
 pub(crate) fn ladder(summary: &Summary) -> Vec<Line> {
     let steps = steps(summary);
     let mut lines = Vec::new();
-    let flags = summary.fingerprint.json.get("compiler_flags").and_then(|flags| flags.as_str());
-    if let Some(flags) = flags.filter(|flags| !flags.is_empty() && !steps.is_empty()) {
-        let words = format!("this program's compiler flags: {flags}");
-        lines.push(Line::with_role(Role::Dim, words));
-    }
+    lines.extend(program(summary, &steps));
     let all = steps.iter().flat_map(|step| step.before.iter().chain(&step.first));
     let reach = reach(all.filter_map(|one| one.interval.as_ref()));
     for (index, step) in steps.iter().enumerate() {
@@ -41,6 +37,20 @@ pub(crate) fn ladder(summary: &Summary) -> Vec<Line> {
         lines.extend(facts(summary, step));
     }
     lines
+}
+
+/// How this program was built, and its size, unless that stands beside the rungs: those that a
+/// shell starts are this program, too, and their own isn't known.
+fn program(summary: &Summary, steps: &[Step<'_>]) -> Option<Line> {
+    let first = steps.first()?;
+    let fact = |name: &str| summary.fingerprint.json.get(name)?.as_str();
+    let flags = fact("compiler_flags").filter(|flags| !flags.is_empty());
+    let flags = flags.map(|flags| format!("this program's compiler flags: {flags}"));
+    let is_known = summary.facts[first.target].iter().any(|fact| fact.0 == "program_bytes");
+    let size = fact("program_bytes").filter(|_| !is_known).and_then(|bytes| bytes.parse().ok());
+    let size = size.map(|size| format!("this program's size: {}", bytes(size)));
+    let words: Vec<String> = flags.into_iter().chain(size).collect();
+    (!words.is_empty()).then(|| Line::with_role(Role::Dim, words.join("; ")))
 }
 
 fn compared(summary: &Summary, words: &str, one: &Compared, reach: f64) -> Line {

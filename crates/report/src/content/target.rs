@@ -79,10 +79,12 @@ pub(crate) fn targets(summary: &Summary, index: usize) -> Table {
 
 type Targets<'a> = Sheet<&'a TargetSummary>;
 
-/// The column of memory: it is everywhere where verdicts are about memory.
+/// The column of memory: it is everywhere where verdicts are about memory, and of a ladder, whose
+/// changes often buy one thing with it.
 fn memory_column(summary: &Summary) -> Column {
     let is_primary = summary.primary().is_some_and(|metric| metric.suite == "server.rss_bytes");
-    named("memory").on(if is_primary { EVERYWHERE } else { PAGE })
+    let is_everywhere = is_primary || !summary.rungs.is_empty();
+    named("memory").on(if is_everywhere { EVERYWHERE } else { PAGE })
 }
 
 /// What an implementation in process says of its operations, which text lists by itself.

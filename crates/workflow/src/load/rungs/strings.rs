@@ -4,6 +4,7 @@
 use std::io;
 use std::time::Instant;
 
+use super::peak::Peak;
 use super::site::{Figure, Site, median_ns};
 use crate::binary;
 use crate::definition::{Style, print};
@@ -22,9 +23,10 @@ pub(super) enum Texts {
 pub(super) fn measure(site: &Site, texts: Texts) -> io::Result<Vec<Figure>> {
     let (tree, none) = (site.tree()?, Marks::new());
     let (mut written, mut read) = (Vec::new(), Vec::new());
-    let (mut bytes, mut tree_bytes) = (0, 0);
+    let (mut bytes, mut tree_bytes, mut peak_bytes) = (0, 0, None);
     for number in 0..site.times {
         let mut out = Vec::with_capacity(bytes);
+        let peak = Peak::begin();
         let begun = Instant::now();
         let take = &mut |piece: &[u8]| out.extend_from_slice(piece);
         match texts {
@@ -36,6 +38,7 @@ pub(super) fn measure(site: &Site, texts: Texts) -> io::Result<Vec<Figure>> {
         let begun = Instant::now();
         let again = binary::read(&out).map_err(io::Error::other)?.tree;
         read.push(begun.elapsed());
+        peak_bytes = peak_bytes.max(peak.and_then(|peak| peak.bytes()));
         if number == 0 {
             tree_bytes = Memory::of(&again).total();
             if print(&again, Style::Migrate, false) != print(&tree, Style::Migrate, false) {
@@ -43,10 +46,12 @@ pub(super) fn measure(site: &Site, texts: Texts) -> io::Result<Vec<Figure>> {
             }
         }
     }
-    Ok(vec![
+    let figures = [
         ("write_ns", median_ns(written)),
         ("read_ns", median_ns(read)),
         ("written_bytes", bytes as u64),
         ("tree_bytes", tree_bytes as u64),
-    ])
+    ];
+    let peak_bytes = peak_bytes.map(|bytes| ("more_bytes", bytes));
+    Ok(figures.into_iter().chain(peak_bytes).collect())
 }
