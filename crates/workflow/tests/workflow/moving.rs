@@ -25,7 +25,7 @@ suite s
     task c
       time 10:00 12:00 01:00
       today 09:00
-      date 1.*.*
+      date 1.*.2020
       queue Q a b c
   endfamily
 endsuite
