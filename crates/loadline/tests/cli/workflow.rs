@@ -38,7 +38,8 @@ fn answers_rightly(rest: &str) {
 fn changes_of_tasks_are_answered_rightly_by_both_servers() {
     answers_rightly(
         "mix = { ping = 1, label = 2, child-label = 2, query-label = 3, meter = 3, \
-         query-meter = 3, event = 1 }\nkeys = { count = 5 }\n[[clients]]\nconnections = 4\nthreads = 2\nconnect = \"each\"\n\
+         query-meter = 3, event = 1 }\nkeys = { count = 5 }\n\
+         [[clients]]\nconnections = 4\nthreads = 2\nconnect = \"each\"\n\
          timeout = \"20s\"\n",
     );
 }
