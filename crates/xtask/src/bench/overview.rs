@@ -56,6 +56,8 @@ enum Figure {
     Ratio { point: String, peer: String, metric: String },
     Median { point: String, step: String },
     Value { before: String, after: String },
+    More { point: String, less: String, column: String },
+    Times { point: String, over: String, column: String },
 }
 
 /// A figure as the table shows it.
@@ -115,12 +117,24 @@ fn is_met(figure: &str, goal: &str) -> Option<bool> {
     }
 }
 
+/// Bytes of one.
+const MIB: f64 = 1_048_576.0;
+
 /// The first number of a text, in its base unit.
 fn number(text: &str) -> Option<f64> {
     let text = text.trim_start_matches(|sign: char| !sign.is_ascii_digit()).replace(',', "");
     let end = text.find(|sign: char| !sign.is_ascii_digit() && sign != '.').unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
-    let units = [("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("k/s", 1e3), ("M/s", 1e6)];
+    let units = [
+        ("ns", 1e-9),
+        ("µs", 1e-6),
+        ("ms", 1e-3),
+        ("k/s", 1e3),
+        ("M/s", 1e6),
+        ("KiB", 1_024.0),
+        ("MiB", MIB),
+        ("GiB", 1_024.0 * MIB),
+    ];
     let found = units.iter().find(|(name, _)| unit.trim_start().starts_with(name));
     Some(digits.parse::<f64>().ok()? * found.map_or(1.0, |(_, factor)| *factor))
 }
@@ -148,6 +162,9 @@ impl Entry {
             Figure::Ratio { peer, metric, .. } => (&metric[..], versioned(peer, peers)),
             Figure::Median { step, .. } => (&step[..], String::new()),
             Figure::Value { .. } => ("", String::new()),
+            Figure::More { column, .. } | Figure::Times { column, .. } => {
+                (&column[..], String::new())
+            }
         };
         let (work, goal) = (&self.work, &self.goal);
         let is_met = is_met(&figure, goal) != Some(false);
@@ -176,10 +193,29 @@ impl Entry {
                 let value = line.rsplit(", ").next().unwrap_or(line);
                 Some(Shown { figure: value.to_owned(), verdict: String::new() })
             }
+            Figure::More { point, less, column } => {
+                let more = own(figures, point, column)? - own(figures, less, column)?;
+                let figure = format!("{:.2} MiB", more.max(0.0) / MIB);
+                Some(Shown { figure, verdict: String::new() })
+            }
+            Figure::Times { point, over, column } => {
+                let times = own(figures, point, column)? / own(figures, over, column)?;
+                Some(Shown { figure: format!("{times:.2}×"), verdict: String::new() })
+            }
             Figure::Ratio { point, peer, metric } => from_row(figures, point, peer, metric)
                 .or_else(|| from_text(figures, point, peer, metric)),
         }
     }
+}
+
+/// What a page's table has in a column of Loadline's row at a point, in its base unit.
+fn own(figures: &str, point: &str, column: &str) -> Option<f64> {
+    let rows = figures.lines().filter(|line| line.starts_with("| "));
+    let mut rows = rows.map(|row| row.split('|').collect::<Vec<_>>());
+    let head = rows.find(|cells| cells.get(1).is_some_and(|name| name.trim() == "point"))?;
+    let at = head.iter().position(|name| name.trim() == column)?;
+    let row = rows.find(|cells| cells[1].contains(point) && cells[2].trim() == "loadline")?;
+    number(row.get(at)?)
 }
 
 /// The median of what a step of the program's own took, from a page as the terminal shows it.
@@ -312,6 +348,27 @@ mod tests {
         let text = "load 1 conns ·\n    depth 1\n  loadline: jobs_answer          min 63.8 ms   \
             median 72.4 ms   mean 69.5 ms\n";
         assert_eq!(median(text, "depth 1", "jobs_answer").unwrap().figure, "72.4 ms");
+        assert_eq!(is_met("2.70 MiB", "≤ 8 MiB"), Some(true));
+        assert_eq!(is_met("0.01 GiB", "≤ 8 MiB"), Some(false));
+    }
+
+    #[test]
+    fn a_point_is_compared_with_another_one_of_the_same_page() {
+        let figures = "| point | target | p99 | memory |\n|---|---|--:|--:|\n\
+            | readers 0 · | loadline | 978 µs | 17.2 MiB |\n\
+            | readers 0 · | tonic | 1,090 µs | 4.32 MiB |\n\
+            | readers 1 · | tonic | 1.31 ms | 7.86 MiB |\n\
+            | readers 1 · | loadline | ~1.06 ms | 19.9 MiB |\n";
+        let read = |figure: &str| {
+            let keys = "page = \"a\"\nwork = \"b\"\ngoal = \"c\"\npoint = \"readers 1\"\n";
+            let entry: Entry = toml::from_str(&format!("{keys}{figure}")).unwrap();
+            entry.read(figures).map(|shown| shown.figure)
+        };
+        let more = read("less = \"readers 0\"\ncolumn = \"memory\"");
+        assert_eq!(more.as_deref(), Some("2.70 MiB"));
+        let times = read("over = \"readers 0\"\ncolumn = \"p99\"");
+        assert_eq!(times.as_deref(), Some("1.08×"));
+        assert_eq!(read("over = \"readers 9\"\ncolumn = \"p99\""), None);
     }
 
     #[test]
