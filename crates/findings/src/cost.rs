@@ -37,16 +37,27 @@ static COSTS: &[CostRow] = &[
     part("server system", "server_system_ns", SERVER, |f| f.server_system_ns),
     whole("server wake-ups", "server_wakeups", "count", |f| f.server_voluntary_switches),
     whole("server preempted", "server_preempted", "count", |f| f.server_involuntary_switches),
+    whole("server ready, no core", "server_waited_ns", "ns", |f| f.server_waited_ns),
     part("generator user", "generator_user_ns", GENERATOR,
         |f| Some(f.generator_cpu_ns? - f.generator_system_ns?)),
     part("generator system", "generator_system_ns", GENERATOR, |f| f.generator_system_ns),
     whole("generator wake-ups", "generator_wakeups", "count", |f| f.generator_voluntary_switches),
     whole("generator preempted", "generator_preempted", "count",
         |f| f.generator_involuntary_switches),
+    whole("generator ready, no core", "generator_waited_ns", "ns", |f| f.generator_waited_ns),
+    whole("on no CPU", "off_cpu_ns", "ns", off_cpu_ns),
     whole("packets", "packets", "count", |f| Some(f.loopback_packets? + f.network_packets?)),
     whole("bytes with headers", "bytes", "bytes", |f| Some(f.loopback_bytes? + f.network_bytes?)),
     whole("bytes to disk", "disk_bytes", "bytes", |f| f.server_written_bytes),
 ];
+
+/// The time in which neither side was on a CPU. It is known where one operation is under way at a
+/// time, and the next one follows at once.
+fn off_cpu_ns(figures: &Figures) -> Option<f64> {
+    let is_single = figures.outstanding? == 1.0 && figures.wants_more? == 1.0;
+    let on_cpu_ns = figures.server_cpu_ns? + figures.generator_cpu_ns?;
+    is_single.then_some((figures.measured_ns? - on_cpu_ns).max(0.0))
+}
 
 /// A part of this CPU time.
 const fn part(name: &'static str, code: &'static str, cpu_ns: Total, total: Total) -> CostRow {
@@ -201,4 +212,27 @@ pub fn calls(summary: &Summary, point: usize, of_generator: bool) -> Vec<CallCos
     let mut costs: Vec<CallCost> = names.iter().map(cost).collect();
     costs.sort_by(|a, b| most(b).total_cmp(&most(a)));
     costs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_on_no_cpu_is_known_of_operations_one_after_the_other() {
+        let single = Figures {
+            outstanding: Some(1.0),
+            wants_more: Some(1.0),
+            measured_ns: Some(1e6),
+            server_cpu_ns: Some(3e5),
+            generator_cpu_ns: Some(2e5),
+            ..Figures::default()
+        };
+        assert_eq!(off_cpu_ns(&single), Some(5e5));
+        // Both sides worked at once.
+        assert_eq!(off_cpu_ns(&Figures { server_cpu_ns: Some(9e5), ..single.clone() }), Some(0.0));
+        assert_eq!(off_cpu_ns(&Figures { outstanding: Some(2.0), ..single.clone() }), None);
+        assert_eq!(off_cpu_ns(&Figures { wants_more: Some(0.0), ..single.clone() }), None);
+        assert_eq!(off_cpu_ns(&Figures { server_cpu_ns: None, ..single }), None);
+    }
 }

@@ -362,6 +362,10 @@ fn a_buffer_gathers_small_writes_and_reads_until_a_message_is_whole() {
 
 #[test]
 fn why_counts_both_sides_and_says_what_handing_over_takes() {
+    let planted = found(&["--allocate", "100"]);
+    // Each of them has 64 bytes.
+    let allocated = |key: &str| planted[key].as_f64().unwrap_or_else(|| panic!("{key}: {planted}"));
+    assert!(allocated("allocations") >= 100.0 && allocated("allocated_bytes") >= 6_400.0);
     let found = found(&["--future", "condvar"]);
     assert!(found["future_ns"].as_f64().is_some_and(|took| took > 0.0), "{found}");
     // One read and one write each.

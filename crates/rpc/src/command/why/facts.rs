@@ -109,8 +109,9 @@ pub(super) struct Facts {
     pub(super) decode_ns: f64,
     /// How many elements decoding has returned at the least, and how many it had to.
     pub(super) elements: (usize, usize),
-    /// Allocations of the thread that calls, and what one of them takes.
+    /// Allocations of the thread that calls, their bytes, and what one of them takes.
     pub(super) allocations: f64,
+    pub(super) allocated_bytes: f64,
     pub(super) allocation_ns: f64,
     pub(super) cores: Option<Cores>,
     /// Two threads of this host that wake each other, there and back.
@@ -185,6 +186,7 @@ impl Facts {
             decode_ns: 30.0,
             elements: (8, 8),
             allocations: 4.0,
+            allocated_bytes: 256.0,
             allocation_ns: 20.0,
             cores: None,
             futex_ns: 1e3,

@@ -77,6 +77,7 @@ struct Beside {
     parts: Parts,
     /// Of one call.
     allocations: f64,
+    allocated_bytes: f64,
     futex_ns: f64,
 }
 
@@ -102,13 +103,15 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
     let server = if is_shared { Server::of_others() } else { server };
     seen.look(&mut caller, LOOKS)?;
     let is_elsewhere = server.pid.is_some();
+    let (allocations, allocated_bytes) = allocated(args, &mut caller, &mut work)?;
     let beside = Beside {
         // What is another process is seen where its use of a CPU is.
         is_whole: server.note.is_none() && is_elsewhere == counted.server.is_some(),
         cores: cores(&seen).filter(|_| is_elsewhere),
         idle: idle(&mut caller, &server)?,
         parts: Parts::measure(work.request(), args.decode)?,
-        allocations: allocations(args, &mut caller, &mut work)?,
+        allocations,
+        allocated_bytes,
         futex_ns: floors.futex_ns,
     };
     caller.note_steps();
@@ -128,8 +131,8 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How often this thread allocates for a call.
-fn allocations(args: &WhyArgs, caller: &mut Caller, work: &mut Work) -> anyhow::Result<f64> {
+/// How often this thread allocates for a call, and how many bytes.
+fn allocated(args: &WhyArgs, caller: &mut Caller, work: &mut Work) -> anyhow::Result<(f64, f64)> {
     let mut failed = None;
     let allocated = base::allocations::measure(|| {
         for _ in 0..COUNTED {
@@ -138,7 +141,8 @@ fn allocations(args: &WhyArgs, caller: &mut Caller, work: &mut Work) -> anyhow::
         }
     });
     failed.map_or(Ok(()), Err)?;
-    Ok(allocated.count as f64 / f64::from(COUNTED))
+    let per_call = |sum: u64| sum as f64 / f64::from(COUNTED);
+    Ok((per_call(allocated.count), per_call(allocated.bytes)))
 }
 
 /// What was measured, for one call.
@@ -192,6 +196,7 @@ fn of_one_call(args: &WhyArgs, counted: &Counted, beside: &Beside) -> Facts {
         decode_ns,
         elements,
         allocations: beside.allocations,
+        allocated_bytes: beside.allocated_bytes,
         allocation_ns: parts::allocation_ns(),
         cores: beside.cores,
         futex_ns: beside.futex_ns,

@@ -126,6 +126,7 @@ fn rows(facts: &Facts, without: &str) -> Vec<[String; 3]> {
             format!("{:.0} of {}", facts.allocations, time(facts.allocation_ns)),
             String::new(),
         ),
+        row("allocated", format!("{:.1} B", facts.allocated_bytes), String::new()),
         // A caller that reads its answer itself has none.
         row("the future", facts.future_ns.map_or_else(|| without.to_owned(), time), String::new()),
         row("while a call waits", percent(facts.idle.here), percent(facts.idle.server)),
@@ -242,6 +243,7 @@ pub(super) fn json(address: &str, shown: &Shown<'_>) -> String {
         "encode_ns": facts.encode_ns,
         "decode_ns": facts.decode_ns,
         "allocations": facts.allocations,
+        "allocated_bytes": facts.allocated_bytes,
         "allocation_ns": facts.allocation_ns,
         "future_ns": facts.future_ns,
         "future_median_ns": facts.future_median_ns,
