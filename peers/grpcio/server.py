@@ -12,9 +12,14 @@ from concurrent import futures
 
 import grpc
 
-PROTO = pathlib.Path(__file__).resolve().parents[2] / "crates" / "rpc" / "proto"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROTO = ROOT / "crates" / "rpc" / "proto"
 # A folder called grpc would hide the package, so that its file is found from where it lies.
 sys.path[:0] = [str(PROTO), str(PROTO / "grpc" / "testing")]
+
+sys.path.append(str(ROOT / "peers"))
+
+import collected
 
 table, table_services = grpc.protos_and_services("loadline/rpc/v1/table.proto")
 testing, testing_services = grpc.protos_and_services("test.proto")
@@ -25,6 +30,7 @@ def options():
     parser.add_argument("--port", type=int, default=0, help="TCP port; 0 is any")
     parser.add_argument("--twice", type=int, default=0, help="every Nth Add is done twice")
     parser.add_argument("--not-at-all", type=int, default=0, help="every Nth Add is not done")
+    parser.add_argument("--collected", metavar="HOST:PORT", help="what collecting garbage takes")
     parser.add_argument("--threads", type=int, default=8, help="threads that run functions")
     return parser.parse_args()
 
@@ -78,6 +84,8 @@ class TestService(testing_services.TestServiceServicer):
 
 def main():
     args = options()
+    if args.collected:
+        collected.of_this_process(args.collected)
     large = 64 << 20
     server = grpc.server(
         futures.ThreadPoolExecutor(max_workers=args.threads),

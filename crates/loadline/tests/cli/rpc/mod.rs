@@ -2,6 +2,8 @@
 //! a call twice is found, and every suite of the service can be planned.
 
 #[cfg(feature = "rpc")]
+mod collected;
+#[cfg(feature = "rpc")]
 mod grpc;
 
 use crate::common::{Place, plans_every_suite, repository, stdout};
