@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Encodes or decodes messages of Python's codecs, compares every one, and prints what it took.
 
-usage: codecs.py upb|pickle|msgpack encode|decode COUNT MILLISECONDS [messages|doubles]
+usage: codecs.py upb|pickle|msgpack encode|decode COUNT SECONDS [messages|doubles]
+
+It prints the lines of a client program (docs/programs.md).
 
 The message is that of `suites/rpc-codecs.toml`, as many small messages within one, or of
 `suites/rpc-codecs-arrays.toml`, as many numbers with a fraction.
@@ -11,6 +13,7 @@ import gc
 import json
 import os
 import pickle
+import resource
 import sys
 import time
 
@@ -67,8 +70,15 @@ def collections():
     return took
 
 
+def cpu_ns():
+    """The CPU time of this thread, in user mode and in the kernel."""
+    used = resource.getrusage(resource.RUSAGE_THREAD)
+    return round(used.ru_utime * 1e9), round(used.ru_stime * 1e9)
+
+
 def main():
-    codec, operation, count, ms = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    codec, operation, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    seconds = float(sys.argv[4])
     kind = sys.argv[5] if len(sys.argv) > 5 else "messages"
     one = {"messages": small, "doubles": lambda at: at / 1024 + 1}[kind]
     make = {"upb": upb, "pickle": pickled, "msgpack": packed}[codec]
@@ -93,20 +103,37 @@ def main():
             break
         calls *= 2
     samples = []
+    print(json.dumps({"t_ns": time.monotonic_ns()}))
+    used = cpu_ns()
     collected, start = collections(), time.perf_counter_ns()
-    until = start + ms * 1_000_000
+    until = start + seconds * 1e9
     while time.perf_counter_ns() < until or not samples:
         begun = time.perf_counter_ns()
         for _ in range(calls):
             call(argument)
         samples.append((time.perf_counter_ns() - begun) / calls)
     share = collected[0] / (time.perf_counter_ns() - start)
+    ended = time.monotonic_ns()
+    user_ns, system_ns = (now - before for now, before in zip(cpu_ns(), used))
     # Another time: the first may have used up what it read.
     check()
     samples.sort()
-    median = samples[len(samples) // 2]
-    figures = {"samples": len(samples), "median_ns": median, "bytes": len(data), "gc_share": share}
-    print(json.dumps(figures))
+    line = {
+        "t_ns": ended,
+        "operations": len(samples) * calls,
+        "checked": True,
+        "bytes": len(samples) * calls * len(data),
+        "latency_counts": [[round(each_ns), 1] for each_ns in samples],
+        "user_ns": user_ns,
+        "system_ns": system_ns,
+        "figures": {
+            "time_ns": samples[len(samples) // 2],
+            "samples": len(samples),
+            "bytes_per_op": len(data),
+            "gc_share": share,
+        },
+    }
+    print(json.dumps(line))
 
 
 main()

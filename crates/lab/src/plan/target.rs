@@ -259,10 +259,10 @@ fn resolve_kind(
 ) -> std::result::Result<TargetKind, (&'static str, String)> {
     if spec.in_process.is_some() {
         let others = [spec.serve.is_some(), spec.command.is_some(), spec.address.is_some()];
-        let others = others.contains(&true) || spec.batch.is_some() || spec.client.is_some();
+        let others = others.contains(&true) || spec.batch.is_some();
         return match others || spec.speaks.is_some() {
             false => Ok(TargetKind::InProcess),
-            true => Err(("in_process", "it is all that such a target says".into())),
+            true => Err(("in_process", "such a target says no more than its client".into())),
         };
     }
     match (&spec.serve, &spec.command, &spec.address, &spec.batch) {

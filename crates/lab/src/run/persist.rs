@@ -591,6 +591,7 @@ fn describe(target: &Target) -> String {
         TargetKind::InProcess => format!("in process: {}", target.speaks.dialect.doc),
     };
     match &target.client {
+        Some(client) if target.kind == TargetKind::InProcess => client.join(" "),
         Some(client) => format!("{what}; loaded by {}", client.join(" ")),
         None => what,
     }

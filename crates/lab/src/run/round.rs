@@ -221,14 +221,14 @@ impl Runner<'_> {
             folder: self.deployer.folder_beside(&format!("{}-client", target.name)),
             is_target,
         };
-        if target.kind == TargetKind::InProcess {
-            let command = self.assign(point, target, round)?;
-            return Ok(Some(program(command, true)));
-        }
         // {seconds} is filled in for each piece of load, and doubled braces with it.
         let fill = |argument: &String| placeholders::fill(argument, &value);
-        let client = target.client.as_ref();
-        Ok(client.map(|client| program(client.iter().map(fill).collect(), false)))
+        let client = target.client.as_ref().map(|client| client.iter().map(fill).collect());
+        if target.kind == TargetKind::InProcess {
+            let command = client.map_or_else(|| self.assign(point, target, round), Ok)?;
+            return Ok(Some(program(command, true)));
+        }
+        Ok(client.map(|client| program(client, false)))
     }
 
     /// Writes the assignment of an in-process evaluation, and returns its command line.

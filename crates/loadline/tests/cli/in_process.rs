@@ -57,6 +57,28 @@ fn parsers_are_measured_in_samples_with_bytes_and_allocations_per_operation() {
 }
 
 #[test]
+fn a_program_may_be_an_implementation_and_its_cost_is_the_targets() {
+    let begin = r#"{"t_ns": 0}"#;
+    let end = r#"{"t_ns": 9000, "operations": 10, "checked": true, "latency_ns": [900],
+                  "user_ns": 4000, "system_ns": 1000}"#;
+    let end = end.replace('\n', " ");
+    let target = format!("in_process = 'text'\nclient = ['printf', '%s\\n', '{begin}', '{end}']");
+    let written = suite("text", "read_get").replace("in_process = 'text'", &target);
+    let output = Place::with(&written).loadline(&["run", "suite.toml", "--wait", "--json"]);
+    let json = serde_json::from_str::<serde_json::Value>(&stdout(&output));
+    let json = json.unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let trial = &json["trials"][0];
+    assert_eq!(trial["validity"], "valid", "{trial:#}");
+    // Two slices of 30 ms.
+    assert_eq!((&trial["operations"], &trial["unchecked"]), (&20.into(), &0.into()), "{trial:#}");
+    assert_eq!(trial["server"]["cpu_ns_per_op"], 500.0, "{trial:#}");
+    let both = written.replace("client =", "command =");
+    let output = Place::with(&both).loadline(&["plan", "suite.toml"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("no more than its client"), "{}", stderr(&output));
+}
+
+#[test]
 fn what_needs_a_socket_and_what_does_not_are_told_apart() {
     let plan = |suite: &str| {
         let output = Place::with(suite).loadline(&["plan", "suite.toml"]);
