@@ -125,5 +125,7 @@ impl Error {
 
 /// Whether a call failed because the disk is full.
 pub(crate) fn is_full(why: &io::Error) -> bool {
-    matches!(why.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    // The last is a limit on the size of a file (`ulimit -f`).
+    matches!(why.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
