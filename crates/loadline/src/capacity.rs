@@ -99,7 +99,8 @@ pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     let target = &first.targets()[0].name;
     let over = &args.over;
     note(format!(
-        "searching the highest {over} that {target} carries, from {}, for about {} at most",
+        "searching the highest {over} that {target} carries, from {}; no further one is tried \
+         after {}",
         words(args, from),
         args.budget
     ));

@@ -121,7 +121,8 @@ fn in_part(name: &str, place: &str, worst: &StretchFigures, all: &[&StretchFigur
         0 => String::new(),
         waited => format!(", and {} or more waited in its second half", thousands(waited)),
     };
-    let caught_up = all.last().is_some_and(|last| 2 * last.overloaded_trials <= last.trials);
+    let last = all.last().filter(|last| !std::ptr::eq(**last, worst));
+    let caught_up = last.is_some_and(|last| 2 * last.overloaded_trials <= last.trials);
     let end = if caught_up { "it caught up later" } else { "it had not caught up at the end" };
     format!(
         "{name} fell behind in {parts}{place}, {most} {}: {due} were due and {answered} answered \

@@ -91,6 +91,21 @@ fn of_several_rates_the_one_in_which_a_target_fell_behind_is_named() {
     let sentence = report::conclusion(&never).join("\n");
     let said = "fell behind in 2 tenths of the trace, most in tenth 2 of the trace: 500/s were due";
     assert!(sentence.contains(said) && sentence.contains("had not caught up"), "{sentence}");
+    // Of the last rate nothing comes later, in however few of its rounds it fell behind.
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point("cache/get  16 conns · open", 16);
+    for round in 0..5 {
+        bench.round();
+        let trial = bench.trial(0, 327, 33_000, |row| {
+            (row.offered, row.schedule_ns) = (Some(1_640), Some(5_000_000_000));
+            row.overloaded = round == 0;
+        });
+        let last = if round == 0 { 240 } else { 0 };
+        bench.stretches(trial, &[("500/s", 500, 500, 0), ("1.5k/s", 1_500, 1_000, last)]);
+    }
+    let sentence = report::conclusion(&bench.finish()).join("\n");
+    assert!(sentence.contains("in rate 2 of 2"), "{sentence}");
+    assert!(!sentence.contains("caught up later"), "{sentence}");
 }
 
 #[test]

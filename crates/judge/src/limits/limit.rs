@@ -9,7 +9,7 @@ pub(super) type Finding = Option<(f64, String)>;
 /// outside apart: [`limits_reached`](super::limits_reached)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LimitKind {
-    /// From outside: it invalidates the other figures.
+    /// From outside: from a tenth of the time on it invalidates the other figures.
     Outside,
     /// A resource is full.
     Full,

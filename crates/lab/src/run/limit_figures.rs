@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use hdrhistogram::Histogram;
 use judge::limits::Figures;
 
 use super::trial::Trial;
 use super::usage::Usage;
-use crate::drive::Figure;
+use crate::drive::{Figure, empty_histogram};
 use crate::plan::{Arrivals, Clients, Point};
 
 /// The confidence of slopes over a soak: one trial in a hundred without growth may look grown.
@@ -154,9 +155,7 @@ fn load(figures: &mut Figures, trial: &Trial, point: &Point) {
         figures.latency_p50_ns = Some(latency.value_at_quantile(0.5) as f64);
         figures.latency_p99_ns = Some(latency.value_at_quantile(0.99) as f64);
     }
-    // Of a schedule, without what requests have waited before they were sent.
-    let service = trial.figure(Figure::Service, None);
-    let answered = if service.is_empty() { latency } else { service };
+    let answered = answered(trial, point.clients.len());
     if !answered.is_empty() {
         let all = answered.len() as f64;
         let between = |low, high| Some(answered.count_between(low, high) as f64 / all);
@@ -165,6 +164,22 @@ fn load(figures: &mut Figures, trial: &Trial, point: &Point) {
     }
     let lag = trial.figure(Figure::Lag, None);
     figures.lag_p50_ns = (!lag.is_empty()).then(|| lag.value_at_quantile(0.5) as f64);
+}
+
+/// How long answers took once they were asked for: of a schedule without what requests have waited
+/// before they were sent, of groups without one their latency.
+fn answered(trial: &Trial, groups: usize) -> Histogram<u64> {
+    let mut all = empty_histogram();
+    for group in 0..groups {
+        let service = trial.figure(Figure::Service, Some(group));
+        let taken = match service.is_empty() {
+            true => trial.figure(Figure::Latency, Some(group)),
+            false => service,
+        };
+        // Both have the same range.
+        let _ = all.add(taken);
+    }
+    all
 }
 
 /// How memory and descriptors grew from slice to slice.

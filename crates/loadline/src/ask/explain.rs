@@ -10,8 +10,8 @@ use super::markdown;
 use crate::exit::Failure;
 use crate::out;
 
-/// A word of a limit's name explains it where it has more letters.
-const LEAST_LETTERS: usize = 3;
+/// A word of a limit's name explains it from as many letters on.
+const LEAST_LETTERS: usize = 4;
 
 /// The words and their meanings.
 const GLOSSARY: &str = include_str!("../../docs/glossary.md");
@@ -82,7 +82,7 @@ pub(crate) fn glossary(text: &str) -> String {
     let metrics = METRICS.iter().filter(|metric| occurs(&text, &metric.suite) && !is_row(metric));
     let metrics = metrics.map(|metric| format!("- {}\n", of_metric(metric)));
     let rows = rows.iter().map(|(names, said)| format!("- **{}**: {said}\n", names.join(", ")));
-    let said: String = text.lines().filter(|line| line.contains("limit: ")).collect();
+    let said = limits_in(&text);
     let is_named = |limit: &&Limit| occurs(&said, &limit.name.to_lowercase());
     let limits = LIMITS.iter().filter(is_named).map(|limit| format!("- {}\n", of_limit(limit)));
     let all: String = rows.chain(metrics).chain(limits).collect();
@@ -90,6 +90,24 @@ pub(crate) fn glossary(text: &str) -> String {
         true => all,
         false => format!("\n{}", markdown::wrapped(&all, markdown::width())),
     }
+}
+
+/// What a text says of limits: a line each, however it is wrapped.
+fn limits_in(text: &str) -> String {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let (mut said, mut begun) = (String::new(), None);
+    for line in text.lines() {
+        if line.contains("limit: ") {
+            begun = Some(indent(line));
+            said.push('\n');
+        } else if begun.is_none_or(|at| indent(line) <= at) {
+            begun = None;
+            continue;
+        }
+        said.push(' ');
+        said.push_str(line.trim());
+    }
+    said
 }
 
 /// Whether a text has this word as a whole, in the singular or the plural.
@@ -132,7 +150,7 @@ fn explained(word: &str) -> Result<String, String> {
     found.extend(metrics.into_iter().map(of_metric));
     let is_asked = |limit: &&Limit| is_same(limit.name, &asked) || is_same(limit.code, &asked);
     found.extend(LIMITS.iter().filter(is_asked).map(of_limit));
-    if found.is_empty() && asked.len() > LEAST_LETTERS {
+    if found.is_empty() && asked.chars().count() >= LEAST_LETTERS {
         let has_word = |limit: &&Limit| limit.name.split(' ').any(|word| is_same(word, &asked));
         found.extend(LIMITS.iter().filter(has_word).map(of_limit));
     }
@@ -260,6 +278,11 @@ mod tests {
         assert!(!said.contains("**slice**") && !said.contains("**latency.p999**"), "{said}");
         let said = glossary("limit: a: one server thread: it runs 98 % of the time\n");
         assert!(said.contains("- **one server thread**: a limit"), "{said}");
+        let wrapped = "  limit: loadline: something (first in 4 of 4 rounds); also one\n         \
+                       server thread in 1 of 4\n  one generator thread is no limit here\n";
+        let said = glossary(wrapped);
+        assert!(said.contains("- **one server thread**: a limit"), "{said}");
+        assert!(!said.contains("generator thread"), "{said}");
         assert_eq!(glossary("17\n"), "");
         assert!(glossary("1.55k/s ±10 %\n").contains("- **±**: half the width"));
     }

@@ -130,10 +130,11 @@ fn summary(
             never.iter().map(|id| json!({"path": tree.path(*id), "why": reasons(tree, *id)}));
         let reasons: Vec<_> = reasons.take(args.never).collect();
         let state = |id: &NodeId| json!({"path": tree.path(*id), "state": word(tree, *id)});
-        let under_way: Vec<_> = left.iter().take(args.never).map(state).collect();
+        let listed: Vec<_> = left.iter().take(args.never).map(state).collect();
         let all = json!({
             "schema": 1, "minutes": minute, "jobs": jobs, "tasks_run": runs.len(),
-            "never": never.len(), "never_ran": reasons, "left": under_way, "events": events,
+            "never": never.len(), "never_ran": reasons, "left": listed, "left_count": left.len(),
+            "events": events,
             "events_per_s": rate, "seconds": seconds, "is_endless": is_endless,
         });
         return writeln!(output, "{all}");
@@ -182,7 +183,10 @@ fn listed(
         writeln!(output, "  and {} more (--never {})", never.len() - most, never.len())?;
     }
     if !left.is_empty() {
-        writeln!(output, "\nActive or aborted at the end, so that others may wait for them:")?;
+        writeln!(
+            output,
+            "\nSubmitted, active or aborted at the end, so that others may wait for them:"
+        )?;
     }
     for id in left.iter().take(most) {
         writeln!(output, "  {}  {}", tree.path(*id), word(tree, *id))?;
@@ -193,7 +197,7 @@ fn listed(
     Ok(())
 }
 
-/// Whether a task is under way at the end, or has failed.
+/// Whether a task is submitted or active at the end, or has failed.
 fn is_left(tree: &Snapshot, id: NodeId) -> bool {
     let node = tree.node(id);
     let state = node.state;

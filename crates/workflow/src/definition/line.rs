@@ -284,8 +284,8 @@ impl<'a> Lines<'a> {
             return Some(line);
         }
         let first = self.statements(line);
-        if end.is_none() && !self.pending.is_empty() {
-            self.has_lost = true;
+        if end.is_none() {
+            self.has_lost |= self.pending.iter().any(|statement| !statement.trim().is_empty());
             self.pending.clear();
         }
         Some(first)
@@ -328,6 +328,12 @@ mod tests {
             ["edit A 'x;y'", "edit A 1", "edit B 2"]
         );
         assert_eq!(lines("task a; task b"), ["task a"], "a last line without its end");
+        let has_lost = |text: &str| {
+            let mut lines = Lines::new(text);
+            while lines.next().is_some() {}
+            lines.has_lost
+        };
+        assert_eq!(["task a; task b", "endsuite; "].map(has_lost), [true, false]);
         assert_eq!(lines("label a \"b;c\"\n# a;b"), ["label a \"b;c\"", "# a;b"]);
     }
 

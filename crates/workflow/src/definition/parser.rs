@@ -21,7 +21,8 @@ pub struct Parsed {
     pub tree: Tree,
     /// What the text was printed as.
     pub style: Style,
-    /// Lines that were passed over, in texts of other versions' servers.
+    /// What was passed over: lines of other versions' servers, and statements that a last line
+    /// without its end loses.
     pub warnings: Vec<DefinitionError>,
     /// What of its nodes isn't in the text.
     pub marks: Marks,

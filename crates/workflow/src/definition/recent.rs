@@ -8,7 +8,8 @@ use hashbrown::DefaultHashBuilder;
 use super::expression::{ExpressionError, program};
 use crate::model::{Attribute, Expression, NodeId, Part, Step, Tree};
 
-/// How many expressions are remembered.
+/// How many expressions are remembered: to share them saves a twentieth of a large tree's memory,
+/// and no time (`workflow-ladder-triggers`).
 pub(crate) const RECENT: usize = 1 << 12;
 
 /// Expressions met lately: nodes that state the same one share it. Each has one place by the hash

@@ -102,20 +102,25 @@ impl Run for WorkflowArgs {
     }
 }
 
-/// What jobs call this host: by its name, as ecFlow's server has it, unless that stands for another
-/// address than those on which the server is reached (127.0.1.1 on Debian).
+/// What jobs call this host: by its name, as ecFlow's server has it. Where that stands for none of
+/// the addresses on which the server is reached (127.0.1.1 on Debian), by `localhost`, if that is
+/// one of them, or else by the first.
 fn jobs_host(name: &str, addresses: &[Address]) -> String {
     let listens: Vec<IpAddr> = addresses
         .iter()
         .filter_map(|one| if let Address::Internet(at) = one { Some(at.ip()) } else { None })
         .collect();
+    let Some(first) = listens.first() else { return name.to_owned() };
+    let is_any = listens.iter().any(IpAddr::is_unspecified);
     let is_reached = |found: SocketAddr| listens.contains(&found.ip());
-    let is_loopback = listens.iter().all(IpAddr::is_loopback) && !listens.is_empty();
-    if !is_loopback || (name, 0).to_socket_addrs().is_ok_and(|mut all| all.any(is_reached)) {
+    let reaches =
+        |name: &str| (name, 0).to_socket_addrs().is_ok_and(|mut found| found.any(is_reached));
+    if is_any || reaches(name) {
         return name.to_owned();
     }
-    tracing::info!("jobs are given ECF_HOST=localhost: {name} isn't an address of --listen");
-    "localhost".to_owned()
+    let host = if reaches("localhost") { "localhost".to_owned() } else { first.to_string() };
+    tracing::info!("jobs are given ECF_HOST={host}: {name} isn't an address of --listen");
+    host
 }
 
 /// What to do where the address can't be bound: ecFlow's server has ports, and no `--listen`.
@@ -198,5 +203,7 @@ mod tests {
         assert_eq!(host("127.0.0.1", "127.0.0.1:3141"), "127.0.0.1");
         assert_eq!(host("127.0.1.1", "127.0.0.1:3141"), "localhost");
         assert_eq!(host("127.0.1.1", "0.0.0.0:3141"), "127.0.1.1");
+        assert_eq!(host("127.0.1.1", "127.0.0.2:3141"), "127.0.0.2", "localhost is another one");
+        assert_eq!(host("127.0.1.1", "192.0.2.7:3141"), "192.0.2.7");
     }
 }

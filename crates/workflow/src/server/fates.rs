@@ -1,6 +1,6 @@
 //! What is known, beside the tree, of jobs' commands: which jobs are being made, what has become of
-//! commands that kill jobs or ask for their status, and which jobs were submitted or active under
-//! an earlier server process. `why` says it. None of it is kept over a restart.
+//! commands that start jobs, kill them or ask for their status, and which jobs were submitted or
+//! active under an earlier server process. `why` says it. None of it is kept over a restart.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -38,9 +38,10 @@ type All = HashMap<(CommandKind, String), Known>;
 /// What is known of the commands of jobs.
 #[derive(Default)]
 pub(super) struct Fates {
-    /// The last kill and status command of each task, with the job that it was for; and from how
-    /// many on they are looked through.
-    signals: Mutex<(All, usize)>,
+    /// The last command of each kind for a task (which started its job, where it has failed, killed
+    /// it or asked for its status), with the job that it was for; and from how many on they are
+    /// looked through.
+    commands: Mutex<(All, usize)>,
     /// Jobs that were submitted or active under an earlier server process.
     earlier: OnceLock<Jobs>,
     /// Jobs that are made, or wait for that, by the paths of their tasks.
@@ -108,21 +109,20 @@ impl Fates {
         let made = making.get(path).filter(|made| is_same(&made.job, job))?;
         let seconds = made.since.elapsed().as_secs();
         let end = if made.is_killed { "; it was killed, and is not started then" } else { "" };
-        let what = match made.is_begun {
-            true => {
-                "is being made for {} s: its script is read, or what ECF_SCRIPT_CMD or ECF_FETCH \
-                 print is waited for"
-            }
-            false => {
-                "waits for {} s to be made: threads make others, whose ECF_SCRIPT_CMD or ECF_FETCH \
-                 may hang, or an earlier job of its task"
-            }
-        };
-        Some(format!("its job {}{end}", what.replace("{}", &seconds.to_string())))
+        Some(match made.is_begun {
+            true => format!(
+                "its job has been in the making for {seconds} s: its script is read, or what \
+                 ECF_SCRIPT_CMD or ECF_FETCH print is waited for{end}"
+            ),
+            false => format!(
+                "its job has waited for {seconds} s to be made: threads make others, whose \
+                 ECF_SCRIPT_CMD or ECF_FETCH may hang, or an earlier job of its task{end}"
+            ),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, (All, usize)> {
-        self.signals.lock().unwrap_or_else(PoisonError::into_inner)
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, (kind, path, job): Of<'_>, fate: Fate) {

@@ -48,8 +48,8 @@ pub(in crate::server) struct Filings {
     pub(super) read: BTreeMap<String, Restoring>,
     /// Nodes that are being sent to other servers, as they were.
     pub(super) moved: BTreeMap<String, Snapshot>,
-    /// Why a node that another server has taken is not deleted here, until it is taken.
-    pub(super) kept: Option<String>,
+    /// Why a node that another server has taken is not deleted here, until who asked is answered.
+    pub(super) undeleted: Option<String>,
     /// Whose reading was asked for since this was last taken.
     pub(super) asked: Vec<String>,
 }

@@ -496,7 +496,7 @@ impl Core {
 
     /// Why the node that another server has taken is not deleted here, for who has asked for that.
     pub(super) fn kept(&mut self) -> Option<String> {
-        self.filings.kept.take()
+        self.filings.undeleted.take()
     }
 
     /// The nodes whose archives were asked for since this was last called.
@@ -592,7 +592,7 @@ impl Restore for Core {
         // What it led to was done when it was told first.
         self.effects.clear();
         self.filings.asked.clear();
-        self.filings.kept = None;
+        self.filings.undeleted = None;
         Ok(())
     }
 }

@@ -10,6 +10,9 @@ use super::parts::{
     SCRIPT_NOT_WRITTEN, SLOW, STATUS_FAILED, WRITTEN,
 };
 
+/// As many lines that are passed over in a definition are logged.
+const MOST_WARNINGS: usize = 10;
+
 /// Reads the definition of a request that has one; on any thread.
 pub(in crate::server) fn read_definition(request: &Request) -> Option<Definition> {
     match &request.body {
@@ -24,6 +27,9 @@ fn read(text: &str) -> Definition {
     let parsed = crate::definition::parse(text, "the definition").map_err(|why| why.to_string())?;
     if let Some(too_long) = parsed.too_long {
         return Err(too_long.to_string());
+    }
+    for warning in parsed.warnings.iter().take(MOST_WARNINGS) {
+        tracing::warn!("of a definition that is loaded: {warning}");
     }
     let mut tree = parsed.tree;
     tree.index_all();

@@ -237,7 +237,7 @@ pub(super) fn moved(
              too"
         ),
     };
-    parts.filings.kept = done.is_ok().then(|| why.clone());
+    parts.filings.undeleted = done.is_ok().then(|| why.clone());
     parts.effects.push(Effect::Log(Category::Error, why));
 }
 
