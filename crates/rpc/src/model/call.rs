@@ -128,7 +128,7 @@ impl Shared {
     }
 
     /// Counts this much until what is returned is dropped.
-    fn hold(&self, bytes: usize) -> Held {
+    pub(crate) fn hold(&self, bytes: usize) -> Held {
         let mut held = Held { kept: Arc::clone(&self.kept), bytes: 0 };
         held.set(bytes);
         held
@@ -137,7 +137,7 @@ impl Shared {
 
 /// What is counted as kept by a function, until it is dropped.
 #[derive(Debug)]
-struct Held {
+pub(crate) struct Held {
     kept: Arc<AtomicUsize>,
     bytes: usize,
 }

@@ -12,6 +12,7 @@ use crate::raw::*;
 use crate::served::{self, Served, lines};
 
 const ADD: &str = "/loadline.rpc.v1.Table/Add";
+const ECHO: &str = "/loadline.rpc.v1.Table/Echo";
 const UNARY: &str = "/grpc.testing.TestService/UnaryCall";
 const OUTPUT: &str = "/grpc.testing.TestService/StreamingOutputCall";
 
@@ -41,7 +42,7 @@ fn a_message_at_the_limit_passes_and_one_byte_more_does_not() {
         let mut raw = Raw::connect(server.socket(), &[]);
         let body = [&[0x12][..], &varint(bytes - 3), &vec![b'x'; bytes - 3]].concat();
         assert_eq!(body.len(), bytes);
-        raw.call(1, "/loadline.rpc.v1.Table/Echo", &body);
+        raw.call(1, ECHO, &body);
         raw.ended(1).status
     };
     assert_eq!((&send(2_000)[..], &send(2_001)[..]), ("0", "8"));
@@ -158,7 +159,7 @@ fn what_a_running_function_holds_of_its_request_counts_as_memory() {
     for (path, flags, body, is_held) in [
         (OUTPUT, END_STREAM, &later, true),
         // The client has not ended its side: it might send another message.
-        ("/loadline.rpc.v1.Table/Echo", 0, &sleep, true),
+        (ECHO, 0, &sleep, true),
         ("/loadline.rpc.v1.Table/Sleep", END_STREAM, &sleep, false),
     ] {
         let mut raws: Vec<_> = (0..11).map(|_| begin(path, flags, body)).collect();
@@ -214,7 +215,7 @@ fn answers_that_wait_count_by_what_they_were_before_they_were_compressed() {
     let names = [("grpc-encoding", "gzip"), ("grpc-accept-encoding", "gzip")];
     let before = resident(&server);
     for number in 0..32 {
-        raw.head(2 * number + 1, 0, &headers("/loadline.rpc.v1.Table/Echo", &names));
+        raw.head(2 * number + 1, 0, &headers(ECHO, &names));
         raw.send(&frame(DATA, END_STREAM, 2 * number + 1, &body));
     }
     // The last finds no room: of those before it a few wait, decompressed and then compressed.
@@ -239,7 +240,7 @@ fn metadata_of_calls_counts_as_memory_with_what_each_field_takes() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_gives_way_once_others_find_no_memory() {
+fn a_client_that_takes_nothing_or_ends_nothing_gives_way_once_others_find_no_memory() {
     let take_timeout = Duration::from_millis(300);
     let settings = Settings {
         max_memory_bytes: 2 << 20,
@@ -252,23 +253,65 @@ fn a_client_that_takes_nothing_gives_way_once_others_find_no_memory() {
     let server = bound.start().expect("threads");
     let Address::Internet(at) = server.addresses()[0] else { panic!("no address") };
     let ask = [&[16][..], &varint(900_000)].concat();
-    let mut lazy = begun(at, &[(4, 0)]);
-    // Its time begins with the call, however long this thread takes to go on.
-    let start = Instant::now();
-    lazy.call(1, UNARY, &ask);
-    settle(&mut lazy);
-    // Until others need it, it may take its time, and no more than that; they get it then.
-    let refused = std::iter::repeat_with(|| {
-        let mut other = begun(at, &[(4, 1 << 20)]);
-        other.send(&frame(WINDOW_UPDATE, 0, 0, &[0, 0x10, 0, 0]));
-        other.call(1, UNARY, &ask);
-        other.ended(1).status
-    });
-    // A busy host may ask so late that the first one finds it.
-    let refused = refused.take_while(|status| status == "8").count();
-    assert!(start.elapsed() >= take_timeout, "{:?}, {refused} refused", start.elapsed());
-    assert_eq!(lazy.ended(1).status, "8");
+    // One doesn't take its answer; the other might send a second message.
+    for (path, body, flags) in [(UNARY, &ask, END_STREAM), (ECHO, &padding(400_000), 0)] {
+        let mut lazy = begun(at, &[(4, 0)]);
+        lazy.send(&frame(SETTINGS, ACK, 0, &[]));
+        // Its time begins with the call, however long this thread takes to go on.
+        let start = Instant::now();
+        lazy.head(1, 0, &headers(path, &[]));
+        send_body(&mut lazy, flags, &message(body));
+        settle(&mut lazy);
+        // Until others need it, it may take its time, and no more than that; they get it then.
+        let refused = std::iter::repeat_with(|| {
+            let mut other = begun(at, &[(4, 1 << 20)]);
+            other.send(&frame(WINDOW_UPDATE, 0, 0, &[0, 0x10, 0, 0]));
+            other.call(1, UNARY, &ask);
+            other.ended(1).status
+        });
+        // A busy host may ask so late that the first one finds it.
+        let is_refused = |status: &String| status == "8" && start.elapsed().as_secs() < 60;
+        let refused = refused.take_while(is_refused).count();
+        let took = start.elapsed();
+        assert!(took >= take_timeout, "{path}: {took:?}, {refused} refused");
+        assert_eq!(lazy.ended(1).status, "8", "{path}");
+    }
     server.stop(Duration::ZERO);
+}
+
+#[test]
+fn a_request_counts_once() {
+    let server = Served::start(&["--max-memory", "6MB"]);
+    let mut raw = begun(server.socket(), &[(4, 4 << 20)]);
+    raw.send(&frame(SETTINGS, ACK, 0, &[]));
+    raw.send(&frame(WINDOW_UPDATE, 0, 0, &[0, 0x40, 0, 0]));
+    raw.head(1, 0, &headers(ECHO, &[]));
+    send_body(&mut raw, END_STREAM, &message(&padding(4_000_000)));
+    assert_eq!(raw.ended(1).status, "0");
+}
+
+/// As many bytes as a field that functions pass over, and a few more.
+fn padding(bytes: usize) -> Vec<u8> {
+    [&[0x7a][..], &varint(bytes), &vec![0; bytes]].concat()
+}
+
+/// Sends the body of the first stream, as its windows let it. Returns the server's grants: their
+/// streams, and how many bytes each.
+fn send_body(raw: &mut Raw, flags: u8, body: &[u8]) -> Vec<(u32, u32)> {
+    let (mut windows, mut grants) = ([1 << 20, 512 << 10], Vec::new());
+    for (at, piece) in body.chunks(16 << 10).enumerate() {
+        while windows.iter().any(|window| *window < piece.len()) {
+            let frame = raw.next().expect("a grant");
+            if frame.kind == WINDOW_UPDATE {
+                windows[frame.stream as usize] += frame.number(0) as usize;
+                grants.push((frame.stream, frame.number(0)));
+            }
+        }
+        windows.iter_mut().for_each(|window| *window -= piece.len());
+        let is_last = at == (body.len() - 1) / (16 << 10);
+        raw.send(&frame(DATA, if is_last { flags } else { 0 }, 1, piece));
+    }
+    grants
 }
 
 #[test]
@@ -280,19 +323,7 @@ fn a_client_that_sends_much_is_granted_its_window_in_large_parts() {
     raw.head(1, 0, &headers("/grpc.testing.TestService/StreamingInputCall", &[]));
     let body = [&[0x12][..], &varint(1_000_000), &vec![0; 1_000_000]].concat();
     let request = message(&[&[0x0a][..], &varint(body.len()), &body].concat());
-    let (mut windows, mut grants) = ([1 << 20, 512 << 10], Vec::new());
-    for piece in request.repeat(4).chunks(16 << 10) {
-        while windows.iter().any(|window| *window < piece.len()) {
-            let frame = raw.next().expect("a grant");
-            if frame.kind == WINDOW_UPDATE {
-                windows[frame.stream as usize] += frame.number(0) as usize;
-                grants.push((frame.stream, frame.number(0)));
-            }
-        }
-        windows.iter_mut().for_each(|window| *window -= piece.len());
-        raw.send(&frame(DATA, 0, 1, piece));
-    }
-    raw.send(&frame(DATA, END_STREAM, 1, &[]));
+    let grants = send_body(&mut raw, END_STREAM, &request.repeat(4));
     assert_eq!(raw.ended(1).status, "0");
     // A grant is a write of this server, and wakes its client.
     let small: Vec<_> = grants.iter().filter(|(_, bytes)| *bytes < 160 << 10).collect();

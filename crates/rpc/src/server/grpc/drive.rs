@@ -418,8 +418,8 @@ impl Driver {
 
     async fn receive_only(&mut self) -> Result<Bytes, End> {
         let Some((first, _)) = self.receive().await? else { return Err(no_message().into()) };
-        // It is held until the client has ended its side.
-        let _held = self.taken_by(first.len())?;
+        // It counts with what else the call has until the client has ended its side.
+        let _held = self.exchanged.hold(std::mem::take(&mut self.given));
         match self.receive().await? {
             None => Ok(first),
             Some(_) => Err(several_messages().into()),
