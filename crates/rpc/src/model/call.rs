@@ -143,9 +143,10 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// By one operation: streams do it for each message.
-    fn set(&mut self, bytes: usize) {
+    /// Counts this much, by one operation at most: streams do it for each message.
+    pub(crate) fn set(&mut self, bytes: usize) {
         match bytes.checked_sub(self.bytes) {
+            Some(0) => return,
             Some(more) => self.kept.fetch_add(more, Relaxed),
             None => self.kept.fetch_sub(self.bytes - bytes, Relaxed),
         };
@@ -160,7 +161,7 @@ impl Drop for Held {
 }
 
 /// What has come, or was made of it: as long as a function has it, it counts as memory of messages,
-/// by the bytes that have come.
+/// by the bytes that have come, or what it takes in their place.
 #[derive(Debug)]
 pub(crate) struct Received<T> {
     value: T,
@@ -174,10 +175,10 @@ impl<T> Received<T> {
         Received { value: change(self.value), held: self.held }
     }
 
-    /// Counts this much beside its bytes: what is decoded may be larger.
+    /// Counts this much in place of the bytes that have come: what is made of them takes it.
     #[cfg(feature = "grpc")]
-    pub(crate) fn count_more(&mut self, bytes: usize) {
-        self.held.set(self.held.bytes + bytes);
+    pub(crate) fn count(&mut self, bytes: usize) {
+        self.held.set(bytes);
     }
 }
 
@@ -374,6 +375,12 @@ impl Call {
     /// Waits until the server begins to stop.
     pub(crate) async fn server_stops(&mut self) {
         self.ask(Want::Stop).await;
+    }
+
+    /// Counts this much beside the bytes that have come, until what is returned is dropped.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn hold(&self, bytes: usize) -> Held {
+        self.shared.hold(bytes)
     }
 
     /// Notes that it keeps this much beside the bytes that have come, until its end.

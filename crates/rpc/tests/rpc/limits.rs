@@ -138,37 +138,41 @@ fn the_memory_of_all_connections_has_a_limit() {
 #[test]
 fn what_a_running_function_holds_of_its_request_counts_as_memory() {
     let server = Served::start(&["--max-memory", "3MB", "--keepalive-min", "1ns"]);
-    let field =
-        |number: u8, bytes: &[u8]| [&[number << 3 | 2][..], &varint(bytes.len()), bytes].concat();
     let begin = |path: &str, flags: u8, body: &[u8]| {
         let mut raw = begun(server.socket(), &[]);
         // Its windows are those of its settings from then on.
         raw.send(&frame(SETTINGS, ACK, 0, &[]));
         raw.head(1, 0, &headers(path, &[]));
-        let body = message(body);
-        let (last, first) = (body.len() / (16 << 10), body.chunks(16 << 10));
-        for (at, piece) in first.enumerate() {
-            raw.send(&frame(DATA, if at == last { flags } else { 0 }, 1, piece));
-        }
+        send_body(&mut raw, flags, &message(body));
         raw
     };
-    // An answer of one byte in a minute, a payload beside it; and a function that keeps nothing.
-    let later = field(2, &[8, 1, 16, 0x80, 0x8e, 0xce, 0x1c]);
-    let later = [later, field(3, &field(2, &[0; 400_000]))].concat();
-    let sleep = [&[8, 0x80, 0xb0, 0x9d, 0xc2, 0xdf, 1][..], &field(15, &[0; 400_000])].concat();
+    // An answer of one byte in a minute: 32,767 others follow, or a payload is beside it; and a
+    // function that keeps nothing.
+    let later = [18, 7, 8, 1, 16, 0x80, 0x8e, 0xce, 0x1c];
+    let many = [&later[..], &[18, 0].repeat((32 << 10) - 1)].concat();
+    let payload = padding_as(0x12, 400_000);
+    let payload = [&later[..], &[0x1a], &varint(payload.len()), &payload].concat();
+    let sleep = [&[8, 0x80, 0xb0, 0x9d, 0xc2, 0xdf, 1][..], &padding(400_000)].concat();
     for (path, flags, body, is_held) in [
-        (OUTPUT, END_STREAM, &later, true),
+        (OUTPUT, END_STREAM, &many, true),
+        (OUTPUT, END_STREAM, &payload, false),
         // The client has not ended its side: it might send another message.
-        (ECHO, 0, &sleep, true),
+        (ECHO, 0, &padding(400_000), true),
         ("/loadline.rpc.v1.Table/Sleep", END_STREAM, &sleep, false),
     ] {
-        let mut raws: Vec<_> = (0..11).map(|_| begin(path, flags, body)).collect();
-        // They have their room, or none, before the last asks.
-        raws.iter_mut().for_each(settle);
-        let mut last = begin(path, flags, body);
+        let mut raws = Vec::new();
+        for number in 1..=11 {
+            let mut raw = begin(path, flags, body);
+            // 400 kB are held seven times, and no more.
+            if is_held && number > 7 {
+                let ended = raw.ended(1);
+                assert_eq!(ended.status, "8", "{path}, {number}: {ended:?}");
+            } else {
+                assert!(!settle(&mut raw), "{path}, {number}");
+            }
+            raws.push(raw);
+        }
         if is_held {
-            let ended = last.ended(1);
-            assert_eq!(ended.status, "8", "{path}: {ended:?}");
             drop(raws);
         }
         let (until, mut is_back) = (Instant::now() + Duration::from_secs(60), false);
@@ -189,13 +193,42 @@ pub(crate) fn begun(server: SocketAddr, settings: &[(u16, u32)]) -> Raw {
     raw
 }
 
-/// Waits until the server has read all that was sent, and its calls have had their turn.
-pub(crate) fn settle(raw: &mut Raw) {
+/// Waits until the server has read all that was sent, and its calls have had their turn. Returns
+/// whether one has ended meanwhile.
+pub(crate) fn settle(raw: &mut Raw) -> bool {
+    let mut has_ended = false;
     for _ in 0..3 {
         raw.send(&frame(PING, 0, 0, &[1; 8]));
-        let is_pong = |frame: &Frame| frame.kind == PING && frame.flags == ACK;
-        while !is_pong(&raw.next().expect("an answer")) {}
+        loop {
+            let frame = raw.next().expect("an answer");
+            if frame.kind == PING && frame.flags == ACK {
+                break;
+            }
+            has_ended |= frame.kind == HEADERS && frame.flags & END_STREAM != 0;
+        }
     }
+    has_ended
+}
+
+#[test]
+fn what_half_duplex_calls_ask_for_counts_and_requests_that_ask_for_nothing_take_nothing() {
+    let server = Served::start(&["--max-memory", "1MB", "--keepalive-min", "1ns"]);
+    let begin = || {
+        let mut raw = begun(server.socket(), &[]);
+        raw.send(&frame(SETTINGS, ACK, 0, &[]));
+        raw.head(1, 0, &headers("/grpc.testing.TestService/HalfDuplexCall", &[]));
+        raw
+    };
+    let before = resident(&server);
+    let mut raw = begin();
+    send_body(&mut raw, 0, &message(&[]).repeat(400_000));
+    assert!(!settle(&mut raw));
+    let more = resident(&server).saturating_sub(before);
+    assert!(more < 12 << 10, "{more} KiB");
+    // Each asks for an empty answer.
+    let mut raw = begin();
+    send_body(&mut raw, 0, &message(&[18, 0]).repeat(70_000));
+    assert_eq!(raw.ended(1).status, "8");
 }
 
 /// As gzip.
@@ -292,7 +325,12 @@ fn a_request_counts_once() {
 
 /// As many bytes as a field that functions pass over, and a few more.
 fn padding(bytes: usize) -> Vec<u8> {
-    [&[0x7a][..], &varint(bytes), &vec![0; bytes]].concat()
+    padding_as(0x7a, bytes)
+}
+
+/// The same as the field of this key.
+fn padding_as(key: u8, bytes: usize) -> Vec<u8> {
+    [&[key][..], &varint(bytes), &vec![0; bytes]].concat()
 }
 
 /// Sends the body of the first stream, as its windows let it. Returns the server's grants: their

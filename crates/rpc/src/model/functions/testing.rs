@@ -89,15 +89,19 @@ pub(super) async fn unary(mut call: Call) -> Result<(), Status> {
     Ok(())
 }
 
-/// What an answer that is asked for takes while it is kept; two bytes on the wire ask for one.
-const KEPT_BYTES: usize = 32;
+/// What the answers that are asked for take; two bytes on the wire ask for one.
+fn list_bytes(parameters: &Vec<ResponseParameters>) -> usize {
+    size_of::<ResponseParameters>() * parameters.capacity()
+}
 
 /// The answers that are asked for, and the status. A payload, which may be large, is gone.
 type Asked = (Vec<ResponseParameters>, Option<EchoStatus>);
 
-fn asked(mut request: Received<StreamingOutputCallRequest>) -> Received<Asked> {
-    request.count_more(KEPT_BYTES * request.response_parameters.len());
-    request.map(|request| (request.response_parameters, request.response_status))
+fn asked(request: Received<StreamingOutputCallRequest>) -> Received<Asked> {
+    let mut asked = request.map(|request| (request.response_parameters, request.response_status));
+    let status = asked.1.as_ref().map_or(0, |status| status.message.len());
+    asked.count(list_bytes(&asked.0) + status);
+    asked
 }
 
 async fn send_all(call: &mut Call, parameters: &[ResponseParameters]) -> Result<(), Status> {
@@ -149,14 +153,13 @@ pub(super) async fn full_duplex(mut call: Call) -> Result<(), Status> {
 
 pub(super) async fn half_duplex(mut call: Call) -> Result<(), Status> {
     echo_metadata(&call);
-    let mut all = Vec::new();
+    // One list: a request that asks for nothing leaves nothing.
+    let (mut all, mut held) = (Vec::new(), call.hold(0));
     while let Some(request) = call.receive().await? {
         let asked = asked(request);
         check(asked.1.as_ref())?;
-        all.push(asked);
+        all.extend_from_slice(&asked.0);
+        held.set(list_bytes(&all));
     }
-    for asked in all {
-        send_all(&mut call, &asked.0).await?;
-    }
-    Ok(())
+    send_all(&mut call, &all).await
 }

@@ -17,6 +17,10 @@ const SERVER_STREAM: &str = "/connectrpc.conformance.v1.ConformanceService/Serve
 #[cfg(feature = "grpc")]
 const UNARY: &str = "/connectrpc.conformance.v1.ConformanceService/Unary";
 
+/// Asks [`OUTPUT`] for an answer of one byte in a minute.
+#[cfg(feature = "grpc")]
+const LATER: [u8; 9] = [18, 7, 8, 1, 16, 0x80, 0x8e, 0xce, 0x1c];
+
 /// Ten seconds, as `Pause`.
 const PAUSE: [u8; 6] = [8, 0x80, 0xc8, 0xaf, 0xa0, 0x25];
 
@@ -154,9 +158,8 @@ fn a_function_that_waits_without_its_request_takes_no_memory_for_it() {
 #[test]
 #[cfg(feature = "grpc")]
 fn a_request_that_a_function_holds_while_it_waits_counts_until_the_call_ends() {
-    // A payload beside an answer of one byte in a minute; messages that follow 20 s later.
-    let payload = field(3, &field(2, &[0; 900_000]));
-    let later = [&[18, 7, 8, 1, 16, 0x80, 0x8e, 0xce, 0x1c][..], &payload].concat();
+    // An answer of one byte in a minute before many others; messages that follow 20 s later.
+    let later = [&LATER[..], &field(2, b"").repeat(100_000)].concat();
     let data = [field(2, b"").repeat(4_000), field(2, &[0; 400_000])].concat();
     let delayed = field(1, &[data, vec![0x18, 0xa0, 0x9c, 1]].concat());
     for (method, asks) in [(OUTPUT, later), (SERVER_STREAM, delayed)] {
@@ -179,6 +182,19 @@ fn a_request_that_a_function_holds_while_it_waits_counts_until_the_call_ends() {
         session.count_memory();
         assert!(Taken::none(&shared.memory).set(3 << 20).is_ok(), "all memory is there again");
     }
+}
+
+#[test]
+#[cfg(feature = "grpc")]
+fn a_payload_that_a_function_has_dropped_counts_no_more() {
+    let mut session = greeted(&shared(1 << 20));
+    let asks = [&LATER[..], &field(3, &field(2, &[0; 900_000]))].concat();
+    for id in 1..=8 {
+        let bytes = call(&session, id, OUTPUT, &asks);
+        send(&mut session, &bytes);
+    }
+    assert_eq!(session.outstanding(), 8);
+    assert!(session.held < 8 * 1_000, "{}", session.held);
 }
 
 #[test]
