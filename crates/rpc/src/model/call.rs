@@ -278,20 +278,35 @@ impl Call {
         take_prefix(&mut self.ready)
     }
 
+    /// Takes the next of the messages that are there. They count together until the last of them is
+    /// taken, whose count goes on as its own.
+    fn take_ready(&mut self, length: usize) -> Held {
+        self.ready.advance(length);
+        let mut held = self.shared.hold(0);
+        if self.ready.is_empty() {
+            // It would keep their room.
+            self.ready = Bytes::new();
+            std::mem::swap(&mut held, &mut self.ready_held);
+        }
+        held.set(length);
+        held
+    }
+
     /// The next message as bytes, all of whose parts count until they are dropped; `None` at the
     /// end.
     #[cfg(feature = "grpc")]
     pub(crate) async fn receive_bytes(&mut self) -> Option<Bytes> {
-        let value = match self.next_ready() {
+        let (value, held) = match self.next_ready() {
             // A part would keep all that is there.
             Some(length) => {
-                let message = Bytes::copy_from_slice(&self.ready[..length]);
-                self.ready.advance(length);
-                message
+                (Bytes::copy_from_slice(&self.ready[..length]), self.take_ready(length))
             }
-            None => self.receive_new().await?.0,
+            None => {
+                let value = self.receive_new().await?.0;
+                let held = self.shared.hold(value.len());
+                (value, held)
+            }
         };
-        let held = self.shared.hold(value.len());
         Some(Bytes::from_owner(Received { value, held }))
     }
 
@@ -309,8 +324,7 @@ impl Call {
     ) -> Result<Option<(Received<M>, bool)>, Status> {
         if let Some(length) = self.next_ready() {
             let value = decode_part(&self.ready, self.ready.get(..length).unwrap_or_default())?;
-            self.ready.advance(length);
-            return Ok(Some((Received { value, held: self.shared.hold(length) }, false)));
+            return Ok(Some((Received { value, held: self.take_ready(length) }, false)));
         }
         let Some((bytes, was_compressed)) = self.receive_new().await else { return Ok(None) };
         let (value, held) = (decode(&bytes)?, self.shared.hold(bytes.len()));
@@ -410,5 +424,43 @@ impl Drop for Call {
         if let Some(outbox) = self.outbox.take() {
             self.shared.with(|exchange| exchange.outbox = outbox);
         }
+    }
+}
+
+#[cfg(all(test, feature = "grpc"))]
+mod tests {
+    use std::task::{Context, Waker};
+
+    use super::*;
+    use crate::protocol::frames::frame;
+    use crate::protocol::message::Anything;
+
+    #[test]
+    fn messages_that_are_there_count_together_and_the_last_of_them_once() {
+        let shared = Shared::default();
+        let inbox = frame(&[8, 1], None).repeat(3);
+        shared.with(|exchange| exchange.inbox = inbox.into());
+        assert_eq!(shared.kept_bytes(), 21);
+        let info = Info {
+            pid: 1,
+            here: Here::default,
+            calls: 1,
+            carrier: "tcp",
+            metadata: Metadata::default(),
+            timeout: None,
+            is_stopping: false,
+        };
+        let mut call = Call::new(shared.clone(), info);
+        let mut next = || {
+            let mut received = std::pin::pin!(call.receive_marked::<Anything>());
+            match received.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Ok(Some((message, _)))) => (message, shared.kept_bytes()),
+                other => panic!("{other:?}"),
+            }
+        };
+        let all = [next(), next(), next()];
+        assert_eq!(all.each_ref().map(|(_, kept)| *kept), [23, 25, 6]);
+        drop(all);
+        assert_eq!(shared.kept_bytes(), 0, "before it waits for the next");
     }
 }

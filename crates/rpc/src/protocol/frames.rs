@@ -145,6 +145,16 @@ impl Reader {
         (whole, messages)
     }
 
+    /// Messages that may be held: small ones alone would keep all that was read from the socket,
+    /// and any the room of much larger ones before them.
+    pub(crate) fn apart(&self, messages: Bytes) -> Bytes {
+        let length = messages.len();
+        match length <= APART_BYTES || self.room > KEPT_ROOM_BYTES + 4 * length {
+            true => Bytes::copy_from_slice(&messages),
+            false => messages,
+        }
+    }
+
     /// Copies the beginning of a message: a piece of one byte would keep all that was read from the
     /// socket with it.
     fn keep(&mut self) {
@@ -167,14 +177,6 @@ impl Reader {
 
 /// A longer message isn't copied to be behind its prefix.
 pub(crate) const APART_BYTES: usize = 16 << 10;
-
-/// A message that may be held: a small one alone would keep all that was read from the socket.
-pub(crate) fn apart(message: Bytes) -> Bytes {
-    match message.len() {
-        0..=APART_BYTES => Bytes::copy_from_slice(&message),
-        _ => message,
-    }
-}
 
 /// A message with its prefix in one piece, or in two where it is long; compressed if that is asked
 /// for.
@@ -265,6 +267,28 @@ mod tests {
         });
         assert!(reader.next().expect("whole").expect("a message").0.iter().all(|byte| *byte == 8));
         assert_eq!(reader.finish(), Ok(()));
+    }
+
+    #[test]
+    fn messages_that_are_held_keep_no_room_of_larger_ones_before_them() {
+        for length in [10, APART_BYTES + 10] {
+            let mut reader = Reader::new(2 << 20, None);
+            let sent = [frame(&vec![7; 1 << 20], None), frame(&vec![8; length], None).repeat(2)];
+            sent.concat().chunks(4 * APART_BYTES).for_each(|piece| {
+                reader.push(Bytes::copy_from_slice(piece));
+            });
+            let mut next = || reader.next().expect("whole").expect("a message").0;
+            assert_eq!(next().len(), 1 << 20);
+            let second = next();
+            let second = reader.apart(second);
+            let (whole, messages) = reader.next_whole(APART_BYTES);
+            assert_eq!(messages, 1);
+            let whole = reader.apart(whole);
+            for (held, bytes) in [(second, length), (whole, PREFIX_BYTES + length)] {
+                assert_eq!(held.len(), bytes);
+                assert!(held.try_into_mut().expect("alone").capacity() < 2 * bytes);
+            }
+        }
     }
 
     fn refused(bytes: &'static [u8]) -> Code {

@@ -21,7 +21,7 @@ use super::gate::Gate;
 use crate::model::call::{Call, Got, Info, Outbox, Shared as Exchanged, Want};
 use crate::model::function::{Outcome, Run};
 use crate::protocol::compression::Encoding;
-use crate::protocol::frames::{APART_BYTES, Reader, apart, frame, pieces};
+use crate::protocol::frames::{APART_BYTES, Reader, frame, pieces};
 use crate::protocol::metadata::Metadata;
 use crate::protocol::status::{Code, Status};
 
@@ -255,7 +255,7 @@ impl Driver {
                     return Ok(Got::End);
                 };
                 self.receive_more();
-                return Ok(Got::Message(apart(message), was_compressed));
+                return Ok(Got::Message(self.reader.apart(message), was_compressed));
             }
             Want::SendHeaders => drop(self.begin()?),
             Want::Send(message, compress) => self.send(message, compress).await?,
@@ -355,7 +355,7 @@ impl Driver {
         let (whole, messages) = self.reader.next_whole(INBOX_BYTES);
         if messages > 0 {
             self.shared.counters.received.fetch_add(messages, Relaxed);
-            self.exchanged.with(|exchange| exchange.inbox = whole);
+            self.exchanged.with(|exchange| exchange.inbox = self.reader.apart(whole));
             self.release(self.reader.kept_bytes());
         }
     }
