@@ -478,7 +478,7 @@ impl Session {
             let has_room = self.has_room();
             let pushed = match call.resume(is_stopping, has_room, now) {
                 Step::Head => self.push_head(id, &call),
-                Step::Message(message) => self.push_message(id, &message),
+                Step::Message(message) => self.push_message(id, &call, &message),
                 Step::Ended(result) => break result,
                 Step::Waits => {
                     if let Some(owed) = call.take_owed() {

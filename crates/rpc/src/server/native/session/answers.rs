@@ -20,30 +20,45 @@ impl Session {
     pub(super) fn push_head(&mut self, id: u64, call: &Waiting) -> Result<(), Status> {
         let block = call.exchanged.with(|exchange| fields::block(&exchange.headers));
         let block = block.ok_or_else(metadata_too_large)?;
-        self.make_room(block.len(), "metadata")?;
+        self.make_room(block.len(), Some(call), "metadata")?;
         let header = Header { length: block.len() as u32, ..Header::of(Kind::Head, id) };
         self.out.push(&header, &block);
         Ok(())
     }
 
     /// Sends a message of a stream.
-    pub(super) fn push_message(&mut self, id: u64, message: &Bytes) -> Result<(), Status> {
+    pub(super) fn push_message(
+        &mut self,
+        id: u64,
+        call: &Waiting,
+        message: &Bytes,
+    ) -> Result<(), Status> {
         let most = self.client.as_ref().map_or(0, |one| one.max_message);
         if message.len() > most as usize {
             let words =
                 format!("a message of {} is over the client's {most}", many(message.len(), "byte"));
             return Err(Status::new(Code::ResourceExhausted, words));
         }
-        self.make_room(message.len(), "a message")?;
+        self.make_room(message.len(), Some(call), "a message")?;
         self.shared.counters.sent.fetch_add(1, Relaxed);
         let header = Header { length: message.len() as u32, ..Header::of(Kind::Message, id) };
         self.out.push(&header, message);
         Ok(())
     }
 
-    /// Takes memory for what is to be sent, unless it is small.
-    fn make_room(&mut self, length: usize, what: &str) -> Result<(), Status> {
-        if length < LARGE_BYTES || self.taken.set(self.counted() + length).is_ok() {
+    /// Takes memory for what is to be sent, unless it is small, beside what its call keeps, if that
+    /// goes on: it isn't among those that wait.
+    fn make_room(
+        &mut self,
+        length: usize,
+        call: Option<&Waiting>,
+        what: &str,
+    ) -> Result<(), Status> {
+        if length < LARGE_BYTES {
+            return Ok(());
+        }
+        let kept = call.map_or(0, Waiting::kept_bytes);
+        if self.taken.set(self.counted() + kept + length).is_ok() {
             return Ok(());
         }
         let words = format!(
@@ -61,7 +76,7 @@ impl Session {
             let words = format!("{done} of {} is over the client's {most}", many(length, "byte"));
             return Err(Status::new(Code::ResourceExhausted, words));
         }
-        self.make_room(length + metadata, done).map(|()| answer)
+        self.make_room(length + metadata, None, done).map(|()| answer)
     }
 
     /// Ends a call whose function didn't wait, or that ends without it.
@@ -89,9 +104,9 @@ impl Session {
         let result = match (result, &prefix) {
             (Ok(_), None) => Err(metadata_too_large()),
             (Ok(Some(answer)), Some(prefix)) => self.room_for(answer, prefix.len()).map(Some),
-            (Ok(None), Some(prefix)) => {
-                self.make_room(prefix.len(), "metadata behind the last message").map(|()| None)
-            }
+            (Ok(None), Some(prefix)) => self
+                .make_room(prefix.len(), None, "metadata behind the last message")
+                .map(|()| None),
             (other, _) => other,
         };
         let prefix = prefix.unwrap_or_default();
@@ -119,7 +134,7 @@ impl Session {
             0..=MOST_METADATA_BYTES => &status.details[..],
             _ => &[],
         };
-        if self.make_room(prefix.len() + details.len(), "the end").is_err() {
+        if self.make_room(prefix.len() + details.len(), None, "the end").is_err() {
             return self.push(Header { flags: 0, ..header }, &[], &text);
         }
         if details.is_empty() {

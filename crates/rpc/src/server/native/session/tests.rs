@@ -215,6 +215,20 @@ fn a_message_of_a_stream_without_room_fails_its_call_and_is_not_queued() {
 
 #[test]
 #[cfg(feature = "grpc")]
+fn a_message_is_sent_beside_what_its_call_keeps_or_not_at_all() {
+    let shared = shared(1 << 20);
+    let mut session = greeted(&shared);
+    // Two answers of 400,000 bytes, and others: the list of them takes 768 KiB.
+    let asks = [[18, 4, 8, 0x80, 0xb5, 0x18].repeat(2), [18, 0].repeat((64 << 10) - 2)].concat();
+    let bytes = call(&session, 1, OUTPUT, &asks);
+    send(&mut session, &bytes);
+    let all = sent(&mut session);
+    assert_eq!((all[0].0, all[0].2), (Kind::Failure, Code::ResourceExhausted as u32));
+    assert!(all[0].3.contains("a message of 400") && all.len() == 1, "{all:?}");
+}
+
+#[test]
+#[cfg(feature = "grpc")]
 fn a_small_call_that_waits_keeps_nothing_of_what_came_with_it() {
     let mut session = greeted(&shared(8 << 20));
     let large = call(&session, 1, ECHO, &field(100, &[0; 240 << 10]));
