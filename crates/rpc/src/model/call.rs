@@ -152,6 +152,12 @@ impl Held {
         };
         self.bytes = bytes;
     }
+
+    /// Counts this much more.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.set(self.bytes + bytes);
+    }
 }
 
 impl Drop for Held {

@@ -273,8 +273,8 @@ mod tests {
     fn messages_that_are_held_keep_no_room_of_larger_ones_before_them() {
         for length in [10, APART_BYTES + 10] {
             let mut reader = Reader::new(2 << 20, None);
-            let sent = [frame(&vec![7; 1 << 20], None), frame(&vec![8; length], None).repeat(2)];
-            sent.concat().chunks(4 * APART_BYTES).for_each(|piece| {
+            let [first, others] = [1 << 20, length].map(|length| frame(&vec![7; length], None));
+            [first, others.clone(), others].concat().chunks(4 * APART_BYTES).for_each(|piece| {
                 reader.push(Bytes::copy_from_slice(piece));
             });
             let mut next = || reader.next().expect("whole").expect("a message").0;

@@ -25,7 +25,7 @@ fn any(message: &str, value: Bytes) -> Any {
     Any { type_url: format!("type.googleapis.com/{package}.{message}"), value: value.into() }
 }
 
-/// A request that is kept until an answer names it, as a copy.
+/// A request that is kept until its call ends, as a copy.
 fn kept(call: &Call, message: &str, value: Bytes) -> Any {
     call.keep(value.len() + KEPT_BYTES);
     any(message, value)
@@ -173,12 +173,15 @@ pub(super) async fn bidi(mut call: Call) -> Result<(), Status> {
     let mut requests = Vec::new();
     let (mut definition, mut is_first, mut is_full) = (None, true, false);
     let (mut sent, mut data) = (0, Vec::new().into_iter());
+    // Requests until an answer names them, as copies.
+    let mut held = call.hold(0);
     while let Some(bytes) = call.receive_bytes().await {
-        let request: BidiStreamRequest = decode(&bytes)?;
-        requests.push(kept(&call, "BidiStreamRequest", bytes));
+        let BidiStreamRequest { response_definition, full_duplex, .. } = decode(&bytes)?;
+        held.add(bytes.len() + KEPT_BYTES);
+        requests.push(any("BidiStreamRequest", bytes));
         if std::mem::take(&mut is_first) {
-            is_full = request.full_duplex;
-            if let Some(mut first) = request.response_definition {
+            is_full = full_duplex;
+            if let Some(mut first) = response_definition {
                 let before = std::mem::take(&mut first.response_headers);
                 add(&call, before, std::mem::take(&mut first.response_trailers));
                 keep_parts(&call, first.response_data.len(), first.error.as_ref());
@@ -199,6 +202,7 @@ pub(super) async fn bidi(mut call: Call) -> Result<(), Status> {
             call.sleep(delay(definition.response_delay_ms)).await;
             let payload = Some(ConformancePayload { data, request_info: Some(info) });
             call.send(&BidiStreamResponse { payload }).await;
+            held.set(0);
             sent += 1;
         }
     }
@@ -208,6 +212,7 @@ pub(super) async fn bidi(mut call: Call) -> Result<(), Status> {
         call.sleep(delay(definition.response_delay_ms)).await;
         let payload = Some(ConformancePayload { data, request_info });
         call.send(&BidiStreamResponse { payload }).await;
+        held.set(0);
         sent += 1;
     }
     let unsaid = (sent == 0).then(|| info(&call, requests));

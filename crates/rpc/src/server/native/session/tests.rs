@@ -15,6 +15,8 @@ const OUTPUT: &str = "/grpc.testing.TestService/StreamingOutputCall";
 #[cfg(feature = "grpc")]
 const SERVER_STREAM: &str = "/connectrpc.conformance.v1.ConformanceService/ServerStream";
 #[cfg(feature = "grpc")]
+const BIDI: &str = "/connectrpc.conformance.v1.ConformanceService/BidiStream";
+#[cfg(feature = "grpc")]
 const UNARY: &str = "/connectrpc.conformance.v1.ConformanceService/Unary";
 
 /// Asks [`OUTPUT`] for an answer of one byte in a minute.
@@ -43,9 +45,16 @@ fn send(session: &mut Session, bytes: &[u8]) {
 }
 
 fn call(session: &Session, id: u64, method: &str, payload: &[u8]) -> Vec<u8> {
+    frame(Header { method: number(session, method), ..Header::of(Kind::Call, id) }, payload)
+}
+
+fn number(session: &Session, method: &str) -> u32 {
     let methods = session.shared.methods.list();
-    let method = methods.iter().position(|one| one.name == method).expect("a method") as u32;
-    let header = Header { length: payload.len() as u32, method, ..Header::of(Kind::Call, id) };
+    methods.iter().position(|one| one.name == method).expect("a method") as u32
+}
+
+fn frame(header: Header, payload: &[u8]) -> Vec<u8> {
+    let header = Header { length: payload.len() as u32, ..header };
     [&header.encode(), payload].concat()
 }
 
@@ -225,6 +234,28 @@ fn a_message_is_sent_beside_what_its_call_keeps_or_not_at_all() {
     let all = sent(&mut session);
     assert_eq!((all[0].0, all[0].2), (Kind::Failure, Code::ResourceExhausted as u32));
     assert!(all[0].3.contains("a message of 400") && all.len() == 1, "{all:?}");
+}
+
+#[test]
+#[cfg(feature = "grpc")]
+fn requests_that_an_answer_has_named_count_no_more() {
+    let mut session = greeted(&shared(200_000));
+    let open = Header { flags: OPEN, ..Header::of(Kind::Call, 1) };
+    let open = Header { method: number(&session, BIDI), ..open };
+    send(&mut session, &frame(open, &[]));
+    // 20 answers of full duplex, each of which names the request before it.
+    let mut request = [field(1, &field(2, b"x").repeat(20)), vec![0x10, 1]].concat();
+    for number in 1..=20 {
+        request.extend(field(3, &[0; 20_000]));
+        send(&mut session, &frame(Header::of(Kind::Message, 1), &request));
+        request.clear();
+        let answers: Vec<_> =
+            sent(&mut session).into_iter().filter(|(kind, ..)| *kind == Kind::Message).collect();
+        assert!(answers.len() == 1 && answers[0].3.len() > 20_000, "{number}");
+        let method = 20_000;
+        send(&mut session, &frame(Header { method, ..Header::of(Kind::Credit, 1) }, &[]));
+    }
+    assert_eq!(session.outstanding(), 1);
 }
 
 #[test]
