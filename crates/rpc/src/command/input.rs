@@ -43,16 +43,20 @@ pub(super) fn begin(
 /// The message at a place of a request, with its fields.
 fn fields(message: &MessageDescriptor, path: &Path) -> String {
     let mut at = message.clone();
-    for segment in path.iter() {
-        // The values of a map lie behind its keys, which name no field.
+    let mut path = path.iter();
+    while let Some(segment) = path.next() {
         let Segment::Map { key } = segment else { continue };
         let by_name = at.get_field_by_json_name(key).or_else(|| at.get_field_by_name(key));
         let Some(Kind::Message(within)) = by_name.map(|field| field.kind()) else { continue };
         at = match within.is_map_entry() {
-            true => match within.map_entry_value_field().kind() {
-                Kind::Message(value) => value,
-                _ => continue,
-            },
+            true => {
+                // Behind it is a key, which names no field, though one may have its name.
+                path.next();
+                match within.map_entry_value_field().kind() {
+                    Kind::Message(value) => value,
+                    _ => continue,
+                }
+            }
             false => within,
         };
     }
