@@ -115,7 +115,11 @@ impl Shared {
         self.kept.fetch_add(bytes, Relaxed);
     }
 
-    /// All that counts as memory: what the function keeps, and what has come for it.
+    /// All that counts as memory of what both sides hand each other: what the function keeps, and
+    /// what has come for it. [`Held`] counts what a function has, as it takes and drops it. A
+    /// carrier adds what is its own, bytes that aren't whole and messages that wait to be sent,
+    /// whenever the function has gone on or messages have come, and takes the sum of the memory of
+    /// all calls.
     pub(crate) fn kept_bytes(&self) -> usize {
         let come = self.with(|exchange| {
             let got = match &exchange.got {
@@ -405,7 +409,7 @@ impl Call {
 
     /// Notes that it keeps this much beside the bytes that have come, until its end.
     #[cfg(feature = "grpc")]
-    pub(crate) fn keep(&self, bytes: usize) {
+    pub(crate) fn keep_until_end(&self, bytes: usize) {
         self.shared.keep(bytes);
     }
 

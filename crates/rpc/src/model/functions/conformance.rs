@@ -27,7 +27,7 @@ fn any(message: &str, value: Bytes) -> Any {
 
 /// A request that is kept until its call ends, as a copy.
 fn kept(call: &Call, message: &str, value: Bytes) -> Any {
-    call.keep(value.len() + KEPT_BYTES);
+    call.keep_until_end(value.len() + KEPT_BYTES);
     any(message, value)
 }
 
@@ -48,7 +48,7 @@ fn headers(metadata: &Metadata) -> Vec<Header> {
 }
 
 fn info(call: &Call, requests: Vec<Any>) -> RequestInfo {
-    call.keep(call.info.metadata.kept_bytes());
+    call.keep_until_end(call.info.metadata.kept_bytes());
     let timeout_ms = call.info.timeout.map(|time| time.as_millis() as i64);
     RequestInfo { request_headers: headers(&call.info.metadata), timeout_ms, requests }
 }
@@ -71,14 +71,14 @@ const KEPT_BYTES: usize = 128;
 
 fn add(call: &Call, before: Vec<Header>, behind: Vec<Header>) {
     let count = before.iter().chain(&behind).map(|header| 1 + header.value.len()).sum::<usize>();
-    call.keep(KEPT_BYTES * count);
+    call.keep_until_end(KEPT_BYTES * count);
     values(before).for_each(|(name, value)| call.add_header(name, value));
     values(behind).for_each(|(name, value)| call.add_trailer(name, value));
 }
 
 /// Counts the messages that are asked for, and the details of an error.
 fn keep_parts(call: &Call, messages: usize, error: Option<&Error>) {
-    call.keep(KEPT_BYTES * (messages + error.map_or(0, |error| error.details.len())));
+    call.keep_until_end(KEPT_BYTES * (messages + error.map_or(0, |error| error.details.len())));
 }
 
 /// An error as it is asked for, with what was requested where no answer has said it.
