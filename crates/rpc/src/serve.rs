@@ -92,7 +92,8 @@ pub(crate) struct RpcArgs {
     )]
     max_connections: u32,
 
-    /// The most memory of messages that wait to be whole or to be sent, of all connections
+    /// The most memory of messages that wait to be whole or to be sent, or that running functions
+    /// have, and of metadata of calls that wait, of all connections
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
     max_memory: ByteCount,
 

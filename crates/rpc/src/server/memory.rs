@@ -1,4 +1,5 @@
-//! The memory that messages of all connections take while they wait to be whole, or to be sent.
+//! The memory that messages of all connections take while they wait to be whole or to be sent, or
+//! while running functions have them, and that metadata of calls that wait take.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};

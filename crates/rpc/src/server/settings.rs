@@ -22,7 +22,8 @@ pub struct Settings {
     pub keepalive_min: Duration,
     /// Connections at once; further ones are closed.
     pub max_connections: usize,
-    /// The most bytes of messages that wait to be whole or to be sent, of all connections.
+    /// The most bytes of messages that wait to be whole or to be sent, or that running functions
+    /// have, and of metadata of calls that wait, of all connections.
     pub max_memory_bytes: usize,
     /// Tokens, one of which a call has to carry.
     pub tokens: Option<Tokens>,
