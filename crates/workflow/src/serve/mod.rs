@@ -36,7 +36,8 @@ impl Run for WorkflowArgs {
         let addresses = self.listen.addresses(port);
         let is_reached =
             |one: &Address| matches!(one, Address::Internet(at) if !at.ip().is_loopback());
-        if self.ecflow_server && addresses.iter().any(is_reached) {
+        let is_public = addresses.iter().any(is_reached);
+        if self.ecflow_server && is_public {
             tracing::warn!(
                 "called as ecflow_server: port {port} can be reached from other machines, as \
                  ecFlow's can; `--listen 127.0.0.1` has it reached from this one alone"
@@ -62,6 +63,7 @@ impl Run for WorkflowArgs {
             Environment::new(&home, bound.port(), self.ecfinterval.into(), variable)
                 .map_err(Failure::Usage)?;
         environment.jobs_host = jobs_host(&environment.host, &addresses);
+        environment.is_public = is_public;
         environment.starts_jobs = !self.dis_job_gen;
         environment.ssl = ssl;
         let room = raise_descriptor_limit(self.max_connections, self.threads.threads);

@@ -1,12 +1,15 @@
 //! ecFlow's checkpoint file: the tree in MIGRATE text, by which a server can be moved in and out.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::num::NonZeroU64;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use rustix::fs::{Advice, fadvise};
 
 use super::core::{Core, Render};
@@ -20,6 +23,9 @@ const MARK: &[u8] = b"# loadline\n";
 
 /// How a checkpoint of ecFlow's ends.
 const LAST_LINE: &[u8] = b"# enddef\n";
+
+/// The file that has the name of the checkpoint of the last start.
+const OF_LAST_START: &str = "checkpoint";
 
 /// The disk begins with what is written once it is this much, while the rest is rendered.
 const PART_BYTES: u64 = 4 << 20;
@@ -63,19 +69,35 @@ pub(super) fn refuse_newer(check: &Path, journal: &Path) -> anyhow::Result<()> {
         journal.display()
     );
     anyhow::bail!(
-        "{} was written by another server after this one had stopped: to go on with it, remove {}; \
-         to go on with what this one had, remove the checkpoint",
+        "{} was written by another server after this one had stopped: to go on with it, remove {} \
+         and what is in it; to go on with what this one had, remove the checkpoint",
         check.display(),
         journal.display()
     )
 }
 
+/// The checkpoint of the last start: the journal is the home's whatever the port, and ecFlow's
+/// server may have gone on at the last one.
+pub(super) fn of_last_start(data: &Path) -> Option<PathBuf> {
+    let name = fs::read(data.join(OF_LAST_START)).ok()?;
+    Some(PathBuf::from(OsString::from_vec(name)))
+}
+
+/// Notes the checkpoint of this start.
+pub(super) fn note_start(data: &Path, check: &Path) -> anyhow::Result<()> {
+    let file = data.join(OF_LAST_START);
+    fs::write(&file, check.as_os_str().as_bytes()).with_context(|| file.display().to_string())
+}
+
 /// The checkpoints of other hosts and ports in ECF_HOME.
 pub(super) fn others(home: &Path, check: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(home).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut others: Vec<PathBuf> = files
-        .filter(|file| file.to_string_lossy().ends_with(".ecf.check") && file != check)
-        .collect();
+    // Names of archives have the nodes' paths, with colons.
+    let is_check = |file: &Path| {
+        let name = file.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.ends_with(".check") && !name.contains(':'))
+    };
+    let mut others: Vec<PathBuf> = files.filter(|file| is_check(file) && file != check).collect();
     others.sort();
     others
 }

@@ -106,6 +106,8 @@ pub struct Environment {
     pub host: String,
     /// ECF_HOST: what jobs call this host, its name unless that isn't where the server listens.
     pub jobs_host: String,
+    /// Whether other machines reach it.
+    pub is_public: bool,
     /// The port.
     pub port: u16,
     /// ECF_LOG.
@@ -203,6 +205,7 @@ impl Environment {
             custom_passwords: file("ECF_CUSTOM_PASSWD", "ecf.custom_passwd"),
             home: home.to_owned(),
             jobs_host: host.clone(),
+            is_public: false,
             host,
             port,
             check_interval_s,

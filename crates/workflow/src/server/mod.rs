@@ -296,7 +296,10 @@ fn open_journal(
 ) -> anyhow::Result<(Journal, Logged)> {
     let folder = data.join("journal");
     std::fs::create_dir_all(&folder)?;
-    checkpoint::refuse_newer(&environment.check, &folder)?;
+    let before = checkpoint::of_last_start(data);
+    for check in before.iter().chain([&environment.check]) {
+        checkpoint::refuse_newer(check, &folder)?;
+    }
     let notified = Arc::clone(dispatch);
     let opened = store::open(&folder, sync, core, move |done| notified.progress(done))
         .context("the journal can't be read")?;
@@ -312,6 +315,9 @@ fn open_journal(
             .context("the checkpoint that was taken can't be kept")?;
         logged.replaced(bytes);
     }
+    if before.as_ref() != Some(&environment.check) {
+        checkpoint::note_start(data, &environment.check)?;
+    }
     Ok((journal, logged))
 }
 
@@ -325,7 +331,8 @@ fn say_empty(environment: &Environment) {
     );
     for other in checkpoint::others(home, check) {
         tracing::warn!(
-            "{} is a checkpoint of another host or port, and is not taken: start with that port",
+            "{} is a checkpoint of another host or port, or of ecflow_start, and is not taken: \
+             start with that port, or name it by ECF_CHECK",
             other.display()
         );
     }
@@ -343,6 +350,12 @@ fn greet(log: &Log, environment: &Environment, core: &Core) {
         format!("Server initial state is {}", core.state_word()),
     ] {
         log.add(Category::Message, at_us, &line);
+    }
+    if environment.is_public {
+        // Who has started it by ecflow_start reads nothing else.
+        let words = "other machines reach this port: without a white list and passwords whoever \
+                     does may command the server; --listen 127.0.0.1 lets only this one in";
+        log.add(Category::Warning, at_us, words);
     }
     log.write();
 }

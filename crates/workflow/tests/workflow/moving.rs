@@ -81,8 +81,11 @@ fn a_home_is_moved_in_and_back_unchanged_and_two_states_are_not_mixed() {
     place.told(&["--check_pt"]);
     let last = tree(&place);
     theirs.kill();
-    let why = served::refusal(&place);
+    let why = served::refusal(&place.home(), place.port);
     assert!(why.contains("another server") && why.contains("journal"), "{why}");
+    // Nor is it passed over at another port, after which the journal would be the newer one.
+    let elsewhere = served::refusal(&place.home(), Place::new().port);
+    assert!(elsewhere.contains("another server"), "{elsewhere}");
     std::fs::remove_dir_all(place.home().join(".loadline/journal")).expect("removed");
     let ours = served::start(&place.home(), place.port);
     assert_eq!(tree(&place), last);

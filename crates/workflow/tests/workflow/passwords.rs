@@ -118,7 +118,7 @@ fn a_broken_password_file_changes_nothing_and_a_server_does_not_start_with_it() 
     assert!(with(&["--ping"]).status.success());
     assert!(!place.client(&["--ping"]).status.success());
     served.kill();
-    let why = refusal(&place);
+    let why = refusal(&place.home(), place.port);
     assert!(why.contains(&format!("{broken}:2: \"port\" is no port")), "{why}");
     assert!(!why.contains("hush"), "{why}");
 }

@@ -143,8 +143,8 @@ pub(crate) fn start_with(home: &Path, port: u16, send_timeout: Duration) -> Work
 }
 
 /// Why a server doesn't start.
-pub(crate) fn refusal(place: &Place) -> String {
-    let started = try_start(&place.home(), place.port, Duration::from_secs(60));
+pub(crate) fn refusal(home: &Path, port: u16) -> String {
+    let started = try_start(home, port, Duration::from_secs(60));
     format!("{:#}", started.expect_err("it doesn't start"))
 }
 

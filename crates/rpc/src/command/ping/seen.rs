@@ -64,6 +64,13 @@ impl Seen {
         Ok(())
     }
 
+    /// Two cores, one of this side and another one of the server's.
+    pub(in crate::command) fn two(&self) -> Option<(usize, usize)> {
+        let pairs =
+            self.here.iter().flat_map(|here| self.server.iter().map(move |there| (*here, *there)));
+        pairs.into_iter().find(|(here, there)| here != there)
+    }
+
     /// The same where a server may lack the function.
     pub(super) fn look_if_told(&mut self, caller: &mut Caller, times: usize) -> anyhow::Result<()> {
         let is_missing = |error: &anyhow::Error| {

@@ -116,6 +116,8 @@ pub(super) struct Facts {
     pub(super) cores: Option<Cores>,
     /// Two threads of this host that wake each other, there and back.
     pub(super) futex_ns: f64,
+    /// What of that the two are on a CPU.
+    pub(super) futex_cpu_ns: f64,
     pub(super) idle: Idle,
 }
 
@@ -190,6 +192,7 @@ impl Facts {
             allocation_ns: 20.0,
             cores: None,
             futex_ns: 1e3,
+            futex_cpu_ns: 0.0,
             idle: Idle::default(),
         }
     }

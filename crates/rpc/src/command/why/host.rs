@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::super::ping::cpus::{Cpus, pin};
 use super::super::ping::trial::quantile;
@@ -123,6 +124,9 @@ pub(super) struct Floors {
     /// other from it.
     pub(super) cache_line_ns: Option<f64>,
     pub(super) futex_ns: f64,
+    /// What of that the two are on a CPU: on a virtual machine a core is woken by its hypervisor,
+    /// whose work is booked to who asks for it.
+    pub(super) futex_cpu_ns: f64,
     pub(super) pipe_ns: f64,
     pub(super) tcp_ns: f64,
     /// What TCP carries between them.
@@ -152,7 +156,9 @@ impl Floors {
         far.set_nodelay(true)?;
         let tcp_bytes_per_ns = rate(cpus, &near, far.try_clone()?)?;
         let tcp_ns = ping_pong(cpus, near.try_clone()?, near, far.try_clone()?, far)?;
-        Ok(Self { cache_line_ns: None, futex_ns: futex(cpus)?, pipe_ns, tcp_ns, tcp_bytes_per_ns })
+        let (futex_ns, futex_cpu_ns) = futex(cpus)?;
+        let cache_line_ns = None;
+        Ok(Self { cache_line_ns, futex_ns, futex_cpu_ns, pipe_ns, tcp_ns, tcp_bytes_per_ns })
     }
 }
 
@@ -272,7 +278,7 @@ fn ping_pong(
 }
 
 /// Two threads that park and wake each other.
-fn futex(cpus: Cpus) -> io::Result<f64> {
+fn futex(cpus: Cpus) -> io::Result<(f64, f64)> {
     let turn = Arc::new(AtomicU64::new(0));
     let (theirs, near) = (Arc::clone(&turn), thread::current());
     let far = thread::Builder::new().spawn(move || {
@@ -285,7 +291,9 @@ fn futex(cpus: Cpus) -> io::Result<f64> {
             theirs.fetch_add(1, SeqCst);
             near.unpark();
         }
+        thread_cpu_ns()
     })?;
+    let before_ns = thread_cpu_ns();
     let median = median(|| {
         let round = turn.fetch_add(1, SeqCst) + 1;
         far.thread().unpark();
@@ -294,9 +302,16 @@ fn futex(cpus: Cpus) -> io::Result<f64> {
         }
         Ok(())
     });
+    let here_ns = thread_cpu_ns() - before_ns;
     // As above.
-    let _ = far.join();
-    median
+    let far_ns = far.join().unwrap_or_default();
+    Ok((median?, (here_ns + far_ns) / ROUNDS as f64))
+}
+
+/// The time that this thread has been on a CPU.
+fn thread_cpu_ns() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use service::{Outcome, out};
 
 use super::args::SessionArgs;
 use super::ping::caller::{Caller, Function, Work, is_grpc};
+use super::ping::cpus::Cpus;
 use super::ping::seen::{Seen, who};
 use crate::client::native::Traffic;
 use crate::parts::{self, LookUp, Parts, look_up_ns};
@@ -49,6 +50,20 @@ fn cores(seen: &Seen) -> Option<Cores> {
     }
 }
 
+/// The floors of this host between the cores that calls ran on, where they may run anywhere.
+fn floors(cpus: Cpus, cores: Option<Cores>, seen: &Seen) -> anyhow::Result<Floors> {
+    let found = match cores {
+        _ if cpus != Cpus::default() => None,
+        Some(Cores::One(core)) => Some((core, core)),
+        Some(Cores::Two) => seen.two(),
+        Some(Cores::Changing) | None => None,
+    };
+    let found = found.map(|(here, there)| Cpus { client: Some(here), server: Some(there) });
+    // The server may run where this process may not.
+    let between = found.and_then(|cpus| Floors::measure(cpus).ok());
+    between.map_or_else(|| Floors::measure(cpus), Ok)
+}
+
 /// Which share of a core each side wants while a call waits. It is not known where the server won't
 /// sleep, or has other calls meanwhile.
 fn idle(caller: &mut Caller, server: &Server) -> anyhow::Result<Idle> {
@@ -78,7 +93,7 @@ struct Beside {
     /// Of one call.
     allocations: f64,
     allocated_bytes: f64,
-    futex_ns: f64,
+    floors: Floors,
 }
 
 /// Makes calls, and says where their time went.
@@ -87,7 +102,6 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
         return Ok(served);
     }
     let json = session.json;
-    let floors = Floors::measure(args.to.cpus())?;
     let mut started = None;
     let mut caller = args.to.caller(session, &mut started)?;
     let server = Server::find(&mut caller)?;
@@ -103,22 +117,24 @@ pub(super) fn why(args: &WhyArgs, session: SessionArgs) -> Outcome {
     let server = if is_shared { Server::of_others() } else { server };
     seen.look(&mut caller, LOOKS)?;
     let is_elsewhere = server.pid.is_some();
+    let cores = cores(&seen).filter(|_| is_elsewhere);
+    let floors = floors(args.to.cpus(), cores, &seen)?;
     let (allocations, allocated_bytes) = allocated(args, &mut caller, &mut work)?;
     let beside = Beside {
         // What is another process is seen where its use of a CPU is.
         is_whole: server.note.is_none() && is_elsewhere == counted.server.is_some(),
-        cores: cores(&seen).filter(|_| is_elsewhere),
+        cores,
         idle: idle(&mut caller, &server)?,
         parts: Parts::measure(work.request(), args.decode)?,
         allocations,
         allocated_bytes,
-        futex_ns: floors.futex_ns,
+        floors,
     };
     caller.note_steps();
     work.once(&mut caller)?;
     let shown = Shown {
         facts: &of_one_call(args, &counted, &beside),
-        floors: &floors,
+        floors: &beside.floors,
         steps: &caller.take_steps(),
         seen: &seen,
         note: server.note.as_deref(),
@@ -199,7 +215,8 @@ fn of_one_call(args: &WhyArgs, counted: &Counted, beside: &Beside) -> Facts {
         allocated_bytes: beside.allocated_bytes,
         allocation_ns: parts::allocation_ns(),
         cores: beside.cores,
-        futex_ns: beside.futex_ns,
+        futex_ns: beside.floors.futex_ns,
+        futex_cpu_ns: beside.floors.futex_cpu_ns,
         idle: beside.idle,
     }
 }
