@@ -68,7 +68,8 @@ fn history_sums_up_the_runs_that_a_server_s_log_has() {
         assert_eq!(json["limits"][0]["limit"], "/s:l", "{json}");
         let text = printed(&["history", &log, "--under", "/s/f/b"]);
         assert!(
-            text.starts_with("1 run of 1 task\n") && text.ends_with("      1        0  /s/f/b\n"),
+            text.starts_with("1 run of 1 task ended\n")
+                && text.ends_with("      1        0  /s/f/b\n"),
             "{text}"
         );
     });
@@ -200,7 +201,7 @@ fn a_node_that_is_not_there_is_an_error_and_one_that_has_not_run_is_noted() {
     for more in [vec![], vec!["--to", &to]] {
         let all = [&["history", &log, "--under", "/s/f/w"][..], &more].concat();
         let (out, error, code) = run(&all);
-        assert_eq!((code, out.as_str()), (0, "0 runs of 0 tasks\n"), "{all:?}: {error}");
+        assert_eq!((code, out.as_str()), (0, "0 runs of 0 tasks ended\n"), "{all:?}: {error}");
         assert!(error.contains("no task at or below /s/f/w has run"), "{error}");
     }
     let (_, error, code) = run(&["history", &log, "--under", "/s/g/x", "--defs", &defs]);
@@ -238,6 +239,20 @@ fn tokens_are_given_back_when_the_job_is_active_where_the_limit_is_of_submission
     let seen = ["most", "full", "used"].map(|name| limit[name].as_i64());
     assert_eq!(seen, [Some(1), Some(2), Some(2)], "{json}");
     assert_eq!(json["not_ended"], 1, "{json}");
+}
+
+#[test]
+fn what_a_run_without_an_end_holds_is_held_until_the_last_that_is_known_of_any_run() {
+    let place = Place::new();
+    let log: String = [(10, "submitted", "a"), (13, "active", "a"), (50, "submitted", "b")]
+        .map(|(second, state, task)| format!("LOG:[00:00:{second} 2.1.1970]  {state}: /s/{task}\n"))
+        .concat();
+    let log = place.write("x.log", &log).display().to_string();
+    let text = "suite s\n limit l 1\n task a\n inlimit l\n task b\n";
+    let defs = place.write("s.def", text).display().to_string();
+    let limit = &summed(&[&log, "--defs", &defs])["limits"][0];
+    let seen = ["most", "full", "used"].map(|name| limit[name].as_i64());
+    assert_eq!(seen, [Some(1), Some(40), Some(40)], "{limit}");
 }
 
 #[test]
@@ -287,7 +302,7 @@ fn a_run_counts_whose_submission_a_crash_took_and_those_not_ended_are_named() {
         (&3.into(), &"/m/t".into())
     );
     let text = printed(&["history", &log]);
-    assert!(text.starts_with("1 run of 1 task, 1 not ended\n"), "{text}");
+    assert!(text.starts_with("1 run of 1 task ended, 1 not\n"), "{text}");
     assert!(text.ends_with("\nNot ended:\n  /m/u  active since 1970-Jan-02 00:00:06\n"), "{text}");
     let file = place.home().with_file_name("runs.sqlite");
     printed(&["history", &log, "--to", file.to_str().expect("a path")]);

@@ -180,9 +180,9 @@ fn show(args: &HistoryArgs, store: &Store) -> Outcome {
         let whose = if under == "/" { String::new() } else { format!(" at or below {under}") };
         out::note(format!("no task{whose} has run"));
     }
-    let mut text = format!("{} of {}", many(ended, "run"), many(count, "task"));
+    let mut text = format!("{} of {} ended", many(ended, "run"), many(count, "task"));
     if open > 0 {
-        let _ = write!(text, ", {open} not ended");
+        let _ = write!(text, ", {open} not");
     }
     text.push('\n');
     if !tasks.is_empty() {

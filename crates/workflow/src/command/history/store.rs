@@ -18,7 +18,7 @@ const VIEWS: &str = include_str!("views.sql");
 const APPLICATION_ID: i32 = 0x4c4c_5748;
 
 /// The version of the tables (`PRAGMA user_version`).
-const VERSION: i32 = 4;
+const VERSION: i32 = 5;
 
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(10);

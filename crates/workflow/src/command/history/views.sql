@@ -65,11 +65,14 @@ step (limit_name, at, tokens) AS (
 )
 SELECT
     limit_name,
-    at,
+    step.at,
     sum(tokens) OVER same AS held,
-    coalesce(lead(at) OVER same - at, 0) AS seconds
-FROM step
-WINDOW same AS (PARTITION BY limit_name ORDER BY at, tokens ROWS UNBOUNDED PRECEDING);
+    -- What is held behind the last step of a limit is held until the last that is known of any run.
+    coalesce(lead(step.at) OVER same, max(step.at, latest.at)) - step.at AS seconds
+FROM step, (
+    SELECT max(max(coalesce(submitted, 0), coalesce(active, 0), coalesce(ended, 0))) AS at FROM run
+) AS latest
+WINDOW same AS (PARTITION BY limit_name ORDER BY step.at, tokens ROWS UNBOUNDED PRECEDING);
 
 CREATE VIEW limit_use AS
 SELECT
