@@ -11,7 +11,10 @@ use crate::ids::{RunId, TrialId};
 #[non_exhaustive]
 pub enum LedgerError {
     /// The directory of a new ledger can't be made.
-    #[error("can't make the directory {} for the ledger", path.display())]
+    #[error(
+        "can't make the directory {} for the ledger (--ledger FILE names another place)",
+        path.display()
+    )]
     Directory {
         /// The directory.
         path: PathBuf,

@@ -52,6 +52,10 @@ impl fmt::Display for BadCarrier {
         let is_socket = self.0.parse::<SocketAddr>().is_ok() || self.0.starts_with("localhost:");
         match self.0.strip_prefix("tcp:") {
             _ if is_socket => write!(f, " (did you mean tcp:{}?)", self.0),
+            Some("") => f.write_str(
+                "; with --server COMMAND, such as 'loadline serve rpc --listen 127.0.0.1:0', ping \
+                 and why start what tcp: alone stands for",
+            ),
             Some(_) => f.write_str(", with a port from 1 to 65535"),
             _ => Ok(()),
         }

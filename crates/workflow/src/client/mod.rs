@@ -121,7 +121,8 @@ pub(crate) fn receive(
         (Some(encoding), bytes)
     } else {
         let bytes = length(head, most);
-        (None, bytes.map_err(|_| bad("what it sent has no length first"))?)
+        let text = "no server of ecFlow's protocol is there: what it sent has no length first";
+        (None, bytes.map_err(|_| bad(text))?)
     };
     into.reserve(usize::try_from(bytes).unwrap_or(0).min(RESERVED_BYTES));
     stream.take(bytes).read_to_end(into).map_err(|why| match why.kind() {
