@@ -86,6 +86,8 @@ pub struct Cost {
     pub system_ns: u64,
     /// The most memory that was resident at once.
     pub peak_bytes: u64,
+    /// CPU time of the processes that watch it, which are the load's: no part of the above.
+    pub watcher_ns: u64,
 }
 
 impl Cost {
@@ -93,6 +95,7 @@ impl Cost {
     pub fn add(&mut self, other: Self) {
         self.user_ns += other.user_ns;
         self.system_ns += other.system_ns;
+        self.watcher_ns += other.watcher_ns;
         self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
     }
 }

@@ -156,7 +156,7 @@ impl Caller for BatchCaller {
     fn call(&mut self, _: Op) -> Result<Outcome, ProtocolError> {
         let once = self.run()?;
         let (mut figures, last) = self.read_output()?;
-        let Once { wall_ns, user_ns, system_ns, peak_bytes, .. } = once;
+        let Once { wall_ns, user_ns, system_ns, watcher_ns, peak_bytes, .. } = once;
         let own = [Some(wall_ns), Some(user_ns), Some(system_ns), peak_bytes];
         let own = BATCH_FIGURES.iter().zip(own);
         figures.extend(own.filter_map(|(name, n)| Some(((*name).into(), n? as f64))));
@@ -169,7 +169,8 @@ impl Caller for BatchCaller {
         } else {
             Outcome::right()
         };
-        let cost = Some(Cost { user_ns, system_ns, peak_bytes: peak_bytes.unwrap_or(0) });
+        let most_bytes = peak_bytes.unwrap_or(0);
+        let cost = Some(Cost { user_ns, system_ns, watcher_ns, peak_bytes: most_bytes });
         let took = Some(Took { elapsed_ns: wall_ns, ..Took::default() });
         Ok(Outcome { took, cost, figures, ..outcome })
     }

@@ -120,6 +120,7 @@ impl CallWorker {
         let waited = timed.as_ref().map(Timed::waited).unwrap_or_default();
         let stretches = self.recorder.take_stretches(&waited);
         let result = self.recorder.result();
+        let cost = self.cost.take();
         LoadResult {
             duration_ns: self.duration_ns(start, timed.as_ref()),
             busy: self.busy(generator.total_ns, clock::now() - start),
@@ -129,7 +130,8 @@ impl CallWorker {
             trouble,
             pressure: timed.map(|timed| timed.pressure()).unwrap_or_default(),
             figures: std::mem::take(&mut self.figures).into_iter().chain(each).collect(),
-            cost: self.cost.take(),
+            program_ns: cost.map_or(0, |cost| cost.user_ns + cost.system_ns + cost.watcher_ns),
+            cost,
             stretches,
             ..result
         }

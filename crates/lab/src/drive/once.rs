@@ -9,13 +9,15 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike as _};
-use rustix::process::{Signal, getpgrp, kill_process_group};
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process_group, waitid};
 use serde::{Deserialize, Serialize};
 use wire::ProtocolError;
 
@@ -40,6 +42,8 @@ pub(super) struct Once {
     pub(super) wall_ns: u64,
     pub(super) user_ns: u64,
     pub(super) system_ns: u64,
+    /// CPU time of the watcher and of what else it waited for: the lab's own, no part of the above.
+    pub(super) watcher_ns: u64,
     /// The most memory of it and the processes that it waited for, one at a time; none where that
     /// is no more than the watcher's own.
     pub(super) peak_bytes: Option<u64>,
@@ -88,7 +92,7 @@ pub(super) fn run(
         .process_group(0)
         .spawn()
         .map_err(failed)?;
-    while child.try_wait().map_err(failed)?.is_none() {
+    while !is_over(&child).map_err(failed)? {
         let stopped = stop.load(Ordering::Relaxed);
         if stopped || within.is_some_and(|within| started.elapsed() > within) {
             // Its watcher ends it when this pipe closes.
@@ -103,11 +107,32 @@ pub(super) fn run(
         }
         std::thread::sleep(LOOK_EVERY);
     }
+    let watcher_ns = cpu_ns(&child);
+    child.wait().map_err(failed)?;
     let mut said = String::new();
     if let Some(stdout) = &mut child.stdout {
         stdout.read_to_string(&mut said).map_err(failed)?;
     }
-    serde_json::from_str(&said).map_err(|_| ProtocolError::new(format!("can't start {program}")))
+    let cant_start = |_| ProtocolError::new(format!("can't start {program}"));
+    let once: Once = serde_json::from_str(&said).map_err(cant_start)?;
+    Ok(Once { watcher_ns: once.watcher_ns.saturating_add(watcher_ns), ..once })
+}
+
+/// Whether a process has ended. It is not waited for, so that its clock can still be read.
+fn is_over(child: &Child) -> std::io::Result<bool> {
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match waitid(WaitId::Pid(Pid::from_child(child)), how) {
+        Err(Errno::INTR) => Ok(false),
+        ended => Ok(ended?.is_some()),
+    }
+}
+
+/// CPU time of a process that has ended, from its start to its end, without its children's: of a
+/// short command the watcher takes several times as much as the command.
+fn cpu_ns(child: &Child) -> u64 {
+    let pid = nix::unistd::Pid::from_raw(Pid::from_child(child).as_raw_nonzero().get());
+    let time = clock_getcpuclockid(pid).and_then(clock_gettime);
+    time.map_or(0, |time| time.num_nanoseconds().unsigned_abs())
 }
 
 /// Where a run's errors go, beside its output.
@@ -186,15 +211,37 @@ fn measure(output: &Path, program: &str, rest: &[String]) -> std::io::Result<Onc
     let wall_ns = started.elapsed().as_nanos() as u64;
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     descendants::end_all(LEFT_FOR);
+    let all = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let ns = |time: TimeVal| time.num_microseconds().unsigned_abs() * 1000;
+    let sum = |usage: &Usage| ns(usage.user_time()) + ns(usage.system_time());
     let peak_bytes = usage.max_rss().unsigned_abs() * 1024;
     let own_bytes = before.max_rss().unsigned_abs() * 1024 + MORE_BYTES;
     Ok(Once {
         wall_ns,
         user_ns: ns(usage.user_time()).saturating_sub(ns(before.user_time())),
         system_ns: ns(usage.system_time()).saturating_sub(ns(before.system_time())),
+        // Its own is read when it has ended.
+        watcher_ns: sum(&before) + sum(&all).saturating_sub(sum(&usage)),
         peak_bytes: (is_copy && peak_bytes > own_bytes).then_some(peak_bytes),
         code: status.code(),
         signal: status.signal(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpu_time_of_a_process_is_known_when_it_has_ended() {
+        let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let mut shell = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        while !is_over(&shell).unwrap() {
+            std::thread::yield_now();
+        }
+        let used_ns = cpu_ns(&shell);
+        assert!(used_ns > 100_000, "{used_ns} ns for 20,000 turns");
+        assert_eq!(cpu_ns(&shell), used_ns, "it has ended");
+        assert!(shell.wait().unwrap().success(), "it was not waited for before");
+    }
 }

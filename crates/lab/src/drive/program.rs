@@ -120,13 +120,14 @@ impl Program {
             user_ns: sums.user_ns.unwrap_or_else(|| used(|once| once.user_ns)),
             system_ns: sums.system_ns.unwrap_or_else(|| used(|once| once.system_ns)),
             peak_bytes: used(|once| once.peak_bytes.unwrap_or(0)),
+            watcher_ns: used(|once| once.watcher_ns),
         };
         let spent = Cpu::exact(cost.user_ns, cost.system_ns);
         let generator = if self.is_target { Cpu::default() } else { spent };
         LoadResult {
             duration_ns: sums.duration_ns,
             generator,
-            program_ns: used(|once| once.user_ns) + used(|once| once.system_ns),
+            program_ns: used(|once| once.user_ns + once.system_ns + once.watcher_ns),
             generator_bytes: Some(cost.peak_bytes).filter(|bytes| *bytes > 0 && !self.is_target),
             busy: generator.total_ns as f64 / wall_ns.max(1) as f64,
             trouble,

@@ -101,7 +101,8 @@ pub struct LoadResult {
     pub by_target_ns: Option<u64>,
     /// The most that one of these waited for a core.
     pub most_waited_ns: u64,
-    /// CPU time of the whole program that loaded: it is not part of the lab's.
+    /// CPU time of the programs that were run, to load or over and over, and of what watched them:
+    /// it is not part of the lab's.
     pub program_ns: u64,
     /// The most memory of a generator that is a program of its own.
     pub generator_bytes: Option<u64>,
@@ -135,6 +136,13 @@ impl LoadResult {
         if self.loop_ns > 0 { self.loop_ns } else { self.duration_ns }
     }
 
+    /// CPU time of the load's processes beside the lab's own, which has its threads: of programs
+    /// that were run and of what watched them, all that isn't the target's.
+    pub(crate) fn clients_ns(&self) -> u64 {
+        let of_target_ns = self.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
+        self.program_ns.saturating_sub(of_target_ns)
+    }
+
     /// Adds what another thread has measured at the same time.
     pub(super) fn add(&mut self, other: Self) {
         self.duration_ns = self.duration_ns.max(other.duration_ns);
@@ -145,6 +153,7 @@ impl LoadResult {
             *self.by_target_ns.get_or_insert_default() += ns;
         }
         self.most_waited_ns = self.most_waited_ns.max(other.most_waited_ns);
+        self.program_ns += other.program_ns;
         self.busy = self.busy.max(other.busy);
         self.intervals.extend(other.intervals);
         self.wrong_answers.extend(other.wrong_answers);
@@ -171,5 +180,16 @@ mod tests {
         let mut all = thread.clone();
         (1..16).for_each(|_| all.add(thread.clone()));
         assert_eq!(all.most_waited_ns, 2_000_000);
+    }
+
+    #[test]
+    fn what_watches_programs_is_load_and_what_they_use_themselves_is_the_targets() {
+        let cost = Cost { user_ns: 500, system_ns: 124, watcher_ns: 3_000, peak_bytes: 0 };
+        let batch = LoadResult { program_ns: 3_624, cost: Some(cost), ..LoadResult::default() };
+        let mut both = batch.clone();
+        both.add(batch);
+        assert_eq!(both.clients_ns(), 6_000, "of two threads that run it at the same time");
+        let client = LoadResult { program_ns: 3_624, ..LoadResult::default() };
+        assert_eq!(client.clients_ns(), 3_624, "a program that loads is no target");
     }
 }

@@ -270,10 +270,7 @@ impl TargetRun {
         ];
         let waits = if is_elsewhere { &waits[1..] } else { &waits };
         let server_ns = server.map(|cpu| cpu.total_ns);
-        // The lab's own threads are in its process; a program is not.
-        let counted_ns = result.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
-        let clients_ns = result.program_ns.saturating_sub(counted_ns);
-        let own = OwnCpu { server_ns, clients_ns, is_writing, waits };
+        let own = OwnCpu { server_ns, clients_ns: result.clients_ns(), is_writing, waits };
         let mut seen = Disturbance::measure(&window.before, &window.after, &own, &cpus);
         if seen.wants_names() {
             let roots = self.owner.roots();
