@@ -210,9 +210,11 @@ impl Figures {
 }
 
 impl Usage {
-    /// The kernel's share of the CPU time, 0 to 1.
+    /// The kernel's share of the CPU time, 0 to 1: of the trials in which its parts were seen. What
+    /// used less than a clock tick in others has its CPU time there, and no parts.
     pub fn kernel_share(&self) -> Option<f64> {
-        let share = self.system_ns_per_op? / self.cpu_ns_per_op?;
+        let system_ns = self.system_ns_per_op?;
+        let share = system_ns / (self.user_ns_per_op? + system_ns);
         share.is_finite().then_some(share)
     }
 }
@@ -265,5 +267,23 @@ mod tests {
         assert_eq!(rates(&[&one]), (Some(2_000.0), Some(400.0)));
         assert_eq!(rates(&[&one, &other]), (Some(1_000.0), Some(400.0)));
         assert_eq!(rates(&[&trial(None)]), (None, Some(400.0)));
+    }
+
+    #[test]
+    fn the_kernels_share_is_of_the_trials_that_saw_both_parts() {
+        let trial = |cpu_ns, parts: Option<(u64, u64)>| TrialRow {
+            operations: 1_000,
+            server_cpu_ns: Some(cpu_ns),
+            server_user_ns: parts.map(|(user, _)| user),
+            server_system_ns: parts.map(|(_, system)| system),
+            ..TrialRow::default()
+        };
+        let share = |trials: &[&TrialRow]| {
+            let figures = Figures::of_trials(trials, &[], &[], &[]).unwrap();
+            figures.server.kernel_share()
+        };
+        let [short, long] = [trial(2_000, None), trial(8_000, Some((400, 7_600)))];
+        assert_eq!(share(&[&short, &long]), Some(0.95), "7.6 of 5 ns an operation would be 152 %");
+        assert_eq!(share(&[&short]), None, "less than a tick");
     }
 }
