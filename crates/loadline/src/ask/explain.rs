@@ -259,6 +259,11 @@ mod tests {
             "bursts",
             "trace",
             "open loop",
+            "short-lived or unseen",
+            "other programs",
+            "kernel",
+            "wall_ns",
+            "~",
         ] {
             assert!(explained(word).unwrap().starts_with(&format!("**{word}**: ")), "{word}");
         }
