@@ -45,7 +45,8 @@ about the first of them, and about the two processes that run now: whether two p
 several starts (loadline help verdicts). What is likely counts as an answer in the exit code.")]
 pub(crate) struct TryArgs {
     /// A URL, a service's name and address, or a command in quotes
-    #[arg(value_name = "WHAT", num_args = 0..=3, required_unless_present = "command")]
+    #[arg(value_name = "WHAT", num_args = 0..=3,
+        required_unless_present_any = ["command", "beside"])]
     what: Vec<String>,
     /// A second one, measured side by side with the first
     #[arg(long, value_name = "WHAT", num_args = 1..=3)]
@@ -124,6 +125,12 @@ fn time(text: &str) -> Result<Span, String> {
 
 pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
     let mut sides = Vec::new();
+    if args.what.is_empty() && args.command.is_empty() {
+        // Without a second side the parser of arguments has said so already.
+        let message = "--beside takes all that follows it, up to three words: put the first side \
+                       before it (loadline try WHAT --beside WHAT), or a command behind --";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     if !args.command.is_empty() {
         sides.push(Side::program(&args.command)?);
     }

@@ -229,6 +229,8 @@ fn what_can_not_be_tried_is_answered_with_what_can() {
         ("try https://127.0.0.1:1/", 1, "nothing listens on 127.0.0.1:1"),
         ("try http://127.0.0.1:1/", 1, "nothing listens on 127.0.0.1:1"),
         ("try http://127.0.0.1:1/ --for 1ms", 2, "at least 100 ms"),
+        ("try --beside true false", 2, "put the first side before it"),
+        ("try", 2, "[WHAT]"),
         ("try http://127.0.0.1:1/ --rate 0/s", 2, "nothing is sent"),
         ("try http://127.0.0.1:1/ --for 5", 2, "did you mean 5s?"),
         ("try 127.0.0.1:1/x", 1, "nothing listens on 127.0.0.1:1"),
