@@ -173,7 +173,9 @@ impl Question {
         };
         let each = if self.sides.len() > 1 { " each" } else { "" };
         let names = self.names().join(" beside ");
-        let rounds = format!("{rounds} rounds of {}{each}{turns}", plan.rounds.measure);
+        // The report's rounds are the time of the runs alone, which of short ones is far less.
+        let starts = if self.is_batch() { ", starting the runs included" } else { "" };
+        let rounds = format!("{rounds} rounds of {}{each}{turns}{starts}", plan.rounds.measure);
         // A slice lasts until its last answer, which may be one that a stall has delayed.
         let late = if self.is_batch() { "" } else { ", and longer where answers come late" };
         format!("measuring {names}: {rounds}, about {takes} in all{late}")
@@ -482,7 +484,8 @@ mod tests {
         let asked = question(vec![command("3"), command("4")]);
         let asked = Question { command_took: took.to_vec(), ..asked };
         let said = asked.announcement(&plan(&asked));
-        assert!(said.ends_with("5 rounds of 1.5 s each, about 37 to 72 s in all"), "{said}");
+        let rounds = "5 rounds of 1.5 s each, starting the runs included, about 37 to 72 s in all";
+        assert!(said.ends_with(rounds), "{said}");
         let rate = Some(("2/s".to_owned(), Rate { per_second: 2.0 }));
         let command_took = took[..1].to_vec();
         let asked = Question { rate, command_took, ..question(vec![command("3")]) };
