@@ -353,6 +353,9 @@ fn keys(count: u64) -> String {
 /// Two times as one: `12 to 22 s`, `90 s to 3 min`.
 fn from_to(times: [Span; 2]) -> String {
     let [least, most] = times.map(|time| time.to_string());
+    if least == most {
+        return most;
+    }
     let unit = most.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     format!("{} to {most}", least.strip_suffix(unit).unwrap_or(&least))
 }
@@ -472,6 +475,8 @@ mod tests {
 
     #[test]
     fn it_is_said_how_long_it_takes() {
+        assert_eq!(from_to([3_000, 3_000].map(Span::from_ms)), "3 s");
+        assert_eq!(from_to([3_000, 5_000].map(Span::from_ms)), "3 to 5 s");
         let asked = question(vec![web("a:1", "127.0.0.1:1", "/x")]);
         let said = asked.announcement(&plan(&asked));
         assert_eq!(
