@@ -94,6 +94,14 @@ pub(crate) fn unconnected(error: io::Error, at: &str) -> anyhow::Error {
     }
 }
 
+/// The flag that has a server listen at a host and port of this machine, where it is one.
+pub(crate) fn listens_at(address: &str) -> String {
+    match service::parse_address(address, crate::serve::PORT) {
+        Ok(at) if service::is_local(&at) => format!(" --listen {address}"),
+        _ => String::new(),
+    }
+}
+
 /// Which process is at the other end, as the system knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {

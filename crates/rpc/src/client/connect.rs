@@ -18,7 +18,7 @@ use super::address::ServerAddress;
 use super::metered::{Metered, Shared, locked};
 use super::native::{Step, Traffic};
 use super::opening::{CLOSED, Opening};
-use crate::carriers::unconnected;
+use crate::carriers::{listens_at, unconnected};
 
 /// What a server may send before it is asked for more: of a call, and of all.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -119,7 +119,8 @@ impl Client {
                     bail!("say who vouches for the server: --tls-ca FILE");
                 }
                 let stream = TcpStream::connect((&host[..], *port)).await;
-                let stream = stream.map_err(|error| unconnected(error, ""))?;
+                let listens = |error| unconnected(error, &listens_at(&authority));
+                let stream = stream.map_err(listens)?;
                 stream.set_nodelay(true)?;
                 let stream = Metered::new(stream, Arc::clone(&meter));
                 let Some(Encryption { mut config, name }) = encryption else {

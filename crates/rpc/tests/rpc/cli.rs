@@ -124,9 +124,9 @@ fn what_is_typed_wrong_is_named_with_line_and_column() {
     refused(&["list", "grpcs://127.0.0.1"], &["--tls-ca"]);
     // Port 1 has no server.
     for (command, flags) in [
-        (["list", "127.0.0.1:1"], ""),
+        (["list", "127.0.0.1:1"], " --listen 127.0.0.1:1"),
         (["list", "unix:/no/one"], " --unix /no/one"),
-        (["ping", "tcp:127.0.0.1:1"], ""),
+        (["ping", "tcp:127.0.0.1:1"], " --listen 127.0.0.1:1"),
         (["ping", "unix:/no/one"], " --unix /no/one"),
         (["ping", "shm:/no/one"], " --shm /no/one"),
     ] {

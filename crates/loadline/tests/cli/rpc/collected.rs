@@ -44,6 +44,9 @@ fn has_collections(target: &str, page: &str) {
         let time = counters.iter().find(|one| one["name"] == "gc_cpu_ns_total");
         let time = time.unwrap_or_else(|| panic!("its collections are unseen: {trial:#}"));
         assert_eq!(time["grows"], true, "{trial:#}");
+        let collections = counters.iter().find(|one| one["name"] == "gc_collections_total");
+        let count = collections.and_then(|one| one["value"].as_f64());
+        assert!(count.is_some_and(|count| count > 0.0), "nothing was collected: {trial:#}");
     }
 }
 

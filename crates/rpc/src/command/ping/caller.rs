@@ -12,7 +12,7 @@ use super::super::args::{AUTHORIZATION, SessionArgs};
 use super::cpus::pin;
 use super::grpc::OverGrpc;
 use super::rung::Within;
-use crate::carriers::{CarrierAddress, Peer, Tuning, unconnected};
+use crate::carriers::{CarrierAddress, Peer, Tuning, listens_at, unconnected};
 use crate::client::CallOptions;
 use crate::client::native::{
     Flush, FutureClient, FutureKind, NativeClient, NativeOptions, Step, Traffic,
@@ -101,6 +101,7 @@ impl Caller {
         let listens = match &parsed {
             CarrierAddress::Unix(path) => format!(" --unix {}", path.display()),
             CarrierAddress::Shm(path) => format!(" --shm {}", path.display()),
+            CarrierAddress::Tcp(address) => listens_at(address),
             _ => String::new(),
         };
         let carrier = parsed.connect(how.tuning, limit);

@@ -28,8 +28,8 @@ pub(in crate::command) struct Seen {
     pub(in crate::command) server: BTreeSet<usize>,
     /// Looks at both while this side stayed where it was.
     pub(in crate::command) looks: usize,
-    /// Those of them that saw both on one core, by that core.
-    pub(in crate::command) same: BTreeMap<usize, usize>,
+    /// How many of them saw both sides where, by this side's core and the server's.
+    pub(in crate::command) pairs: BTreeMap<(usize, usize), usize>,
 }
 
 impl Seen {
@@ -56,19 +56,10 @@ impl Seen {
             // One that was moved meanwhile ran on two.
             if rustix::thread::sched_getcpu() == before {
                 self.looks += 1;
-                if there == before {
-                    *self.same.entry(there).or_default() += 1;
-                }
+                *self.pairs.entry((before, there)).or_default() += 1;
             }
         }
         Ok(())
-    }
-
-    /// Two cores, one of this side and another one of the server's.
-    pub(in crate::command) fn two(&self) -> Option<(usize, usize)> {
-        let pairs =
-            self.here.iter().flat_map(|here| self.server.iter().map(move |there| (*here, *there)));
-        pairs.into_iter().find(|(here, there)| here != there)
     }
 
     /// The same where a server may lack the function.
@@ -85,13 +76,14 @@ impl Seen {
 
     /// Which share of the looks saw both on one core; `None` where there were fewer than this.
     pub(in crate::command) fn share_of_one(&self, least: usize) -> Option<f64> {
-        let same: usize = self.same.values().sum();
+        let same = self.pairs.iter().filter(|((here, there), _)| here == there);
+        let same: usize = same.map(|(_, looks)| looks).sum();
         (self.looks >= least).then(|| same as f64 / self.looks.max(1) as f64)
     }
 
-    /// The core that most of these looks saw both on.
-    pub(in crate::command) fn one(&self) -> Option<usize> {
-        self.same.iter().max_by_key(|(_, looks)| **looks).map(|(core, _)| *core)
+    /// This side's core and the server's, as most looks saw them.
+    pub(in crate::command) fn most(&self) -> Option<(usize, usize)> {
+        self.pairs.iter().max_by_key(|(_, looks)| **looks).map(|(pair, _)| *pair)
     }
 }
 

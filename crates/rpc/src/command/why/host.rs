@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
-use rustix::time::{ClockId, clock_gettime};
+use wire::clock::thread_cpu;
 
 use super::super::ping::cpus::{Cpus, pin};
 use super::super::ping::trial::quantile;
@@ -291,9 +291,9 @@ fn futex(cpus: Cpus) -> io::Result<(f64, f64)> {
             theirs.fetch_add(1, SeqCst);
             near.unpark();
         }
-        thread_cpu_ns()
+        thread_cpu()
     })?;
-    let before_ns = thread_cpu_ns();
+    let before_ns = thread_cpu();
     let median = median(|| {
         let round = turn.fetch_add(1, SeqCst) + 1;
         far.thread().unpark();
@@ -302,16 +302,10 @@ fn futex(cpus: Cpus) -> io::Result<(f64, f64)> {
         }
         Ok(())
     });
-    let here_ns = thread_cpu_ns() - before_ns;
+    let here_ns = thread_cpu() - before_ns;
     // As above.
     let far_ns = far.join().unwrap_or_default();
-    Ok((median?, (here_ns + far_ns) / ROUNDS as f64))
-}
-
-/// The time that this thread has been on a CPU.
-fn thread_cpu_ns() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+    Ok((median?, (here_ns + far_ns) as f64 / ROUNDS as f64))
 }
 
 #[cfg(test)]

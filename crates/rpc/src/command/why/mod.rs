@@ -44,7 +44,7 @@ const COUNTED: u32 = 20;
 /// Where both sides ran, as they were seen.
 fn cores(seen: &Seen) -> Option<Cores> {
     match seen.share_of_one(LOOKS)? {
-        share if share >= 0.9 => seen.one().map(Cores::One),
+        share if share >= 0.9 => seen.most().map(|(core, _)| Cores::One(core)),
         share if share <= 0.1 => Some(Cores::Two),
         _ => Some(Cores::Changing),
     }
@@ -54,8 +54,7 @@ fn cores(seen: &Seen) -> Option<Cores> {
 fn floors(cpus: Cpus, cores: Option<Cores>, seen: &Seen) -> anyhow::Result<Floors> {
     let found = match cores {
         _ if cpus != Cpus::default() => None,
-        Some(Cores::One(core)) => Some((core, core)),
-        Some(Cores::Two) => seen.two(),
+        Some(Cores::One(_) | Cores::Two) => seen.most(),
         Some(Cores::Changing) | None => None,
     };
     let found = found.map(|(here, there)| Cpus { client: Some(here), server: Some(there) });
@@ -227,16 +226,21 @@ mod tests {
 
     #[test]
     fn one_core_is_the_one_on_which_both_were_seen() {
-        let seen = |same: &[(usize, usize)]| Seen {
+        let seen = |pairs: &[((usize, usize), usize)]| Seen {
             here: [0].into(),
             server: [0, 1].into(),
             looks: 32,
-            same: same.iter().copied().collect(),
+            pairs: pairs.iter().copied().collect(),
         };
-        assert_eq!(cores(&seen(&[(0, 31)])), Some(Cores::One(0)), "once it was on another");
-        assert_eq!(cores(&seen(&[(0, 2), (1, 28)])), Some(Cores::One(1)));
-        assert_eq!(cores(&seen(&[(0, 16)])), Some(Cores::Changing));
-        assert_eq!(cores(&seen(&[])), Some(Cores::Two));
-        assert_eq!(cores(&Seen { looks: LOOKS - 1, ..seen(&[(0, 9)]) }), None);
+        assert_eq!(
+            cores(&seen(&[((0, 0), 31), ((0, 1), 1)])),
+            Some(Cores::One(0)),
+            "once it was on another"
+        );
+        assert_eq!(cores(&seen(&[((0, 0), 2), ((1, 1), 28)])), Some(Cores::One(1)));
+        assert_eq!(cores(&seen(&[((0, 0), 16), ((0, 1), 16)])), Some(Cores::Changing));
+        let apart = seen(&[((0, 1), 12), ((1, 0), 20)]);
+        assert_eq!((cores(&apart), apart.most()), (Some(Cores::Two), Some((1, 0))));
+        assert_eq!(cores(&Seen { looks: LOOKS - 1, ..seen(&[((0, 0), 9)]) }), None);
     }
 }

@@ -408,7 +408,7 @@ impl Driver {
             if progress == now.0 && refused != now.1 {
                 let words = format!(
                     "the client has taken and sent nothing for {} s while others found no memory: \
-                     read answers as they come, and send messages whole",
+                     read answers as they come, send messages whole, and end what has no more",
                     limit.as_secs_f64()
                 );
                 return Poll::Ready(Status::new(Code::ResourceExhausted, words).into());

@@ -81,16 +81,8 @@ impl Session {
 
     /// Ends a call whose function didn't wait, or that ends without it.
     pub(super) fn answer(&mut self, id: u64, result: Result<Bytes, Status>) {
-        match result.and_then(|answer| self.room_for(answer, 0)) {
-            Ok(answer) => {
-                self.shared.counters.sent.fetch_add(1, Relaxed);
-                self.push(Header::of(Kind::Answer, id), &[], &answer);
-            }
-            Err(status) => {
-                self.shared.counters.ended(status.code);
-                self.push_failure(Header::of(Kind::Failure, id), &Bytes::new(), &status);
-            }
-        }
+        let result = result.and_then(|answer| self.room_for(answer, 0));
+        self.end_call(id, result.map(Some), &Bytes::new());
     }
 
     pub(super) fn answer_with(
@@ -109,19 +101,24 @@ impl Session {
                 .map(|()| None),
             (other, _) => other,
         };
-        let prefix = prefix.unwrap_or_default();
+        self.end_call(id, result, &prefix.unwrap_or_default());
+    }
+
+    /// Sends the end of a call, for which there is room; `prefix` is the metadata behind it.
+    #[inline]
+    fn end_call(&mut self, id: u64, result: Result<Option<Bytes>, Status>, prefix: &Bytes) {
         let flags = if prefix.is_empty() { 0 } else { METADATA };
         match result {
             Ok(answer) => {
                 let kind = if answer.is_some() { Kind::Answer } else { Kind::End };
                 self.shared.counters.sent.fetch_add(u64::from(answer.is_some()), Relaxed);
                 let header = Header { flags, ..Header::of(kind, id) };
-                self.push(header, &prefix, &answer.unwrap_or_default());
+                self.push(header, prefix, &answer.unwrap_or_default());
             }
             Err(status) => {
                 self.shared.counters.ended(status.code);
                 let header = Header { flags, ..Header::of(Kind::Failure, id) };
-                self.push_failure(header, &prefix, &status);
+                self.push_failure(header, prefix, &status);
             }
         }
     }
