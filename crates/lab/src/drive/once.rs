@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike as _};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use rustix::io::Errno;
@@ -42,7 +42,7 @@ pub(super) struct Once {
     pub(super) wall_ns: u64,
     pub(super) user_ns: u64,
     pub(super) system_ns: u64,
-    /// CPU time of the watcher and of what else it waited for: the lab's own, no part of the above.
+    /// CPU time of the watcher and of its copies: the lab's own, no part of the above.
     pub(super) watcher_ns: u64,
     /// The most memory of it and the processes that it waited for, one at a time; none where that
     /// is no more than the watcher's own.
@@ -213,15 +213,15 @@ fn measure(output: &Path, program: &str, rest: &[String]) -> std::io::Result<Onc
     descendants::end_all(LEFT_FOR);
     let all = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let ns = |time: TimeVal| time.num_microseconds().unsigned_abs() * 1000;
-    let sum = |usage: &Usage| ns(usage.user_time()) + ns(usage.system_time());
     let peak_bytes = usage.max_rss().unsigned_abs() * 1024;
     let own_bytes = before.max_rss().unsigned_abs() * 1024 + MORE_BYTES;
     Ok(Once {
         wall_ns,
-        user_ns: ns(usage.user_time()).saturating_sub(ns(before.user_time())),
-        system_ns: ns(usage.system_time()).saturating_sub(ns(before.system_time())),
+        // What it left behind is the command's, too.
+        user_ns: ns(all.user_time()).saturating_sub(ns(before.user_time())),
+        system_ns: ns(all.system_time()).saturating_sub(ns(before.system_time())),
         // Its own is read when it has ended.
-        watcher_ns: sum(&before) + sum(&all).saturating_sub(sum(&usage)),
+        watcher_ns: ns(before.user_time()) + ns(before.system_time()),
         peak_bytes: (is_copy && peak_bytes > own_bytes).then_some(peak_bytes),
         code: status.code(),
         signal: status.signal(),
