@@ -37,7 +37,7 @@ pub(super) struct SimulateArgs {
     file: PathBuf,
     /// Until when: a time (2026-12-24T10:00), or as long as 7d, 12:00 or 90m; without it to the
     /// endclock, or as long as ecFlow's simulator: a day, with days a week, with dates seven
-    /// months, with crons a year
+    /// months, with crons or repeats a year
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// When suites begin whose clock has no date; without it now

@@ -27,7 +27,7 @@ pub fn check(examined: &Examined) -> Vec<Finding> {
         faults.map(|fault| Finding::of_fault(Level::Error, "syntax", fault)).collect();
     let passed = examined.warnings.iter();
     found.extend(passed.map(|fault| Finding::of_fault(Level::Warning, "passed-over", fault)));
-    if examined.faults.is_empty() {
+    if examined.is_read {
         found.extend(limits::references(examined));
     }
     sort(&mut found);
@@ -39,13 +39,15 @@ pub fn check(examined: &Examined) -> Vec<Finding> {
 #[must_use]
 pub fn lint(examined: &Examined, today: Date) -> Vec<Finding> {
     let mut found = check(examined);
-    if examined.faults.is_empty() {
+    if examined.is_read {
         found.extend(limits::unused(examined));
         found.extend(limits::stuck(examined));
+    }
+    if examined.faults.is_empty() {
         let reach = reach::Reach::of(&examined.tree, today);
         found.extend(reasons::findings(examined, &reach));
-        sort(&mut found);
     }
+    sort(&mut found);
     found
 }
 

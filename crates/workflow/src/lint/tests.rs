@@ -128,6 +128,8 @@ fn limits_without_room_or_use_are_found() {
             ("no-limit", 10)
         ]
     );
+    let text = "suite s\n task a\n  inlimit missing\n task b\n  trigger c == complete\nendsuite\n";
+    assert_eq!(rules(text), [("no-limit", 3), ("syntax", 5)], "beside a node that isn't there");
 }
 
 #[test]

@@ -67,6 +67,12 @@ impl Snapshot {
         if node.flags.has(Flag::Archived) {
             reasons.push(format!("{who} is archived"));
         }
+        if node.flags.has(Flag::Zombie) {
+            reasons.push(format!(
+                "{who} has the flag zombie: a process that isn't its job has reported, and may \
+                 wait until a user decides (--zombie_get shows it)"
+            ));
+        }
         if node.is_suspended {
             reasons.push(format!("{who} is suspended"));
         } else if node.kind.is_job() && !matches!(node.state, State::Queued | State::Aborted) {
@@ -233,7 +239,8 @@ fn waits(attribute: &Attribute, calendar: &Calendar) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rules::{Moment, Rules};
+    use super::super::attribute::Child;
+    use super::super::rules::{Credentials, Moment, Rules, Verdict};
     use super::super::time::Instant;
     use crate::definition::parse;
 
@@ -267,8 +274,14 @@ mod tests {
             ]
         );
         let task = tree.find("/s/f/a").expect("a task");
+        let mut rules = Rules::new(&mut tree, Moment { now: Instant::seconds(0), entropy: 1 });
+        let job = Credentials { path: "/s/f/a", password: "other", rid: "7", try_no: 1 };
+        assert!(matches!(rules.check_child(&job, Child::Complete), Verdict::Zombie { .. }));
+        drop(rules.finish());
+        let zombie = "a process that isn't its job has reported";
+        assert!(tree.why(task, &mut none)[1].contains(zombie));
         let waits = "waits for a time, 23:59 next; it is 1970-Jan-01";
-        assert!(tree.why(task, &mut none)[1].contains(waits));
+        assert!(tree.why(task, &mut none)[2].contains(waits));
         let text = "suite s\n task a\n date 1.1.2030\n task b\n date *.2.*\n task c\n day monday\n";
         let mut dates = parse(text, "x.def").expect("a definition").tree;
         let mut rules = Rules::new(&mut dates, Moment { now: Instant::seconds(0), entropy: 1 });

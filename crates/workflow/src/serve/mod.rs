@@ -105,8 +105,8 @@ impl Run for WorkflowArgs {
 }
 
 /// What jobs call this host: by its name, as ecFlow's server has it. Where that stands for none of
-/// the addresses on which the server is reached (127.0.1.1 on Debian), by `localhost`, if that is
-/// one of them, or else by the first.
+/// the addresses on which the server is reached (127.0.1.1 on Debian), by the first that other
+/// machines reach, too, or else by `localhost`, if that is one of them.
 fn jobs_host(name: &str, addresses: &[Address]) -> String {
     let listens: Vec<IpAddr> = addresses
         .iter()
@@ -120,7 +120,11 @@ fn jobs_host(name: &str, addresses: &[Address]) -> String {
     if is_any || reaches(name) {
         return name.to_owned();
     }
-    let host = if reaches("localhost") { "localhost".to_owned() } else { first.to_string() };
+    let host = match listens.iter().find(|one| !one.is_loopback()) {
+        Some(public) => public.to_string(),
+        None if reaches("localhost") => "localhost".to_owned(),
+        None => first.to_string(),
+    };
     tracing::info!("jobs are given ECF_HOST={host}: {name} isn't an address of --listen");
     host
 }
@@ -207,5 +211,7 @@ mod tests {
         assert_eq!(host("127.0.1.1", "0.0.0.0:3141"), "127.0.1.1");
         assert_eq!(host("127.0.1.1", "127.0.0.2:3141"), "127.0.0.2", "localhost is another one");
         assert_eq!(host("127.0.1.1", "192.0.2.7:3141"), "192.0.2.7");
+        let both = ["127.0.0.1:3141", "192.0.2.7:3141"].map(|at| at.parse().expect("an address"));
+        assert_eq!(jobs_host("127.0.1.1", &both), "192.0.2.7", "for jobs on other machines");
     }
 }

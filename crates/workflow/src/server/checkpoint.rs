@@ -24,18 +24,19 @@ const MARK: &[u8] = b"# loadline\n";
 /// How a checkpoint of ecFlow's ends.
 const LAST_LINE: &[u8] = b"# enddef\n";
 
-/// The file that has the name of the checkpoint of the last start.
-const OF_LAST_START: &str = "checkpoint";
+/// The file that has the name of the checkpoint of the last start, and the most that it may have.
+const OF_LAST_START: &str = "last-checkpoint";
+const MAX_NAME_BYTES: u64 = 4 << 10;
 
 /// The disk begins with what is written once it is this much, while the rest is rendered.
 const PART_BYTES: u64 = 4 << 20;
 
 /// Refuses a checkpoint that another server has written after this one's journal: which of the two
-/// is to be served only a user knows.
+/// is to be served only a user knows. Where it is not `own`, this start's, that would not be taken.
 ///
 /// # Errors
 /// When it is so, or a file can't be read.
-pub(super) fn refuse_newer(check: &Path, journal: &Path) -> anyhow::Result<()> {
+pub(super) fn refuse_newer(check: &Path, own: &Path, journal: &Path) -> anyhow::Result<()> {
     let mut file = match OpenOptions::new().read(true).custom_flags(base::no_wait()).open(check) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file?,
@@ -68,25 +69,36 @@ pub(super) fn refuse_newer(check: &Path, journal: &Path) -> anyhow::Result<()> {
         check.display(),
         journal.display()
     );
+    let taken = match check == own {
+        true => String::new(),
+        false => format!("start with its port, or with {} in ECF_CHECK, and ", check.display()),
+    };
     anyhow::bail!(
-        "{} was written by another server after this one had stopped: to go on with it, remove {} \
-         and what is in it; to go on with what this one had, remove the checkpoint",
+        "{} was written by another server after this one had stopped: to go on with it, {taken}\
+         remove {} and what is in it; to go on with what this one had, move the checkpoint away",
         check.display(),
         journal.display()
     )
 }
 
 /// The checkpoint of the last start: the journal is the home's whatever the port, and ecFlow's
-/// server may have gone on at the last one.
-pub(super) fn of_last_start(data: &Path) -> Option<PathBuf> {
-    let name = fs::read(data.join(OF_LAST_START)).ok()?;
-    Some(PathBuf::from(OsString::from_vec(name)))
+/// server may have gone on at the last one. It is noted as it lies in the home: a copy of that has
+/// its own.
+pub(super) fn of_last_start(data: &Path, home: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let file = data.join(OF_LAST_START);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let name = base::read_bytes(&file, MAX_NAME_BYTES)?;
+    Ok(Some(home.join(OsString::from_vec(name))))
 }
 
 /// Notes the checkpoint of this start.
-pub(super) fn note_start(data: &Path, check: &Path) -> anyhow::Result<()> {
+pub(super) fn note_start(data: &Path, home: &Path, check: &Path) -> anyhow::Result<()> {
     let file = data.join(OF_LAST_START);
-    fs::write(&file, check.as_os_str().as_bytes()).with_context(|| file.display().to_string())
+    let name = check.strip_prefix(home).unwrap_or(check).as_os_str().as_bytes();
+    let written = base::replace_file(&file, |new| new.write_all(name));
+    written.with_context(|| file.display().to_string())
 }
 
 /// The checkpoints of other hosts and ports in ECF_HOME.
@@ -321,7 +333,8 @@ mod tests {
             ("# enddef\n", Some("written by another server")),
         ] {
             fs::write(&check, format!("#5.9.2\nsuite s\nendsuite\n{end}")).expect("written");
-            let refused = refuse_newer(&check, journal.path()).err().map(|why| why.to_string());
+            let refused =
+                refuse_newer(&check, &check, journal.path()).err().map(|why| why.to_string());
             let is_so = match (&refused, said) {
                 (Some(why), Some(said)) => why.contains(said),
                 (refused, said) => refused.is_none() && said.is_none(),
@@ -341,7 +354,7 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).expect("a pipe");
         std::os::unix::fs::symlink("/dev/zero", &zero).expect("a link");
         for (check, what) in [(pipe, "a pipe (FIFO)"), (zero, "a device")] {
-            let said = refuse_newer(&check, home.path()).expect_err("refused").to_string();
+            let said = refuse_newer(&check, &check, home.path()).expect_err("refused").to_string();
             assert!(said.contains(what), "{said}");
         }
     }

@@ -106,7 +106,7 @@ pub struct Environment {
     pub host: String,
     /// ECF_HOST: what jobs call this host, its name unless that isn't where the server listens.
     pub jobs_host: String,
-    /// Whether other machines reach it.
+    /// Whether other machines reach the server.
     pub is_public: bool,
     /// The port.
     pub port: u16,

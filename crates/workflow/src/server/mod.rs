@@ -296,9 +296,9 @@ fn open_journal(
 ) -> anyhow::Result<(Journal, Logged)> {
     let folder = data.join("journal");
     std::fs::create_dir_all(&folder)?;
-    let before = checkpoint::of_last_start(data);
+    let before = checkpoint::of_last_start(data, &environment.home)?;
     for check in before.iter().chain([&environment.check]) {
-        checkpoint::refuse_newer(check, &folder)?;
+        checkpoint::refuse_newer(check, &environment.check, &folder)?;
     }
     let notified = Arc::clone(dispatch);
     let opened = store::open(&folder, sync, core, move |done| notified.progress(done))
@@ -316,7 +316,7 @@ fn open_journal(
         logged.replaced(bytes);
     }
     if before.as_ref() != Some(&environment.check) {
-        checkpoint::note_start(data, &environment.check)?;
+        checkpoint::note_start(data, &environment.home, &environment.check)?;
     }
     Ok((journal, logged))
 }

@@ -86,6 +86,7 @@ fn a_home_is_moved_in_and_back_unchanged_and_two_states_are_not_mixed() {
     // Nor is it passed over at another port, after which the journal would be the newer one.
     let elsewhere = served::refusal(&place.home(), Place::new().port);
     assert!(elsewhere.contains("another server"), "{elsewhere}");
+    assert!(elsewhere.contains("start with its port"), "it would not be taken there: {elsewhere}");
     std::fs::remove_dir_all(place.home().join(".loadline/journal")).expect("removed");
     let ours = served::start(&place.home(), place.port);
     assert_eq!(tree(&place), last);
@@ -98,6 +99,8 @@ fn a_checkpoint_is_answered_once_it_is_written_or_can_not_be() {
     let place = Place::new();
     let server = served::start(&place.home(), place.port);
     let name = format!("{}.{}.ecf.check", workflow::server::host_name(), place.port);
+    let noted = std::fs::read_to_string(place.home().join(".loadline/last-checkpoint"));
+    assert_eq!(noted.expect("noted"), name, "a copy of the home has its own");
     let in_the_way = place.home().join(format!("{name}.new"));
     std::fs::create_dir(&in_the_way).expect("a folder");
     let output = place.client(&["--check_pt"]);

@@ -13,12 +13,13 @@ use crate::model::Snapshot;
 
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");
+const VIEW_NAMES: [&str; 4] = ["slowest", "critical_path", "limit_held", "limit_use"];
 
 /// Marks a file as a history (`PRAGMA application_id`): "LLWH".
 const APPLICATION_ID: i32 = 0x4c4c_5748;
 
 /// The version of the tables (`PRAGMA user_version`).
-const VERSION: i32 = 5;
+const VERSION: i32 = 4;
 
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -77,6 +78,10 @@ impl Store {
             let other = pragma("user_version")?;
             let why = format!("its tables have version {other}, and {VERSION} is read");
             return Err(Failure::Usage(format!("--to {shown}: {why}: name another file")));
+        } else {
+            // They hold nothing, and those of an older program may say something else.
+            let old = VIEW_NAMES.map(|name| format!("DROP VIEW IF EXISTS {name};")).concat();
+            connection.execute_batch(&format!("BEGIN IMMEDIATE;{old}{VIEWS}COMMIT;"))?;
         }
         // A crash of the machine loses the last seconds, which are read again.
         connection.pragma_update(None, "synchronous", "NORMAL")?;

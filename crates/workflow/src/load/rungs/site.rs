@@ -42,11 +42,10 @@ impl Site {
     /// The tree of a halted server, begun.
     pub(super) fn begun(&self) -> io::Result<Tree> {
         let mut tree = Tree::default();
-        tree.server_mut().state = ServerState::Halted;
         let mut rules = Rules::new(&mut tree, MOMENT);
         rules.take(self.tree()?, false).map_err(io::Error::other)?;
-        rules.begin_all(true).map_err(io::Error::other)?;
         let _ = rules.finish();
+        begin(&mut tree)?;
         Ok(tree)
     }
 
@@ -67,6 +66,15 @@ impl Site {
         let what = format!("{bytes} bytes are written, {meant} were meant: other from byte {same}");
         Err(io::Error::other(format!("{}: {what}", self.file.display())))
     }
+}
+
+/// Begins all suites on a server that is halted, so that nothing starts.
+pub(super) fn begin(tree: &mut Tree) -> io::Result<()> {
+    tree.server_mut().state = ServerState::Halted;
+    let mut rules = Rules::new(tree, MOMENT);
+    rules.begin_all(true).map_err(io::Error::other)?;
+    let _ = rules.finish();
+    Ok(())
 }
 
 /// When all changes are made.

@@ -8,17 +8,24 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::peak::Peak;
-use super::site::{Figure, GENERATED, MOMENT, Site, median_ns};
+use super::site::{Figure, GENERATED, MOMENT, Site, begin, median_ns};
 use crate::definition::{Style, parse_remembering, print};
 use crate::model::{Attribute, Condition, From, Memory, NodeId, Rules, Snapshot, Tree};
 
 /// Does each as often as it says; what is read, replaced and evaluated is compared with what comes
 /// of the definition as servers read it.
 pub(super) fn measure(site: &Site, remembered: usize) -> io::Result<Vec<Figure>> {
-    let (text, meant) = (site.text()?, site.tree()?);
+    let text = site.text()?;
+    let meant = site.tree()?;
     let expected = print(&meant, Style::Defs, false);
-    let holding = holding(&meant);
     drop(meant);
+    let mut begun = site.begun()?;
+    open_gates(&mut begun)?;
+    let hold = holding(&begun);
+    drop(begun);
+    if hold == 0 {
+        return Err(io::Error::other("no expression holds: nothing would be compared"));
+    }
     let last = text.rfind("\nsuite ").map_or("", |at| &text[at + 1..]);
     let (mut loads, mut replaces, mut evaluations) = (Vec::new(), Vec::new(), Vec::new());
     let (mut counts, mut tree_bytes, mut peak_bytes) = ((0, 0), 0, None);
@@ -37,10 +44,13 @@ pub(super) fn measure(site: &Site, remembered: usize) -> io::Result<Vec<Figure>>
         let begun = Instant::now();
         replace(&mut tree, read(remembered, last)?)?;
         replaces.push(begun.elapsed());
+        let is_same = print(&tree, Style::Defs, false) == expected;
+        begin(&mut tree)?;
+        open_gates(&mut tree)?;
         let begun = Instant::now();
-        let hold = self::holding(&tree);
+        let now_hold = holding(&tree);
         evaluations.push(begun.elapsed());
-        if hold != holding || print(&tree, Style::Defs, false) != expected {
+        if now_hold != hold || !is_same {
             return Err(io::Error::other("what is read is another definition"));
         }
     }
@@ -72,6 +82,20 @@ fn replace(tree: &mut Tree, new: Tree) -> io::Result<()> {
     let mut rules = Rules::new(tree, MOMENT);
     rules.delete(old);
     rules.plug(&new, suite, NodeId::ROOT, place).map_err(io::Error::other)?;
+    let _ = rules.finish();
+    Ok(())
+}
+
+/// Sets the event that the first families of each suite wait for: some conditions hold then.
+fn open_gates(tree: &mut Tree) -> io::Result<()> {
+    let gates: Vec<NodeId> = tree
+        .suites()
+        .filter_map(|suite| tree.find(&format!("{}/gate", tree.path(suite))))
+        .collect();
+    let mut rules = Rules::new(tree, MOMENT);
+    if gates.is_empty() || !gates.into_iter().all(|gate| rules.set_event(gate, "go", true)) {
+        return Err(io::Error::other("a suite has no gate"));
+    }
     let _ = rules.finish();
     Ok(())
 }

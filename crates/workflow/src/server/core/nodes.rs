@@ -1,6 +1,7 @@
 //! What users load and replace, and what came of jobs.
 
-use crate::model::{Flag, Kind, NodeId, Rules, State};
+use crate::definition::DefinitionError;
+use crate::model::{Flag, Kind, NodeId, Rules, State, Tree};
 use crate::protocol::{Body, Command, Request};
 use crate::server::log::Category;
 
@@ -10,30 +11,33 @@ use super::parts::{
     SCRIPT_NOT_WRITTEN, SLOW, STATUS_FAILED, WRITTEN,
 };
 
-/// As many lines that are passed over in a definition are logged.
+/// How many lines that are passed over in a definition are logged at most.
 const MOST_WARNINGS: usize = 10;
 
-/// Reads the definition of a request that has one; on any thread.
+/// Reads the definition of a request that has one, and logs what is passed over in it, which the
+/// journal's replay doesn't; on any thread.
 pub(in crate::server) fn read_definition(request: &Request) -> Option<Definition> {
     match &request.body {
         Body::User(_, Command::Load { definition, .. } | Command::Replace { definition, .. }) => {
-            Some(read(definition))
+            let read = read(definition);
+            for warning in read.iter().flat_map(|(_, warnings)| warnings).take(MOST_WARNINGS) {
+                tracing::warn!("of a definition that is loaded: {warning}");
+            }
+            Some(read.map(|(tree, _)| tree))
         }
         _ => None,
     }
 }
 
-fn read(text: &str) -> Definition {
+/// The tree, and what was passed over.
+fn read(text: &str) -> Result<(Box<Tree>, Vec<DefinitionError>), String> {
     let parsed = crate::definition::parse(text, "the definition").map_err(|why| why.to_string())?;
     if let Some(too_long) = parsed.too_long {
         return Err(too_long.to_string());
     }
-    for warning in parsed.warnings.iter().take(MOST_WARNINGS) {
-        tracing::warn!("of a definition that is loaded: {warning}");
-    }
     let mut tree = parsed.tree;
     tree.index_all();
-    Ok(Box::new(tree))
+    Ok((Box::new(tree), parsed.warnings))
 }
 
 /// Adds the suites of a definition. Returns their names.
@@ -43,7 +47,7 @@ pub(super) fn load(
     text: &str,
     force: bool,
 ) -> Result<Vec<String>, String> {
-    let new = parts.definition.take().unwrap_or_else(|| read(text))?;
+    let new = parts.definition.take().unwrap_or_else(|| read(text).map(|(tree, _)| tree))?;
     let names = new.suites().map(|suite| new.node(suite).name.to_string()).collect();
     rules.take(*new, force).map_err(|why| why.to_string())?;
     Ok(names)
@@ -57,7 +61,7 @@ pub(super) fn replace(
     text: &str,
     (creates, force): (bool, bool),
 ) -> Result<(), String> {
-    let new = &*parts.definition.take().unwrap_or_else(|| read(text))?;
+    let new = &*parts.definition.take().unwrap_or_else(|| read(text).map(|(tree, _)| tree))?;
     let node = new
         .find(path)
         .filter(|id| *id != NodeId::ROOT)
