@@ -103,6 +103,8 @@ impl Question {
         text.push_str("\n[require]\nwrong = \"= 0\"\nrefused = \"= 0\"\nmissing = \"= 0\"\n");
         if let Some((_, rate)) = self.rate.as_ref().filter(|_| !self.is_batch()) {
             let _ = writeln!(text, "rate_per_s = \">= {}/s\"", rate.per_second * KEPT);
+            // Each round of such a target lasts until its queue is given up.
+            text.push_str("\n[abort_on]\nmissing = \"> 50%\"\n");
         }
         text.push_str(&self.rounds());
         Ok(text)
@@ -447,6 +449,7 @@ mod tests {
         assert_eq!(planned.rounds.slice, None, "what outlasts a slice is seen in one piece only");
         assert!(asked.suite().unwrap().contains("{ http = { host = \"my.test\" } }"));
         assert!(asked.suite().unwrap().contains("rate_per_s = \">= 950/s\""));
+        assert_eq!(planned.points[0].abort_on[0].text, "missing > 50%", "each round waits 10 s");
         assert!(asked.suite().unwrap().contains("bytes = 9"));
     }
 

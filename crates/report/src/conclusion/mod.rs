@@ -25,7 +25,12 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
         RunState::Finished => {}
         RunState::Running => lines.push("The run hasn't ended yet.".to_owned()),
         RunState::Interrupted => lines.push("The run was interrupted before its end.".to_owned()),
-        RunState::Failed => lines.push("The run failed before its end.".to_owned()),
+        RunState::Failed => {
+            let why = summary.run.note.as_deref().and_then(|note| note.lines().next());
+            let why =
+                why.map_or_else(String::new, |why| format!(": {}", why.trim_end_matches('.')));
+            lines.push(format!("The run did not go to its end{why}."));
+        }
     }
     let targets = 0..summary.targets.len();
     let unmeasured: Vec<Option<String>> =
