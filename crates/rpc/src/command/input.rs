@@ -92,13 +92,16 @@ fn read(
         let request = request.map_err(|error| {
             let path = track.path();
             let field = match path.to_string() {
-                path if path == "." => String::new(),
+                path if path == "." || path == "?" => String::new(),
                 path => format!("{path}: "),
             };
-            let (error, of) = (error.to_string(), message.full_name());
+            let (is_json, error, of) = (!error.is_syntax(), error.to_string(), message.full_name());
             match error.contains("unrecognized field name") {
                 true => format!("{name}: {field}{error}: {}", fields(message, &path)),
-                false => format!("{name}: {field}{error} (it is to be a {of})"),
+                false if is_json => format!("{name}: {field}{error} (it is to be a {of})"),
+                false => {
+                    format!("{name}: {field}{error}: JSON is meant, a {of}, with names in \"\"")
+                }
             }
         });
         // Whoever waits for it may have ended.

@@ -114,6 +114,8 @@ fn what_is_typed_wrong_is_named_with_line_and_column() {
     let of_sample = "the fields of loadline.rpc.v1.Sample are number, text, real";
     refused(&["call", at, echo, r#"{"inner": {"txet": 2}}"#], &["inner", of_sample]);
     refused(&["call", at, ADD, "{\n\"value\": \"x\"}"], &["line 2 column"]);
+    let unquoted = ["the request: key must be a string at line 1 column 2", "names in \"\""];
+    refused(&["call", at, ADD, "{value: 2}"], &unquoted);
     refused(&["call", at, ADD, "{} {}"], &["one request"]);
     refused(&["call", at, ADD, "@/no/such/file"], &["/no/such/file"]);
     refused(&["call", at, "loadline.rpc.v1.Table/Nil"], &["no method Nil", "Add"]);
