@@ -217,10 +217,10 @@ fn measure(output: &Path, program: &str, rest: &[String]) -> std::io::Result<Onc
     let own_bytes = before.max_rss().unsigned_abs() * 1024 + MORE_BYTES;
     Ok(Once {
         wall_ns,
-        // What it left behind is the command's, too.
+        // The CPU time of what it left behind is the command's, too.
         user_ns: ns(all.user_time()).saturating_sub(ns(before.user_time())),
         system_ns: ns(all.system_time()).saturating_sub(ns(before.system_time())),
-        // Its own is read when it has ended.
+        // The watcher's own clock is read when it has ended, and added.
         watcher_ns: ns(before.user_time()) + ns(before.system_time()),
         peak_bytes: (is_copy && peak_bytes > own_bytes).then_some(peak_bytes),
         code: status.code(),

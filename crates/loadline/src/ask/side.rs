@@ -179,10 +179,13 @@ const LONGEST_NAME: usize = 40;
 
 /// A name that a target may have: without a slash, and not too long.
 fn plain(name: &str) -> String {
-    let tidy: Vec<&str> = name
-        .split_whitespace()
-        .map(|word| word.trim_end_matches('/').rsplit('/').next().unwrap_or(word))
-        .collect();
+    let last_part = |word: &str| {
+        // What the shell does with a file is kept: `2>/dev/null` is `2>null`.
+        let path = word.rfind(|c| "<>=&|(;".contains(c)).map_or(0, |at| at + 1);
+        let (sign, path) = word.split_at(path);
+        format!("{sign}{}", path.trim_end_matches('/').rsplit('/').next().unwrap_or(path))
+    };
+    let tidy: Vec<String> = name.split_whitespace().map(last_part).collect();
     let tidy: String = tidy.join(" ").chars().filter(|c| !c.is_control() && *c != '/').collect();
     match tidy.chars().count() {
         0 => "command".to_owned(),
@@ -365,5 +368,6 @@ mod tests {
         assert_eq!(words, ["sh", "-c", "ls | wc"]);
         assert_eq!(Side::command("ls | wc").name(), "ls | wc");
         assert_eq!(Side::command("/usr/bin/gzip -9 /tmp/x").name(), "gzip -9 x");
+        assert_eq!(Side::command("/bin/x 2>/dev/null >/tmp/y").name(), "x 2>null >y");
     }
 }

@@ -11,6 +11,8 @@ mod stream;
 
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -83,22 +85,35 @@ pub trait Carrier: fmt::Debug + Send {
     }
 }
 
-/// The error of connecting, with how a server is started where none is there; `at` is the flag that
-/// has it listen there, where it needs one.
-pub(crate) fn unconnected(error: io::Error, at: &str) -> anyhow::Error {
+/// The error of connecting, with what to do where no server is there.
+pub(crate) fn unconnected(error: io::Error, advice: &str) -> anyhow::Error {
     match error.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
-            anyhow::anyhow!("no server is there ({error}): `loadline serve rpc{at}` starts one")
+            anyhow::anyhow!("no server is there ({error}): {advice}")
         }
         _ => error.into(),
     }
 }
 
-/// The flag that has a server listen at a host and port of this machine, where it is one.
-pub(crate) fn listens_at(address: &str) -> String {
+/// How a server is started at a host and port, where that is of this machine alone.
+pub(crate) fn start_at(address: &str, is_encrypted: bool) -> String {
     match service::parse_address(address, crate::serve::PORT) {
-        Ok(at) if service::is_local(&at) => format!(" --listen {address}"),
-        _ => String::new(),
+        Ok(at) if service::is_local(&at) && !is_encrypted => {
+            format!("`loadline serve rpc --listen {address}` starts one")
+        }
+        _ => "is it started, and is this its port?".to_owned(),
+    }
+}
+
+/// How a server is started at the file of a socket, which this flag names.
+pub(crate) fn start_at_file(flag: &str, path: &Path) -> String {
+    match path.metadata() {
+        Ok(found) if !found.file_type().is_socket() => "the file is no socket".to_owned(),
+        _ => {
+            let path = path.display().to_string();
+            let word = shlex::try_quote(&path).unwrap_or_else(|_| (&path[..]).into());
+            format!("`loadline serve rpc {flag} {word}` starts one")
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use super::address::ServerAddress;
 use super::metered::{Metered, Shared, locked};
 use super::native::{Step, Traffic};
 use super::opening::{CLOSED, Opening};
-use crate::carriers::{listens_at, unconnected};
+use crate::carriers::{start_at, start_at_file, unconnected};
 
 /// What a server may send before it is asked for more: of a call, and of all.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -108,9 +108,9 @@ impl Client {
         let (authority, meter) = (address.authority(), Shared::default());
         match address {
             ServerAddress::Unix(path) => {
-                let at = format!(" --unix {}", path.display());
                 let stream = UnixStream::connect(path).await;
-                let stream = stream.map_err(|error| unconnected(error, &at))?;
+                let advice = start_at_file("--unix", path);
+                let stream = stream.map_err(|error| unconnected(error, &advice))?;
                 let stream = Metered::new(stream, Arc::clone(&meter));
                 Self::begin(stream, authority, "http", meter).await
             }
@@ -119,8 +119,8 @@ impl Client {
                     bail!("say who vouches for the server: --tls-ca FILE");
                 }
                 let stream = TcpStream::connect((&host[..], *port)).await;
-                let listens = |error| unconnected(error, &listens_at(&authority));
-                let stream = stream.map_err(listens)?;
+                let advice = start_at(&authority, *is_encrypted);
+                let stream = stream.map_err(|error| unconnected(error, &advice))?;
                 stream.set_nodelay(true)?;
                 let stream = Metered::new(stream, Arc::clone(&meter));
                 let Some(Encryption { mut config, name }) = encryption else {

@@ -160,8 +160,11 @@ pub(super) fn failure(why: ClientError) -> Failure {
         ClientError::Connection { ref why, ref address }
             if why.kind() == std::io::ErrorKind::ConnectionRefused =>
         {
-            let start = "`loadline serve workflow --data HOME` starts one";
-            Failure::Other(anyhow::anyhow!("{address}: no server is there ({why}): {start}"))
+            let port = address.rsplit(':').next().unwrap_or_default();
+            let start = format!("there `loadline serve workflow --data HOME --port {port}`");
+            Failure::Other(anyhow::anyhow!(
+                "{address}: no server is there ({why}): {start} starts one"
+            ))
         }
         why => Failure::Other(why.into()),
     }

@@ -69,8 +69,9 @@ impl Snapshot {
         }
         if node.flags.has(Flag::Zombie) {
             reasons.push(format!(
-                "{who} has the flag zombie: a process that isn't its job has reported, and may \
-                 wait until a user decides (--zombie_get shows it)"
+                "{who} has the flag zombie: what reports for it may not be its job (--zombie_get \
+                 shows what waits until a user decides). It stays until its own job reports, or it \
+                 is requeued"
             ));
         }
         if node.is_suspended {
@@ -278,7 +279,7 @@ mod tests {
         let job = Credentials { path: "/s/f/a", password: "other", rid: "7", try_no: 1 };
         assert!(matches!(rules.check_child(&job, Child::Complete), Verdict::Zombie { .. }));
         drop(rules.finish());
-        let zombie = "a process that isn't its job has reported";
+        let zombie = "what reports for it may not be its job";
         assert!(tree.why(task, &mut none)[1].contains(zombie));
         let waits = "waits for a time, 23:59 next; it is 1970-Jan-01";
         assert!(tree.why(task, &mut none)[2].contains(waits));

@@ -105,14 +105,19 @@ impl Run for WorkflowArgs {
 }
 
 /// What jobs call this host: by its name, as ecFlow's server has it. Where that stands for none of
-/// the addresses on which the server is reached (127.0.1.1 on Debian), by the first that other
-/// machines reach, too, or else by `localhost`, if that is one of them.
+/// the addresses on which the server is reached at ECF_PORT, the port of the first (127.0.1.1 on
+/// Debian), by the first that other machines reach, too, or else by `localhost`, if that is one of
+/// them.
 fn jobs_host(name: &str, addresses: &[Address]) -> String {
-    let listens: Vec<IpAddr> = addresses
-        .iter()
-        .filter_map(|one| if let Address::Internet(at) = one { Some(at.ip()) } else { None })
-        .collect();
-    let Some(first) = listens.first() else { return name.to_owned() };
+    let all = addresses.iter().filter_map(|one| match one {
+        Address::Internet(at) => Some(*at),
+        Address::Unix(_) => None,
+    });
+    let mut all = all.peekable();
+    let Some(first) = all.peek().copied() else { return name.to_owned() };
+    // Two of port 0 are given one each.
+    let is_at_port = |at: &SocketAddr| *at == first || at.port() == first.port() && at.port() != 0;
+    let listens: Vec<IpAddr> = all.filter(is_at_port).map(|at| at.ip()).collect();
     let is_any = listens.iter().any(IpAddr::is_unspecified);
     let is_reached = |found: SocketAddr| listens.contains(&found.ip());
     let reaches =
@@ -123,7 +128,7 @@ fn jobs_host(name: &str, addresses: &[Address]) -> String {
     let host = match listens.iter().find(|one| !one.is_loopback()) {
         Some(public) => public.to_string(),
         None if reaches("localhost") => "localhost".to_owned(),
-        None => first.to_string(),
+        None => first.ip().to_string(),
     };
     tracing::info!("jobs are given ECF_HOST={host}: {name} isn't an address of --listen");
     host
@@ -213,5 +218,7 @@ mod tests {
         assert_eq!(host("127.0.1.1", "192.0.2.7:3141"), "192.0.2.7");
         let both = ["127.0.0.1:3141", "192.0.2.7:3141"].map(|at| at.parse().expect("an address"));
         assert_eq!(jobs_host("127.0.1.1", &both), "192.0.2.7", "for jobs on other machines");
+        let apart = ["192.0.2.7:3141", "127.0.0.1:3142"].map(|at| at.parse().expect("an address"));
+        assert_eq!(jobs_host("127.0.0.1", &apart), "192.0.2.7", "ECF_PORT is 3141");
     }
 }

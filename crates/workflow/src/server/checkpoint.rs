@@ -1,10 +1,8 @@
 //! ecFlow's checkpoint file: the tree in MIGRATE text, by which a server can be moved in and out.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::num::NonZeroU64;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,6 +12,7 @@ use rustix::fs::{Advice, fadvise};
 
 use super::core::{Core, Render};
 use super::environment::{CheckMode, Environment};
+use super::known::{Content, Known};
 use super::message::Counts;
 use super::slot::{Answer, Slot};
 use crate::protocol::Reply;
@@ -24,81 +23,66 @@ const MARK: &[u8] = b"# loadline\n";
 /// How a checkpoint of ecFlow's ends.
 const LAST_LINE: &[u8] = b"# enddef\n";
 
-/// The file that has the name of the checkpoint of the last start, and the most that it may have.
-const OF_LAST_START: &str = "last-checkpoint";
-const MAX_NAME_BYTES: u64 = 4 << 10;
-
 /// The disk begins with what is written once it is this much, while the rest is rendered.
 const PART_BYTES: u64 = 4 << 20;
 
-/// Refuses a checkpoint that another server has written after this one's journal: which of the two
-/// is to be served only a user knows. Where it is not `own`, this start's, that would not be taken.
+/// Refuses a checkpoint that this journal doesn't know: another server or a user has put it there,
+/// and the next one would take its place. Which of the two is to be served only a user knows.
 ///
 /// # Errors
-/// When it is so, or a file can't be read.
-pub(super) fn refuse_newer(check: &Path, own: &Path, journal: &Path) -> anyhow::Result<()> {
+/// When it is so, or the file can't be read.
+pub(super) fn refuse_other(check: &Path, known: &Known, journal: &Path) -> anyhow::Result<()> {
+    let (check_name, journal) = (check.display(), journal.display());
     let mut file = match OpenOptions::new().read(true).custom_flags(base::no_wait()).open(check) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file?,
+        file => file.with_context(|| check_name.to_string())?,
     };
-    let metadata = file.metadata()?;
+    let kind = file.metadata()?.file_type();
     anyhow::ensure!(
-        metadata.is_file(),
-        "{} is {}, and has to be a regular file",
-        check.display(),
-        base::kind_name(metadata.file_type())
+        kind.is_file(),
+        "{check_name} is {}, and has to be a regular file: move it away, or name another one by \
+         ECF_CHECK",
+        base::kind_name(kind)
     );
-    file.seek(SeekFrom::Start(metadata.len().saturating_sub(MARK.len() as u64)))?;
-    let mut last = Vec::new();
-    file.read_to_end(&mut last)?;
-    if last == MARK {
+    if known.has(check, &Content::of(&mut file)?) {
         return Ok(());
     }
-    let mut journal_at = None;
-    for entry in fs::read_dir(journal)? {
-        journal_at = journal_at.max(Some(entry?.metadata()?.modified()?));
-    }
-    let at = metadata.modified()?;
-    if journal_at.is_none_or(|journal_at| at <= journal_at) {
-        return Ok(());
-    }
+    let last = last_bytes(&mut file)?;
     anyhow::ensure!(
-        last.ends_with(LAST_LINE),
-        "{} is damaged: it ends as no checkpoint does, neither this program's nor ecFlow's: to go \
-         on with what is in {}, remove the checkpoint",
-        check.display(),
-        journal.display()
+        last == MARK || last.ends_with(LAST_LINE),
+        "{check_name} is damaged: it ends as no checkpoint does, neither this program's nor \
+         ecFlow's: to go on with what is in {journal}, move the checkpoint away"
     );
-    let taken = match check == own {
-        true => String::new(),
-        false => format!("start with its port, or with {} in ECF_CHECK, and ", check.display()),
-    };
     anyhow::bail!(
-        "{} was written by another server after this one had stopped: to go on with it, {taken}\
-         remove {} and what is in it; to go on with what this one had, move the checkpoint away",
-        check.display(),
-        journal.display()
+        "{check_name} is not what this server has left there: another one has written it, or it \
+         was put there. To take it, remove {journal} and what is in it; to go on with what is in \
+         that, move the checkpoint away"
     )
 }
 
-/// The checkpoint of the last start: the journal is the home's whatever the port, and ecFlow's
-/// server may have gone on at the last one. It is noted as it lies in the home: a copy of that has
-/// its own.
-pub(super) fn of_last_start(data: &Path, home: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let file = data.join(OF_LAST_START);
-    if !file.exists() {
-        return Ok(None);
-    }
-    let name = base::read_bytes(&file, MAX_NAME_BYTES)?;
-    Ok(Some(home.join(OsString::from_vec(name))))
+/// Whether a checkpoint is there and by this program.
+pub(super) fn is_own(check: &Path) -> bool {
+    let file = OpenOptions::new().read(true).custom_flags(base::no_wait()).open(check);
+    file.and_then(|mut file| last_bytes(&mut file)).is_ok_and(|last| last == MARK)
 }
 
-/// Notes the checkpoint of this start.
-pub(super) fn note_start(data: &Path, home: &Path, check: &Path) -> anyhow::Result<()> {
-    let file = data.join(OF_LAST_START);
-    let name = check.strip_prefix(home).unwrap_or(check).as_os_str().as_bytes();
-    let written = base::replace_file(&file, |new| new.write_all(name));
-    written.with_context(|| file.display().to_string())
+/// The end of a file, as long as the mark.
+fn last_bytes(file: &mut File) -> io::Result<Vec<u8>> {
+    let bytes = MARK.len() as u64;
+    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(bytes)))?;
+    let mut last = Vec::new();
+    file.take(bytes).read_to_end(&mut last)?;
+    Ok(last)
+}
+
+/// Has the journal know the checkpoint with which it begins.
+///
+/// # Errors
+/// When a file can't be read or written.
+pub(super) fn note_taken(check: &Path, known: &Known) -> anyhow::Result<()> {
+    let content = File::open(check).and_then(|mut file| Content::of(&mut file));
+    let noted = content.and_then(|content| known.only(check, &content));
+    noted.with_context(|| format!("{}, or the note that it is taken", check.display()))
 }
 
 /// The checkpoints of other hosts and ports in ECF_HOME.
@@ -115,8 +99,8 @@ pub(super) fn others(home: &Path, check: &Path) -> Vec<PathBuf> {
 }
 
 /// The checkpoint that is being written, or was last.
-#[derive(Default)]
 pub(super) struct Checkpoint {
+    known: Known,
     is_running: bool,
     /// Who is answered once it is written.
     answered: Vec<Slot>,
@@ -139,9 +123,26 @@ pub(super) struct Work {
     render: Render,
     path: PathBuf,
     old: PathBuf,
+    known: Known,
 }
 
 impl Checkpoint {
+    /// None yet.
+    pub(super) fn new(known: Known) -> Self {
+        Self {
+            known,
+            is_running: false,
+            answered: Vec::new(),
+            asked: Vec::new(),
+            is_due_again: false,
+            waited: Duration::ZERO,
+            written: 0,
+            took: Duration::ZERO,
+            most_waited: Duration::ZERO,
+            at: None,
+        }
+    }
+
     /// Adds what is counted of checkpoints.
     pub(super) fn counted(&self, counts: Counts) -> Counts {
         let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
@@ -166,7 +167,8 @@ impl Checkpoint {
         self.at = Some(core.change_no());
         let render = core.checkpoint();
         self.waited = begun.elapsed();
-        Work { render, path: environment.check.clone(), old: environment.check_old.clone() }
+        let (path, old) = (environment.check.clone(), environment.check_old.clone());
+        Work { render, path, old, known: self.known.clone() }
     }
 
     /// Has someone answered once what is there now is in a checkpoint.
@@ -226,16 +228,17 @@ impl Work {
     pub(super) fn write(self) -> Result<f64, String> {
         let begun = Instant::now();
         let failed = |why: io::Error| format!("{}: {why}", self.path.display());
-        replace(&self.path, &self.old, self.render).map_err(failed)?;
+        replace(&self.path, &self.old, &self.known, self.render).map_err(failed)?;
         Ok(begun.elapsed().as_secs_f64())
     }
 }
 
 /// Replaces the checkpoint; the one before it has the name `old` then. Whatever fails, there is one
-/// by the checkpoint's name.
-fn replace(path: &Path, old: &Path, render: Render) -> io::Result<()> {
+/// by the checkpoint's name, and the journal knows it.
+fn replace(path: &Path, old: &Path, known: &Known, render: Render) -> io::Result<()> {
+    let mut content = Content::default();
     base::replace_file(path, |file| {
-        let mut parts = Parts { file, written: 0, begun: 0 };
+        let mut parts = Parts { file, content: &mut content, written: 0, begun: 0 };
         let mut done = Ok(());
         render(&mut |piece| {
             if done.is_ok() {
@@ -246,8 +249,10 @@ fn replace(path: &Path, old: &Path, render: Render) -> io::Result<()> {
         parts.write(MARK)?;
         // The other one is kept until this one is durable.
         file.sync_all()?;
+        known.also(path, &content)?;
         keep(path, old)
-    })
+    })?;
+    known.only(path, &content)
 }
 
 /// Gives a file, where there is one, a second name in the place of what has that.
@@ -273,6 +278,7 @@ fn keep(path: &Path, second: &Path) -> io::Result<()> {
 /// A file that is written from its beginning to its end, and read by no one soon.
 struct Parts<'a> {
     file: &'a mut File,
+    content: &'a mut Content,
     written: u64,
     /// How much of it the disk has begun with.
     begun: u64,
@@ -281,6 +287,7 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
+        self.content.add(bytes);
         self.written += bytes.len() as u64;
         if self.written - self.begun >= PART_BYTES {
             let part = NonZeroU64::new(self.written - self.begun);
@@ -302,16 +309,19 @@ mod tests {
     fn a_checkpoint_whose_last_step_fails_leaves_the_one_before_by_its_name() {
         let home = tempfile::tempdir().expect("a folder");
         let [path, old, new] = ["c", "c.b", "c.new"].map(|name| home.path().join(name));
+        let data = tempfile::tempdir().expect("a folder");
+        let known = Known::of(data.path(), home.path());
         let of = |text: &'static str| -> Render { Box::new(move |take| take(text)) };
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         for (text, before) in [("1\n", ""), ("2\n", "1\n# loadline\n")] {
-            replace(&path, &old, of(text)).expect("written");
+            replace(&path, &old, &known, of(text)).expect("written");
             assert_eq!((read(&path), &*read(&old)), (format!("{text}# loadline\n"), before));
         }
         let fails: Render = Box::new(move |_| fs::remove_file(&new).expect("it is being written"));
-        replace(&path, &old, fails).expect_err("it has no name that could be replaced");
+        replace(&path, &old, &known, fails).expect_err("it has no name that could be replaced");
         assert_eq!(read(&path), "2\n# loadline\n");
-        replace(&path, &old, of("3\n")).expect("written");
+        refuse_other(&path, &known, data.path()).expect("it is known");
+        replace(&path, &old, &known, of("3\n")).expect("written");
         assert_eq!([read(&path), read(&old)], ["3\n# loadline\n", "2\n# loadline\n"]);
         // Both may have been given one name.
         keep(&path, &path).expect("it has that name");
@@ -320,27 +330,25 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_is_damaged_or_another_server_s_by_how_it_ends() {
+    fn a_checkpoint_that_is_not_known_is_damaged_or_another_server_s_by_how_it_ends() {
         let home = tempfile::tempdir().expect("a folder");
+        let known = Known::of(home.path(), home.path());
         let check = home.path().join("h.1.ecf.check");
         let journal = tempfile::tempdir().expect("a folder");
-        let old = File::create(journal.path().join("1")).expect("a file");
-        old.set_modified(std::time::UNIX_EPOCH).expect("an old one");
         for (end, said) in [
-            ("# enddef\n# loadline\n", None),
-            ("# enddef\n# loadlinf\n", Some("is damaged")),
-            ("# enddef\n# load", Some("is damaged")),
-            ("# enddef\n", Some("written by another server")),
+            ("# enddef\n# loadline\n", "is not what this server has left"),
+            ("# enddef\n# loadlinf\n", "is damaged"),
+            ("# enddef\n# load", "is damaged"),
+            ("# enddef\n", "is not what this server has left"),
         ] {
             fs::write(&check, format!("#5.9.2\nsuite s\nendsuite\n{end}")).expect("written");
-            let refused =
-                refuse_newer(&check, &check, journal.path()).err().map(|why| why.to_string());
-            let is_so = match (&refused, said) {
-                (Some(why), Some(said)) => why.contains(said),
-                (refused, said) => refused.is_none() && said.is_none(),
-            };
-            assert!(is_so, "{end:?}: {refused:?}");
+            let why = refuse_other(&check, &known, journal.path()).expect_err("refused");
+            assert!(why.to_string().contains(said), "{end:?}: {why}");
         }
+        note_taken(&check, &known).expect("noted");
+        refuse_other(&check, &known, journal.path()).expect("it is the one that was taken");
+        fs::write(&check, "#5.9.2\nsuite t\nendsuite\n# enddef\n").expect("written");
+        refuse_other(&check, &known, journal.path()).expect_err("as long, and another");
         let other = home.path().join("h.2.ecf.check");
         fs::write(&other, "").expect("written");
         assert_eq!(others(home.path(), &check), [other]);
@@ -354,7 +362,8 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).expect("a pipe");
         std::os::unix::fs::symlink("/dev/zero", &zero).expect("a link");
         for (check, what) in [(pipe, "a pipe (FIFO)"), (zero, "a device")] {
-            let said = refuse_newer(&check, &check, home.path()).expect_err("refused").to_string();
+            let known = Known::of(home.path(), home.path());
+            let said = refuse_other(&check, &known, home.path()).expect_err("refused").to_string();
             assert!(said.contains(what), "{said}");
         }
     }
@@ -365,7 +374,7 @@ mod tests {
         let environment = Environment::new(home.path(), 3141, 1, |_| None).expect("a home");
         let environment = Arc::new(environment);
         let core = Core::new(Arc::clone(&environment));
-        let mut checkpoints = Checkpoint::default();
+        let mut checkpoints = Checkpoint::new(Known::of(home.path(), home.path()));
         checkpoints.ask_again();
         let first = checkpoints.begin(&core, &environment);
         assert!(!checkpoints.is_asked(), "it has what was there");

@@ -20,6 +20,7 @@ mod followers;
 mod following;
 mod job;
 mod keyed_queue;
+mod known;
 mod lists;
 mod log;
 mod making;
@@ -70,6 +71,7 @@ use clock::Clock;
 use connection::Session;
 use dispatch::{Dispatch, serve};
 use flush::Until;
+use known::Known;
 use log::{Category, Log, unix_us};
 use message::Message;
 use owner::Owner;
@@ -220,8 +222,9 @@ impl BoundWorkflow {
         });
         let dispatch = Arc::new(Dispatch::new(messages));
         let mut core = Core::new(Arc::clone(&environment));
+        let known = Known::of(data, &environment.home);
         let (journal, logged) =
-            open_journal(&dispatch, &environment, &mut core, (data, limits.sync))?;
+            open_journal(&dispatch, &environment, &mut core, (data, limits.sync), &known)?;
         greet(&shared.log, &environment, &core);
         core.resume();
         // The owner is what notes all else.
@@ -229,7 +232,7 @@ impl BoundWorkflow {
         dispatch.begin(Owner {
             core,
             clock: Clock::new(&environment),
-            checkpoints: checkpoint::Checkpoint::default(),
+            checkpoints: checkpoint::Checkpoint::new(known),
             groups: 0,
             environment: Arc::clone(&environment),
             shared: Arc::clone(&shared),
@@ -293,47 +296,47 @@ fn open_journal(
     environment: &Environment,
     core: &mut Core,
     (data, sync): (&Path, SyncPolicy),
+    known: &Known,
 ) -> anyhow::Result<(Journal, Logged)> {
     let folder = data.join("journal");
     std::fs::create_dir_all(&folder)?;
-    let before = checkpoint::of_last_start(data, &environment.home)?;
-    for check in before.iter().chain([&environment.check]) {
-        checkpoint::refuse_newer(check, &environment.check, &folder)?;
-    }
     let notified = Arc::clone(dispatch);
     let opened = store::open(&folder, sync, core, move |done| notified.progress(done))
         .context("the journal can't be read")?;
     let Opened { mut journal, mut logged, is_empty } = opened;
+    if is_empty {
+        known.clear().context("what an earlier journal knew can't be removed")?;
+    }
     if is_empty && !environment.check.exists() {
-        say_empty(environment);
+        let (home, check) = (environment.home.display(), environment.check.display());
+        tracing::info!("ECF_HOME {home} has no journal and no {check}: the tree is empty");
     } else if is_empty {
         core.adopt(&environment.check)?;
+        checkpoint::note_taken(&environment.check, known)?;
         // From here on the journal counts, which has to have it, too.
         let (head, tree) = core.stored();
         let bytes = store::write(journal.snapshot()?, &head, &store::kept(&tree))
             .map_err(anyhow::Error::msg)
             .context("the checkpoint that was taken can't be kept")?;
         logged.replaced(bytes);
+    } else {
+        checkpoint::refuse_other(&environment.check, known, &folder)?;
     }
-    if before.as_ref() != Some(&environment.check) {
-        checkpoint::note_start(data, &environment.home, &environment.check)?;
-    }
+    warn_of_others(environment, &folder, is_empty);
     Ok((journal, logged))
 }
 
-/// Says that there is nothing here: ECF_HOME or the port may be another one than is meant.
-fn say_empty(environment: &Environment) {
-    let Environment { home, check, .. } = environment;
-    tracing::info!(
-        "ECF_HOME {} has no journal and no {}: the tree is empty",
-        home.display(),
-        check.display()
-    );
-    for other in checkpoint::others(home, check) {
+/// Names the checkpoints in ECF_HOME that other servers have written, and of a server that has
+/// nothing also its own by another name: ECF_HOME or the port may be another one than is meant.
+fn warn_of_others(environment: &Environment, journal: &Path, is_empty: bool) {
+    let others = checkpoint::others(&environment.home, &environment.check);
+    for other in others.into_iter().filter(|other| is_empty || !checkpoint::is_own(other)) {
         tracing::warn!(
-            "{} is a checkpoint of another host or port, or of ecflow_start, and is not taken: \
-             start with that port, or name it by ECF_CHECK",
-            other.display()
+            "{} is a checkpoint of another host or port, or of ecflow_start, and is not taken: to \
+             serve it, stop, remove {} and what is in it, and start by that host and port, or with \
+             its name in ECF_CHECK",
+            other.display(),
+            journal.display()
         );
     }
 }

@@ -330,7 +330,8 @@ fn a_server_that_is_not_there_is_named_with_the_reason() {
     let (_, error, code) = run(&["why", &at, "/s"]);
     assert_eq!(code, 1);
     assert!(error.contains(&at) && error.contains("refused"), "{error}");
-    assert!(error.contains("`loadline serve workflow --data HOME` starts one"), "{error}");
+    let start = format!("`loadline serve workflow --data HOME --port {}` starts one", place.port);
+    assert!(error.contains(&start), "{error}");
     let (_, error, code) = run(&["why", "localhost:x", "/s"]);
     assert_eq!((code, error.contains("is no address")), (2, true), "{error}");
 }

@@ -82,14 +82,35 @@ fn a_home_is_moved_in_and_back_unchanged_and_two_states_are_not_mixed() {
     let last = tree(&place);
     theirs.kill();
     let why = served::refusal(&place.home(), place.port);
-    assert!(why.contains("another server") && why.contains("journal"), "{why}");
-    // Nor is it passed over at another port, after which the journal would be the newer one.
-    let elsewhere = served::refusal(&place.home(), Place::new().port);
-    assert!(elsewhere.contains("another server"), "{elsewhere}");
-    assert!(elsewhere.contains("start with its port"), "it would not be taken there: {elsewhere}");
+    assert!(why.contains("is not what this server has left") && why.contains("journal"), "{why}");
+    // Nor is it once the journal is newer, by a run at another port, which says what it leaves.
+    let elsewhere = served::start(&place.home(), Place::new().port);
+    elsewhere.stop(Duration::from_secs(5));
+    let why = served::refusal(&place.home(), place.port);
+    assert!(why.contains("is not what this server has left") && why.contains("journal"), "{why}");
     std::fs::remove_dir_all(place.home().join(".loadline/journal")).expect("removed");
     let ours = served::start(&place.home(), place.port);
     assert_eq!(tree(&place), last);
+    ours.stop(Duration::from_secs(5));
+}
+
+#[test]
+fn a_home_that_was_first_opened_at_a_wrong_port_keeps_what_is_to_be_moved_in() {
+    let Some(_) = program("ecflow_server") else { return };
+    let place = Place::new();
+    let load = format!("--load={}", place.write("s.def", SUITE).display());
+    let theirs = Served::theirs(&place);
+    place.told(&[&load]);
+    place.told(&["--check_pt"]);
+    let before = tree(&place);
+    theirs.kill();
+    let elsewhere = served::start(&place.home(), Place::new().port);
+    elsewhere.stop(Duration::from_secs(5));
+    let why = served::refusal(&place.home(), place.port);
+    assert!(why.contains("To take it, remove"), "{why}");
+    std::fs::remove_dir_all(place.home().join(".loadline/journal")).expect("removed");
+    let ours = served::start(&place.home(), place.port);
+    assert_eq!(tree(&place), before);
     ours.stop(Duration::from_secs(5));
 }
 
@@ -99,8 +120,6 @@ fn a_checkpoint_is_answered_once_it_is_written_or_can_not_be() {
     let place = Place::new();
     let server = served::start(&place.home(), place.port);
     let name = format!("{}.{}.ecf.check", workflow::server::host_name(), place.port);
-    let noted = std::fs::read_to_string(place.home().join(".loadline/last-checkpoint"));
-    assert_eq!(noted.expect("noted"), name, "a copy of the home has its own");
     let in_the_way = place.home().join(format!("{name}.new"));
     std::fs::create_dir(&in_the_way).expect("a folder");
     let output = place.client(&["--check_pt"]);
@@ -110,7 +129,16 @@ fn a_checkpoint_is_answered_once_it_is_written_or_can_not_be() {
     let file = place.write("s.def", SUITE);
     place.told(&[&format!("--load={}", file.display())]);
     place.told(&["--check_pt"]);
-    let text = std::fs::read_to_string(place.home().join(name)).expect("a checkpoint");
+    let check = place.home().join(name);
+    let text = std::fs::read_to_string(&check).expect("a checkpoint");
     assert!(text.contains("suite s"), "{text}");
+    place.told(&["--alter=change", "variable", "USER", "y", "/s"]);
     server.stop(Duration::from_secs(5));
+    // Whoever puts an earlier one back means something by it.
+    let own = std::fs::read(&check).expect("the last one");
+    std::fs::write(&check, text).expect("put back");
+    let why = served::refusal(&place.home(), place.port);
+    assert!(why.contains("is not what this server has left there"), "{why}");
+    std::fs::write(&check, own).expect("put back");
+    served::start(&place.home(), place.port).stop(Duration::from_secs(5));
 }

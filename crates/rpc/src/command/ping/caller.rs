@@ -12,7 +12,7 @@ use super::super::args::{AUTHORIZATION, SessionArgs};
 use super::cpus::pin;
 use super::grpc::OverGrpc;
 use super::rung::Within;
-use crate::carriers::{CarrierAddress, Peer, Tuning, listens_at, unconnected};
+use crate::carriers::{CarrierAddress, Peer, Tuning, start_at, start_at_file, unconnected};
 use crate::client::CallOptions;
 use crate::client::native::{
     Flush, FutureClient, FutureKind, NativeClient, NativeOptions, Step, Traffic,
@@ -98,14 +98,14 @@ impl Caller {
         let calls = session.options()?;
         let token = token(&calls)?;
         let limit = session.connect_timeout.duration();
-        let listens = match &parsed {
-            CarrierAddress::Unix(path) => format!(" --unix {}", path.display()),
-            CarrierAddress::Shm(path) => format!(" --shm {}", path.display()),
-            CarrierAddress::Tcp(address) => listens_at(address),
-            _ => String::new(),
+        let advice = match &parsed {
+            CarrierAddress::Unix(path) => start_at_file("--unix", path),
+            CarrierAddress::Shm(path) => start_at_file("--shm", path),
+            CarrierAddress::Tcp(address) => start_at(address, false),
+            _ => "`loadline serve rpc` starts one".to_owned(),
         };
         let carrier = parsed.connect(how.tuning, limit);
-        let carrier = carrier.map_err(|error| unconnected(error, &listens));
+        let carrier = carrier.map_err(|error| unconnected(error, &advice));
         let carrier = carrier.with_context(|| format!("cannot connect to {address}"))?;
         // Behind what a carrier starts, which is the server; before a thread of this side.
         pin(how.cpu)?;

@@ -44,7 +44,7 @@ const COUNTED: u32 = 20;
 /// Where both sides ran, as they were seen.
 fn cores(seen: &Seen) -> Option<Cores> {
     match seen.share_of_one(LOOKS)? {
-        share if share >= 0.9 => seen.most().map(|(core, _)| Cores::One(core)),
+        share if share >= 0.9 => seen.most(true).map(|(core, _)| Cores::One(core)),
         share if share <= 0.1 => Some(Cores::Two),
         _ => Some(Cores::Changing),
     }
@@ -54,7 +54,8 @@ fn cores(seen: &Seen) -> Option<Cores> {
 fn floors(cpus: Cpus, cores: Option<Cores>, seen: &Seen) -> anyhow::Result<Floors> {
     let found = match cores {
         _ if cpus != Cpus::default() => None,
-        Some(Cores::One(_) | Cores::Two) => seen.most(),
+        Some(Cores::One(core)) => Some((core, core)),
+        Some(Cores::Two) => seen.most(false),
         Some(Cores::Changing) | None => None,
     };
     let found = found.map(|(here, there)| Cpus { client: Some(here), server: Some(there) });
@@ -240,7 +241,9 @@ mod tests {
         assert_eq!(cores(&seen(&[((0, 0), 2), ((1, 1), 28)])), Some(Cores::One(1)));
         assert_eq!(cores(&seen(&[((0, 0), 16), ((0, 1), 16)])), Some(Cores::Changing));
         let apart = seen(&[((0, 1), 12), ((1, 0), 20)]);
-        assert_eq!((cores(&apart), apart.most()), (Some(Cores::Two), Some((1, 0))));
+        assert_eq!((cores(&apart), apart.most(false)), (Some(Cores::Two), Some((1, 0))));
+        let spread = seen(&[((0, 0), 3), ((0, 1), 2), ((0, 2), 2), ((0, 3), 2)]);
+        assert_eq!((cores(&spread), spread.most(false)), (Some(Cores::Two), Some((0, 3))));
         assert_eq!(cores(&Seen { looks: LOOKS - 1, ..seen(&[((0, 0), 9)]) }), None);
     }
 }

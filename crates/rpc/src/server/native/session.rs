@@ -499,7 +499,8 @@ impl Session {
         if call.ends_with_head()
             && let Err(status) = self.push_head(id, &call)
         {
-            return self.answer(id, Err(status));
+            // Why the call itself has failed says more.
+            return self.answer(id, result.and(Err(status)));
         }
         let trailers = call.exchanged.with(|exchange| std::mem::take(&mut exchange.trailers));
         self.answer_with(id, result, &trailers);

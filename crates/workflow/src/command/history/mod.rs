@@ -66,6 +66,15 @@ pub(super) struct HistoryArgs {
 }
 
 pub(super) fn run(args: &HistoryArgs) -> Outcome {
+    history(args).map_err(|why| match (why, &args.to) {
+        (Failure::Other(why), Some(file)) if why.is::<rusqlite::Error>() => {
+            Failure::Other(why.context(format!("--to {}", file.display())))
+        }
+        (why, _) => why,
+    })
+}
+
+fn history(args: &HistoryArgs) -> Outcome {
     let definition = args.defs.as_deref().map(input::definition).transpose()?;
     if !args.under.starts_with('/') {
         let under = &args.under;

@@ -13,7 +13,6 @@ use crate::model::Snapshot;
 
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");
-const VIEW_NAMES: [&str; 4] = ["slowest", "critical_path", "limit_held", "limit_use"];
 
 /// Marks a file as a history (`PRAGMA application_id`): "LLWH".
 const APPLICATION_ID: i32 = 0x4c4c_5748;
@@ -42,6 +41,25 @@ pub(super) struct Read {
     /// What it was called then.
     pub(super) name: String,
     pub(super) bytes: u64,
+}
+
+/// Makes the views anew where those of a file are an older program's: they hold nothing.
+fn renew_views(connection: &Connection) -> rusqlite::Result<()> {
+    let of = |connection: &Connection| -> rusqlite::Result<Vec<(String, String)>> {
+        let select = "SELECT name, sql FROM sqlite_schema WHERE type = 'view' ORDER BY name";
+        let mut select = connection.prepare(select)?;
+        select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    };
+    let own = Connection::open_in_memory()?;
+    own.execute_batch(SCHEMA)?;
+    own.execute_batch(VIEWS)?;
+    let (found, own) = (of(connection)?, of(&own)?);
+    if own.iter().all(|one| found.contains(one)) {
+        return Ok(());
+    }
+    let old = own.iter().map(|(name, _)| format!("DROP VIEW IF EXISTS {name};"));
+    let old: String = old.collect();
+    connection.execute_batch(&format!("BEGIN IMMEDIATE;{old}{VIEWS}COMMIT;"))
 }
 
 impl Store {
@@ -79,9 +97,7 @@ impl Store {
             let why = format!("its tables have version {other}, and {VERSION} is read");
             return Err(Failure::Usage(format!("--to {shown}: {why}: name another file")));
         } else {
-            // They hold nothing, and those of an older program may say something else.
-            let old = VIEW_NAMES.map(|name| format!("DROP VIEW IF EXISTS {name};")).concat();
-            connection.execute_batch(&format!("BEGIN IMMEDIATE;{old}{VIEWS}COMMIT;"))?;
+            renew_views(&connection).map_err(wrong)?;
         }
         // A crash of the machine loses the last seconds, which are read again.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -111,8 +127,11 @@ impl Store {
     pub(super) fn change<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         let done = work(self);
-        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
-        self.connection.execute_batch(end)?;
+        match &done {
+            Ok(_) => self.connection.execute_batch("COMMIT")?,
+            // What has failed may have ended it already, as a full disk does.
+            Err(_) => drop(self.connection.execute_batch("ROLLBACK")),
+        }
         done
     }
 

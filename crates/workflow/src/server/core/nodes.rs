@@ -1,6 +1,5 @@
 //! What users load and replace, and what came of jobs.
 
-use crate::definition::DefinitionError;
 use crate::model::{Flag, Kind, NodeId, Rules, State, Tree};
 use crate::protocol::{Body, Command, Request};
 use crate::server::log::Category;
@@ -14,23 +13,17 @@ use super::parts::{
 /// How many lines that are passed over in a definition are logged at most.
 const MOST_WARNINGS: usize = 10;
 
-/// Reads the definition of a request that has one, and logs what is passed over in it, which the
-/// journal's replay doesn't; on any thread.
+/// Reads the definition of a request that has one; on any thread.
 pub(in crate::server) fn read_definition(request: &Request) -> Option<Definition> {
     match &request.body {
         Body::User(_, Command::Load { definition, .. } | Command::Replace { definition, .. }) => {
-            let read = read(definition);
-            for warning in read.iter().flat_map(|(_, warnings)| warnings).take(MOST_WARNINGS) {
-                tracing::warn!("of a definition that is loaded: {warning}");
-            }
-            Some(read.map(|(tree, _)| tree))
+            Some(read(definition))
         }
         _ => None,
     }
 }
 
-/// The tree, and what was passed over.
-fn read(text: &str) -> Result<(Box<Tree>, Vec<DefinitionError>), String> {
+fn read(text: &str) -> Definition {
     let parsed = crate::definition::parse(text, "the definition").map_err(|why| why.to_string())?;
     if let Some(too_long) = parsed.too_long {
         return Err(too_long.to_string());
@@ -40,6 +33,14 @@ fn read(text: &str) -> Result<(Box<Tree>, Vec<DefinitionError>), String> {
     Ok((Box::new(tree), parsed.warnings))
 }
 
+/// The definition of a request, read before or now. What is passed over in it is logged.
+fn definition(parts: &mut Parts<'_>, text: &str) -> Result<Box<Tree>, String> {
+    let (tree, warnings) = parts.definition.take().unwrap_or_else(|| read(text))?;
+    let lines = warnings.iter().take(MOST_WARNINGS).map(|one| format!("passed over: {one}"));
+    parts.effects.extend(lines.map(|line| Effect::Log(Category::Warning, line)));
+    Ok(tree)
+}
+
 /// Adds the suites of a definition. Returns their names.
 pub(super) fn load(
     parts: &mut Parts<'_>,
@@ -47,7 +48,7 @@ pub(super) fn load(
     text: &str,
     force: bool,
 ) -> Result<Vec<String>, String> {
-    let new = parts.definition.take().unwrap_or_else(|| read(text).map(|(tree, _)| tree))?;
+    let new = definition(parts, text)?;
     let names = new.suites().map(|suite| new.node(suite).name.to_string()).collect();
     rules.take(*new, force).map_err(|why| why.to_string())?;
     Ok(names)
@@ -61,7 +62,7 @@ pub(super) fn replace(
     text: &str,
     (creates, force): (bool, bool),
 ) -> Result<(), String> {
-    let new = &*parts.definition.take().unwrap_or_else(|| read(text).map(|(tree, _)| tree))?;
+    let new = &*definition(parts, text)?;
     let node = new
         .find(path)
         .filter(|id| *id != NodeId::ROOT)

@@ -10,6 +10,7 @@ use super::text::TreeText;
 pub(in crate::server) use super::unstarted::CommandKind;
 use super::unstarted::{Edited, Unstarted};
 use super::zombies::Zombies;
+use crate::definition::DefinitionError;
 use crate::model::{Discarded, Displayed, Flag, Kind, NodeId, ServerState, Snapshot, Tree};
 use crate::protocol::Reply;
 use crate::script::{Scope, Scopes, may_be_printed};
@@ -168,7 +169,7 @@ pub(in crate::server) const MOVED: u8 = 15;
 pub(in crate::server) const NOT_MOVED: u8 = 16;
 
 /// A definition that has been read, or why it can't be.
-pub(in crate::server) type Definition = Result<Box<Tree>, String>;
+pub(in crate::server) type Definition = Result<(Box<Tree>, Vec<DefinitionError>), String>;
 
 /// What commands see of the core beside the tree.
 pub(in crate::server) struct Parts<'a> {

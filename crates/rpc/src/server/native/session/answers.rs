@@ -104,7 +104,7 @@ impl Session {
         self.end_call(id, result, &prefix.unwrap_or_default());
     }
 
-    /// Sends the end of a call, for which there is room; `prefix` is the metadata behind it.
+    /// Sends the end of a call, for whose answer there is room; `prefix` is the metadata behind it.
     #[inline]
     fn end_call(&mut self, id: u64, result: Result<Option<Bytes>, Status>, prefix: &Bytes) {
         let flags = if prefix.is_empty() { 0 } else { METADATA };
@@ -123,7 +123,8 @@ impl Session {
         }
     }
 
-    /// Sends why a call has failed. Metadata and details without room are left out.
+    /// Sends why a call has failed. Metadata and details for which there is no room are left out, and
+    /// details over 64 KiB.
     fn push_failure(&mut self, header: Header, prefix: &Bytes, status: &Status) {
         let text = cut(&status.message);
         let header = Header { method: status.code as u32, ..header };
