@@ -12,6 +12,9 @@
 //! α ± t(n − 2) · s · √(1/n + x̄² / Σ(x − x̄)²)
 //! ```
 //!
+//! Of a few rounds whose imbalances differ little β may come out as anything: it is taken as at most
+//! 1.5 either way, as far as an imbalance can move a log ratio, and what that leaves is in s.
+//!
 //! The residuals' deviation s has the luck of each start and the size of the disturbances in it.
 //! The last term widens the interval by what the mean imbalance could have moved: rounds that all
 //! favour one side alike (x̄ far from 0, no spread) make it infinite. The imbalance is measured
@@ -131,7 +134,7 @@ fn at_equal_disturbance(pairs: &[NoisyPair], confidence: f64) -> (f64, f64) {
     let products = sum(&|pair| (pair.imbalance() - x_mean) * (pair.log_ratio() - y_mean));
     // Without any spread of the imbalance there is no slope, and none is needed where it is zero.
     let (slope, leverage) = match (squares > 0.0, x_mean == 0.0) {
-        (true, _) => (products / squares, x_mean * x_mean / squares),
+        (true, _) => ((products / squares).clamp(-MAX_SLOPE, MAX_SLOPE), x_mean * x_mean / squares),
         (false, true) => (0.0, 0.0),
         (false, false) => (0.0, f64::INFINITY),
     };

@@ -96,11 +96,16 @@ fn likely_single(
     let by = in_full.map_or("", |more| more.by.as_str());
     let between = between(&one.metric, interval.low, interval.high);
     let could = in_full.and_then(|more| more.could_show.clone());
+    // The ratio is that of both sides disturbed alike, which need not be that of the figures.
+    let (measured, between) = match likely.disturbed_rounds {
+        0 => (figures(summary, one), between),
+        _ => (
+            figures(summary, one).map(|both| format!("measured {both}")),
+            format!("with equal disturbance {between}"),
+        ),
+    };
     let details: Vec<String> =
-        [figures(summary, one), Some(between), Some(disturbance(likely)), could]
-            .into_iter()
-            .flatten()
-            .collect();
+        [measured, Some(between), Some(disturbance(likely)), could].into_iter().flatten().collect();
     format!(
         "{a} likely {what}{by} ({}); no strict verdict ({}){}.",
         details.join("; "),

@@ -94,7 +94,8 @@ fn what_is_likely_comes_first_and_that_no_strict_verdict_is_behind_it() {
         report::conclusion(&bench.finish()).remove(0)
     };
     let one = conclusion(&[(199_000, 700)]);
-    let begin = "loadline likely has 2.00 times the rate of memcached (200k/s against 100k/s; ";
+    let begin = "loadline likely has 2.00 times the rate of memcached (measured \
+                 200k/s against 100k/s; with equal disturbance between ";
     assert!(one.starts_with(begin), "{one}");
     let end = "20 of 20 rounds disturbed, by 3 %); no strict verdict (disturbed rounds).";
     assert!(one.ends_with(end), "{one}");

@@ -54,6 +54,9 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
     let of_schedule = crate::schedule::overloaded(summary);
     lines.extend(of_schedule.or_else(|| crate::schedule::short(summary)));
     lines.extend(crate::grade::sentence(summary));
+    if summary.capacity.is_none() {
+        lines.extend(targets.clone().filter_map(|target| failed(summary, target)));
+    }
     lines.extend(starts(summary));
     if summary.capacity.is_none() {
         lines.extend(requirements(summary));
@@ -124,6 +127,22 @@ fn unmeasured(summary: &Summary, target: usize) -> Option<String> {
         true => format!("No figure of {name} counts: {why} ({when}{others})."),
         false => format!("Nothing was measured of {name}: {why} ({when}{others})."),
     })
+}
+
+/// Why some rounds of a target don't count, where others do: it may have died.
+fn failed(summary: &Summary, target: usize) -> Option<String> {
+    let name = &summary.targets[target].name;
+    let own: Vec<_> = summary.trials.iter().filter(|trial| trial.target == target).collect();
+    let invalid = own.iter().filter(|trial| trial.row.validity == Validity::Invalid).count();
+    let causes = findings::invalid(own.iter().copied());
+    let cause = causes.first().filter(|_| invalid < own.len())?;
+    let why = one_line(&why_text(&cause.why));
+    let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(&why);
+    let others = match causes.len() - 1 {
+        0 => String::new(),
+        others => format!("; and {}", many(others, "more cause")),
+    };
+    Some(format!("Of {} of {name} {invalid} can't count: {why}{others}.", many(own.len(), "round")))
 }
 
 /// What is missing, where that leaves no target to measure.

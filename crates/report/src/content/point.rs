@@ -175,7 +175,7 @@ fn judged(summary: &Summary, one: &Compared) -> Line {
         }
         (false, _) => phrases::verdict_beside(one),
     };
-    Line::with_role(role_of(one.verdict), words)
+    Line::with_role(role_of(one.verdict), words + &phrases::likely_beside(one))
 }
 
 /// The extent of these intervals from 1, on the logarithmic scale.
