@@ -12,8 +12,8 @@
 //! α ± t(n − 2) · s · √(1/n + x̄² / Σ(x − x̄)²)
 //! ```
 //!
-//! Of a few rounds whose imbalances differ little β may come out as anything: it is taken as at most
-//! 1.5 either way, as far as an imbalance can move a log ratio, and what that leaves is in s.
+//! Of a few rounds whose imbalances differ little β may come out as anything: it is taken as 1.5 at
+//! most either way, as far as an imbalance can move a log ratio, and what that leaves is in s.
 //!
 //! The residuals' deviation s has the luck of each start and the size of the disturbances in it.
 //! The last term widens the interval by what the mean imbalance could have moved: rounds that all

@@ -62,6 +62,9 @@ const WARM_UP: Span = Span::from_ms(300);
 /// still on their way.
 const KEPT: f64 = 0.95;
 
+/// Of a rate of which no more than this is answered in a round, further rounds say the same.
+const HOPELESS: f64 = 0.25;
+
 /// A run of a command is not given up before this.
 const LONGEST_COMMAND: &str = "1h";
 
@@ -103,8 +106,10 @@ impl Question {
         text.push_str("\n[require]\nwrong = \"= 0\"\nrefused = \"= 0\"\nmissing = \"= 0\"\n");
         if let Some((_, rate)) = self.rate.as_ref().filter(|_| !self.is_batch()) {
             let _ = writeln!(text, "rate_per_s = \">= {}/s\"", rate.per_second * KEPT);
-            // Each round of such a target lasts until its queue is given up.
-            text.push_str("\n[abort_on]\nmissing = \"> 50%\"\n");
+            // Each round of such a target lasts until its queue is worked off or given up.
+            let least = rate.per_second * HOPELESS;
+            let _ =
+                write!(text, "\n[abort_on]\nmissing = \"> 50%\"\nrate_per_s = \"< {least}/s\"\n");
         }
         text.push_str(&self.rounds());
         Ok(text)
@@ -449,7 +454,8 @@ mod tests {
         assert_eq!(planned.rounds.slice, None, "what outlasts a slice is seen in one piece only");
         assert!(asked.suite().unwrap().contains("{ http = { host = \"my.test\" } }"));
         assert!(asked.suite().unwrap().contains("rate_per_s = \">= 950/s\""));
-        assert_eq!(planned.points[0].abort_on[0].text, "missing > 50%", "each round waits 10 s");
+        let hopeless: Vec<_> = planned.points[0].abort_on.iter().map(|one| &*one.text).collect();
+        assert_eq!(hopeless, ["missing > 50%", "rate_per_s < 250/s"], "each round waits 10 s");
         assert!(asked.suite().unwrap().contains("bytes = 9"));
     }
 

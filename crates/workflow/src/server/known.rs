@@ -1,5 +1,5 @@
-//! Which checkpoints this home's journal goes on from, by their content: another one in the place of
-//! one of these was put there by another server or by a user, and is neither passed over nor
+//! Which checkpoints this home's journal goes on from, by their content. Another one in the place
+//! of one of these was put there by another server or by a user, and is neither passed over nor
 //! replaced before somebody has decided.
 
 use std::fmt;

@@ -81,7 +81,7 @@ impl Seen {
         (self.looks >= least).then(|| same as f64 / self.looks.max(1) as f64)
     }
 
-    /// This side's core and the server's as most looks saw them, of those that saw one core, or two.
+    /// This side's core and the server's, as most looks saw them that saw one core, or two.
     pub(in crate::command) fn most(&self, is_one: bool) -> Option<(usize, usize)> {
         let pairs = self.pairs.iter().filter(|((here, there), _)| (here == there) == is_one);
         pairs.max_by_key(|(_, looks)| **looks).map(|(pair, _)| *pair)

@@ -123,8 +123,8 @@ impl Session {
         }
     }
 
-    /// Sends why a call has failed. Metadata and details for which there is no room are left out, and
-    /// details over 64 KiB.
+    /// Sends why a call has failed. Metadata and details without room are left out, and details of
+    /// over 64 KiB.
     fn push_failure(&mut self, header: Header, prefix: &Bytes, status: &Status) {
         let text = cut(&status.message);
         let header = Header { method: status.code as u32, ..header };
