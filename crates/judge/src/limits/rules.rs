@@ -19,7 +19,7 @@ pub static LIMITS: &[Limit] = &[
         code: "contention",
         name: "CPU contention or a neighbour",
         condition: "other programs take 0.1 cores of the run's, and a side goes without a core \
-            that it wants for 5 % of the time, and waits for one 5 % of what an operation takes",
+            that it wants for 5 % of the time, and waits for one a tenth of what an operation takes",
         advice: "stop the other program, or pin target and load to cores that are otherwise idle",
         kind: LimitKind::Outside,
         holds: contention,
@@ -224,16 +224,18 @@ fn contention(figures: &Figures) -> Finding {
 }
 
 /// Whether waiting for a core is a part of what an operation takes: threads that sleep most of the
-/// time may wait for one whenever they wake, and answers still take as long. A busy thread makes
-/// those behind it wait as well, `1 / (1 - use)` times as long in all.
+/// time may wait for one whenever they wake, and answers still take as long. A thread of the target
+/// that wants to run makes those behind it wait as well, `1 / (1 - use)` times as long in all.
 fn is_felt(figures: &Figures, server: f64) -> bool {
     let waited_ns = [figures.server_waited_ns, figures.generator_waited_ns].into_iter().flatten();
     let each = figures.per_operation(Some(waited_ns.sum()));
     let Some((each_ns, p50_ns)) = each.zip(figures.latency_p50_ns).filter(|of| of.1 > 0.0) else {
         return true;
     };
-    let idle = 1.0 - (server_busiest(figures).unwrap_or(0.0) + server).min(1.0);
-    each_ns / p50_ns >= at::WAITED * idle
+    let wants = figures.server_runnable_threads.is_none_or(|threads| threads >= 1.0);
+    let waits = if wants { server } else { 0.0 };
+    let idle = 1.0 - (server_busiest(figures).unwrap_or(0.0) + waits).min(1.0);
+    each_ns / p50_ns >= at::OUTSIDE_FIRST * idle
 }
 
 fn host_stalls(figures: &Figures) -> Finding {

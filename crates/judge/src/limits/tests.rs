@@ -138,6 +138,26 @@ fn what_a_quota_stops_is_not_blamed_on_a_neighbour() {
 }
 
 #[test]
+fn waiting_for_a_core_that_answers_do_not_feel_is_no_limit() {
+    // A thousand answers a second, and two threads that wait for a third of the time.
+    let waits = |p50_ns, wants| Figures {
+        foreign: Some(0.9),
+        operations: Some(3_000.0),
+        measured_ns: Some(3e9),
+        generator_waited_ns: Some(1e9),
+        server_waited_ns: Some(1e9),
+        server_busiest_thread_ns: Some(0.1e9),
+        server_runnable_threads: Some(wants),
+        latency_p50_ns: Some(p50_ns),
+        ..none()
+    };
+    assert_eq!(codes(&waits(5e6, 0.0))[0], "contention", "0.67 of 5 ms");
+    assert!(!codes(&waits(20e6, 0.0)).contains(&"contention"), "0.67 of 20 ms");
+    let queue = waits(10e6, 1.0);
+    assert_eq!(codes(&queue)[0], "contention", "others wait behind it, 1.2 of 10 ms in all");
+}
+
+#[test]
 fn what_comes_from_outside_is_first_and_waiting_only_where_nothing_else_explains_it() {
     let text = include_str!("recorded/server_thread.txt");
     let stalled =
