@@ -19,7 +19,8 @@ pub static LIMITS: &[Limit] = &[
         code: "contention",
         name: "CPU contention or a neighbour",
         condition: "other programs take 0.1 cores of the run's, and a side goes without a core \
-            that it wants for 5 % of the time, and waits for one a tenth of what an operation takes",
+            that it wants for 5 % of the time, and waits for one a tenth of what an operation \
+            takes",
         advice: "stop the other program, or pin target and load to cores that are otherwise idle",
         kind: LimitKind::Outside,
         holds: contention,
