@@ -65,6 +65,9 @@ const KEPT: f64 = 0.95;
 /// Of a rate of which no more than this is answered in a round, further rounds say the same.
 const HOPELESS: f64 = 0.25;
 
+/// A round in which fewer requests than this are due shows no rate: one may have none.
+const ENOUGH: f64 = 20.0;
+
 /// A run of a command is not given up before this.
 const LONGEST_COMMAND: &str = "1h";
 
@@ -107,9 +110,11 @@ impl Question {
         if let Some((_, rate)) = self.rate.as_ref().filter(|_| !self.is_batch()) {
             let _ = writeln!(text, "rate_per_s = \">= {}/s\"", rate.per_second * KEPT);
             // Each round of such a target lasts until its queue is worked off or given up.
-            let least = rate.per_second * HOPELESS;
-            let _ =
-                write!(text, "\n[abort_on]\nmissing = \"> 50%\"\nrate_per_s = \"< {least}/s\"\n");
+            text.push_str("\n[abort_on]\nmissing = \"> 50%\"\n");
+            let (_, measure_ns, _) = self.lengths();
+            if rate.per_second * measure_ns as f64 / 1e9 >= ENOUGH {
+                let _ = writeln!(text, "rate_per_s = \"< {}/s\"", rate.per_second * HOPELESS);
+            }
         }
         text.push_str(&self.rounds());
         Ok(text)
@@ -456,6 +461,9 @@ mod tests {
         assert!(asked.suite().unwrap().contains("rate_per_s = \">= 950/s\""));
         let hopeless: Vec<_> = planned.points[0].abort_on.iter().map(|one| &*one.text).collect();
         assert_eq!(hopeless, ["missing > 50%", "rate_per_s < 250/s"], "each round waits 10 s");
+        asked.rate = Some(("1/s".to_owned(), Rate { per_second: 1.0 }));
+        assert!(!asked.suite().unwrap().contains("rate_per_s = \"<"), "a round has few or none");
+        asked.rate = Some(("1k/s".to_owned(), Rate { per_second: 1e3 }));
         assert!(asked.suite().unwrap().contains("bytes = 9"));
     }
 
